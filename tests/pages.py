@@ -243,6 +243,12 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
         "Correct the reader options or `columns.types`, or raise `max_rejected` "
         "([rejected records](rejected-records.md)).",
     ),
+    "TooManyDeleted": (
+        "The source no longer has more rows of the table than `max_deleted` allows, or has no rows "
+        "at all; nothing is committed.",
+        "Check that the source is complete. If the rows were deleted, raise `max_deleted` "
+        "([deletes](databases.md#deletes)).",
+    ),
     "BadValuesFound": (
         "Values do not fit the type of their column. The message names file, line, column and "
         "value.",

@@ -15,6 +15,7 @@ from pydantic_core import CoreSchema, core_schema
 from lakeload.config.model import Called, Finding, refusal, refusals
 from lakeload.config.secret_names import has_userinfo, shown
 from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import RejectLimit
 from lakeload_jobs.core.file_names import pattern_problems
 from lakeload_jobs.core.layout import prefix_problem
 from lakeload_jobs.core.sizes import parse_jvm_memory, parse_size
@@ -35,6 +36,28 @@ def _text(value: str) -> str:
     if any(not char.isprintable() and char not in "\n\t" for char in value):
         raise refusal(f"`{shown(value)}` holds a control character", "remove it")
     return value
+
+
+_SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
+
+
+def _record_limit(given: Any) -> Any:
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
+        return RejectLimit(rows=given)
+    share = _SHARE.fullmatch(given.strip()) if isinstance(given, str) else None
+    if share is None or float(share[1]) > 100:
+        raise refusal(
+            "this is neither a number of records nor a share of them", "write `0.1 %`, or `100`"
+        )
+    return RejectLimit(percent=float(share[1]))
+
+
+RecordLimit = Annotated[
+    RejectLimit,
+    Called("number, or share as `0.1 %`"),
+    BeforeValidator(_record_limit),
+    WithJsonSchema({"type": ["string", "integer"]}),
+]
 
 
 def _bucket(value: str) -> str:

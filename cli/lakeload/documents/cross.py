@@ -21,7 +21,7 @@ from lakeload.documents.spark import master_finding
 from lakeload.runtimes import runtime_of
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import CatalogSpec
+from lakeload_jobs.contract.spec import TRACKING_COLUMNS, CatalogSpec
 from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.layout import TableLocation, overlaps
 from lakeload_jobs.core.names import (
@@ -49,6 +49,7 @@ def pipeline_findings(
         _target_findings([item for item in tables if not item[1].is_glob], data, destination),
         _type_conflicts(tables, data),
         _quarantine(tables, data),
+        _detected_deletes(tables, data),
         FORMAT_RULES[destination.table_format].pipeline_findings(tables, data)
         if destination
         else (),
@@ -131,6 +132,54 @@ def _type_conflicts(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]
             )
             if not own:
                 return
+
+
+def _detected_deletes(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
+    """Refuse to compare keys where there are none, or where nothing could say what is deleted."""
+    given = data.get("tracking_columns", "ALL")
+    tracked = given if isinstance(given, tuple) else () if given == "NONE" else TRACKING_COLUMNS
+    for i, table in tables:
+        at = ("tables", i, "detect_deletes")
+        if table.delete_limit is None:
+            if "max_deleted" in table.model_fields_set:
+                yield Finding(
+                    "`max_deleted` has no effect without `detect_deletes: true`",
+                    "add `detect_deletes: true`, or remove the line",
+                    ("tables", i, "max_deleted"),
+                )
+            continue
+        if table.mode == "OVERWRITE":
+            yield Finding(
+                "`detect_deletes` has no effect with `mode: OVERWRITE`, which keeps only the rows "
+                "that the source has",
+                "remove the line",
+                at,
+            )
+            continue
+        unknown = not table.finds_key or "primary_key" in table.model_fields_set
+        if not table.primary_key and unknown:
+            yield Finding(
+                "`detect_deletes` needs `primary_key`: keys are compared",
+                "add `primary_key: [id]` with the names of the columns that identify a row",
+                at,
+                "missing-key",
+            )
+        needed = _tracking_of_deletes(table)
+        if missing := [name for name in needed if name not in tracked]:
+            yield Finding(
+                f"`{missing[0]}` is missing, and `detect_deletes` needs it for "
+                f"`{shown(table.table)}`",
+                "add it to the list, or remove `detect_deletes`",
+                ("tracking_columns",),
+                "tracking-column",
+            )
+
+
+def _tracking_of_deletes(table: Table) -> tuple[str, ...]:
+    """Return the tracking columns by which a deleted row is known."""
+    if table.mode == "UPSERT":
+        return () if table.deletes == "DELETE" else ("_supa_deleted",)
+    return ("_supa_synced", "_supa_deleted", "_supa_index")
 
 
 QUARANTINE = "QUARANTINE"

@@ -316,7 +316,8 @@ def _upsert(table: Table, at: Location) -> Iterator[Finding]:
             (*at, "mode"),
             "missing-key",
         )
-    if "deletes" in table.model_fields_set and table.deleted_when is None:
+    detects = table.delete_limit is not None
+    if "deletes" in table.model_fields_set and table.deleted_when is None and not detects:
         yield Finding(
             "`deletes` has no effect without `deleted_when`",
             "add `deleted_when`, a condition that deleted rows meet, or remove the line",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterator, Mapping
 from copy import copy
 from typing import Annotated, Any, Literal, get_type_hints
@@ -22,7 +21,7 @@ from pydantic import (
 
 from lakeload.config.document import Ambiguous, Location, quoted
 from lakeload.config.model import Called, Finding, Model, refusal, refusals, setting
-from lakeload.config.scalars import PipelineName, Text
+from lakeload.config.scalars import PipelineName, RecordLimit, Text
 from lakeload.config.secret_names import shown
 from lakeload.documents.columns import Columns, repeated
 from lakeload.documents.destination import Destination
@@ -37,7 +36,6 @@ from lakeload_jobs.contract.spec import (
     Nested,
     OnBadValue,
     OnTypeConflict,
-    RejectLimit,
     SchemaChanges,
     TableHandling,
 )
@@ -56,20 +54,6 @@ def _partition_field(given: str) -> str:
 def _null_is_a_word(given: Any) -> Any:
     """`on_bad_value: NULL` needs no quotes, although YAML takes NULL for no value."""
     return "NULL" if isinstance(given, Ambiguous) and given.text == "NULL" else given
-
-
-_SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
-
-
-def _reject_limit(given: Any) -> Any:
-    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
-        return RejectLimit(rows=given)
-    share = _SHARE.fullmatch(given.strip()) if isinstance(given, str) else None
-    if share is None or float(share[1]) > 100:
-        raise refusal(
-            "this is neither a number of records nor a share of them", "write `0.1 %`, or `100`"
-        )
-    return RejectLimit(percent=float(share[1]))
 
 
 def _tracking(given: Any) -> Any:
@@ -108,14 +92,6 @@ Tracking = Annotated[
 ]
 
 
-MaxRejected = Annotated[
-    RejectLimit,
-    Called("number, or share as `0.1 %`"),
-    BeforeValidator(_reject_limit),
-    WithJsonSchema({"type": ["string", "integer"]}),
-]
-
-
 class Table(TableSettings):
     """One table: its source and its target."""
 
@@ -130,7 +106,7 @@ class Table(TableSettings):
     cursor: Text | None = None
     """UPSERT: of several versions of a row, loaded or in the table, its greatest value wins."""
     deletes: Deletes = "MARK"
-    """UPSERT: rows that `deleted_when` marks stay (`MARK`), or go (`DELETE`; late rows return)."""
+    """UPSERT: deleted rows stay, marked (`MARK`), or go (`DELETE`; late rows return)."""
     partition_by: tuple[PartitionText, ...] = ()
     """ICEBERG: partitions, as `day(created_at)`, `bucket(16, id)`; not given: the table's own."""
     table_properties: TableProperties = Field(default_factory=dict)
@@ -179,7 +155,7 @@ class Pipeline(Model):
     """Structs, arrays and maps: as they are (`NATIVE`) or as JSON text (`JSON`)."""
     on_bad_value: Annotated[OnBadValue, BeforeValidator(_null_is_a_word)] = "FAIL"
     """A bad value fails the table (`FAIL`), becomes null (`NULL`), or its record is set aside."""
-    max_rejected: MaxRejected | None = setting(None, "`0.1 %`")
+    max_rejected: RecordLimit | None = setting(None, "`0.1 %`")
     """QUARANTINE: how many records of a table may be set aside; with more, the table fails."""
     tracking_columns: Tracking = TRACKING_COLUMNS
     """`ALL`, `NONE` or a list of tracking columns."""

@@ -102,6 +102,7 @@ def _table_spec(model: Pipeline, table: Table, target: TableTarget) -> TableSpec
         mode=table.mode,
         cursor=table.cursor,
         deletes=table.deletes,
+        max_deleted=table.delete_limit,
         partition_by=_partition_by(table),
         table_properties=dict(table.table_properties) or None,
         schema_changes=table.schema_changes,
@@ -167,6 +168,8 @@ def _table(table: TableSpec) -> Mapping[str, Any]:
         "primary_key": table.primary_key,
         "where": table.where,
         "deleted_when": table.deleted_when,
+        # As with `_run`.
+        **({} if table.max_deleted is None else {"detect_deletes": True}),
         # Fingerprints have always covered the empty one of the table itself.
         "fingerprint": "",
     }

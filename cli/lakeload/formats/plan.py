@@ -159,6 +159,18 @@ class SchemaFound:
 
 
 @dataclass(frozen=True)
+class DeletesPlan:
+    """What `detect_deletes` would read: the key of every row of the source, as the database
+    estimates them, and of every row of the table. None: not known before."""
+
+    source_rows: int | None
+    max_deleted: str
+    table_rows: int | None = None
+    jobs: int | None = None
+    """Of a table of Parquet files: the jobs whose files are read."""
+
+
+@dataclass(frozen=True)
 class TablePlan:
     """What would become of one table. `reader` is jvm or direct, None where only a look into the
     files tells. `numbering` says how `_supa_index` gets its numbers.
@@ -199,6 +211,8 @@ class TablePlan:
     key_from: Literal["document", "database"] | None = None
     """What says the key of a table of a database; None for any other source."""
     cursor: CursorPlan | None = None
+    detect_deletes: DeletesPlan | None = None
+    """None: keys are not compared."""
 
 
 def exit_code_of(plans: Sequence[TablePlan]) -> ExitCode:
@@ -242,6 +256,7 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
         key=table.primary_key,
         key_from=_key_from(table),
         incremental=_incremental(state, reload=request.options.reload),
+        detect_deletes=_detect_deletes(state),
     )
 
 
@@ -250,6 +265,13 @@ def _key_from(table: TableSpec) -> Literal["document", "database"] | None:
     if read is None:
         return None
     return "document" if read.key is None else "database"
+
+
+def _detect_deletes(state: TableState) -> DeletesPlan | None:
+    limit = state.table.max_deleted
+    if limit is None:
+        return None
+    return DeletesPlan(state.estimate.rows if state.estimate else None, str(limit))
 
 
 def _input(state: TableState) -> InputFound:

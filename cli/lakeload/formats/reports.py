@@ -48,6 +48,8 @@ class TableRun:
     number: int = 0
     rejected: int = 0
     """Records that were set aside in the side table."""
+    deleted: int = 0
+    """Rows that the source no longer has."""
 
     @property
     def order(self) -> tuple[datetime, datetime]:

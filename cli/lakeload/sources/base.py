@@ -17,6 +17,7 @@ from lakeload_jobs.contract.spec import (
     JobSpec,
     ReaderChoice,
     RejectedInput,
+    RejectLimit,
     RunOptions,
     TableSpec,
 )
@@ -60,6 +61,12 @@ class TableSettings(Model):
     @property
     def source_schema(self) -> str | None:
         """The schema that the table has in the source; None where the source has no schemas."""
+        return None
+
+    @property
+    def delete_limit(self) -> RejectLimit | None:
+        """How many rows may be deleted because the source no longer has their keys; None where they
+        are not compared."""
         return None
 
     @property

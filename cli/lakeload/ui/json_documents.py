@@ -295,6 +295,7 @@ class RunDocument(TypedDict):
     committed_at: str
     synced: str | None
     rows: int
+    deleted: int
     bytes: int
     state: str
     rejected: RejectedDocument | int | None

@@ -15,6 +15,7 @@ from lakeload.config.secret_names import printable
 from lakeload.formats.plan import (
     CatalogPlan,
     CursorPlan,
+    DeletesPlan,
     IcebergPlan,
     IncrementalPlan,
     SchemaFound,
@@ -254,6 +255,8 @@ def _details(plan: TablePlan) -> list[str]:
             lines.append(f"about {counted(plan.estimated_rows, 'row')}, as the database estimates")
         if plan.key_from is not None:
             lines.append(_key(plan))
+        if plan.detect_deletes is not None:
+            lines.append(_deletes(plan.detect_deletes))
         lines.append(f"_supa_index: {plan.index}, {plan.numbering}")
         if plan.side_table:
             lines.append(f"rejected records go to {plan.side_table}, up to {plan.max_rejected}")
@@ -278,6 +281,20 @@ def _reader(plan: TablePlan) -> str:
         through = f"; rows pass through Spark: {plan.why_jvm}" if plan.why_jvm else ""
         return f"read without Spark's reader{through}"
     return f"read by Spark: {plan.why_jvm}"
+
+
+def _deletes(found: DeletesPlan) -> str:
+    """Say which keys would be compared."""
+    rows = "all rows" if found.source_rows is None else f"about {counted(found.source_rows, 'row')}"
+    table = "of the table"
+    if found.jobs is not None:
+        table = f"in the files of {counted(found.jobs, 'job')}"
+    elif found.table_rows is not None:
+        table = f"of {counted(found.table_rows, 'row')} of the table"
+    return (
+        f"reads the keys of {rows} of the source and the keys {table}, to delete up to "
+        f"{found.max_deleted}"
+    )
 
 
 def _new_files(found: IncrementalPlan) -> str:

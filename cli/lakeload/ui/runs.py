@@ -130,6 +130,8 @@ def _state(run: TableRun) -> Text:
     text = Text(run.state, STATE_STYLES.get(run.state, "yellow"))
     if run.rejected:
         text.append(f", {run.rejected:,} rejected", "yellow")
+    if run.deleted:
+        text.append(f", {run.deleted:,} deleted")
     for remark in run.remarks:
         text.append(f", {remark}", "yellow")
     return text

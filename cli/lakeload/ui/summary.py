@@ -71,7 +71,7 @@ def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = Fal
         if many:
             out.print(Text(_totals(summary), "bold"), soft_wrap=True, highlight=False)
         snapshots, folders = ((), ()) if many else (_snapshots(summary), _folders(summary))
-        for line in [*snapshots, *_rejected(summary), *folders]:
+        for line in [*snapshots, *_rejected(summary), *_deleted(summary), *folders]:
             out.print(Text(line, "dim"), soft_wrap=True, highlight=False)
     if summary.wall_time is not None:
         _show_times(summary.wall_time, out)
@@ -191,6 +191,13 @@ def _rejected(summary: Summary) -> Iterator[str]:
         if table.rejected:
             side = f"{table.target}{REJECTED_SUFFIX}"
             yield f"{table.target}: {counted(table.rejected, 'record')} set aside in {side}"
+
+
+def _deleted(summary: Summary) -> Iterator[str]:
+    """How many rows of each table the source no longer has."""
+    for table in summary.outcome.tables:
+        if table.deleted:
+            yield f"{table.target}: {counted(table.deleted, 'row')} deleted in the source"
 
 
 def _changes(changes: RowChanges) -> Iterator[str]:

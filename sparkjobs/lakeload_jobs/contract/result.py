@@ -69,6 +69,11 @@ class RowChanges:
     unchanged: int | None = None
     ignored: int | None = None
 
+    @property
+    def rows(self) -> int:
+        """The rows of the table that were written, changed or removed."""
+        return self.inserted + self.updated + self.deleted
+
 
 @dataclass(frozen=True)
 class TableResult:
@@ -93,6 +98,8 @@ class TableResult:
     error: ErrorInfo | None = None
     rejected: int = 0
     """Records that were set aside in the side table (`on_bad_value: QUARANTINE`)."""
+    deleted: int = 0
+    """Rows that the source no longer has: removed, marked, or appended as deleted."""
     file_count: int = 0
     """How many files there are, also where they are too many for `files` to name them."""
 

@@ -273,6 +273,30 @@ class PartitionField:
 
 
 @dataclass(frozen=True)
+class RejectLimit:
+    """How many records of a table may be rejected, or rows deleted: so many, or so many of a
+    hundred."""
+
+    rows: int | None = None
+    percent: float = 0.1
+
+    def allows(self, rejected: int, of: int) -> bool:
+        """Return whether so many records of a load may be rejected."""
+        if self.rows is not None:
+            return rejected <= self.rows
+        return rejected * 100 <= of * self.percent
+
+    def __str__(self) -> str:
+        return f"{self.percent:g} %" if self.rows is None else f"{self.rows:,}"
+
+
+REJECT_LIMIT = RejectLimit()
+"""Where a document gives none."""
+DELETE_LIMIT = RejectLimit(percent=30)
+"""The same of `max_deleted`."""
+
+
+@dataclass(frozen=True)
 class TableSpec:
     """One source table and the target it is loaded into (names already normalised)."""
 
@@ -291,7 +315,11 @@ class TableSpec:
     """Source column: of several versions of a row, the one with the greatest wins, in a load and
     against the table."""
     deletes: Deletes = "MARK"
-    """UPSERT: a row that `deleted_when` marks stays, marked, or is removed from the table."""
+    """UPSERT: a row that `deleted_when` marks, or that the source no longer has, stays, marked, or
+    is removed from the table."""
+    max_deleted: RejectLimit | None = None
+    """How many rows of the table may be deleted because the source no longer has their keys. None:
+    keys are not compared."""
     partition_by: tuple[PartitionField, ...] | None = None
     """None: not given. A table that exists then keeps its partition spec."""
     table_properties: dict[str, str] | None = None
@@ -312,27 +340,6 @@ class TableSpec:
     def target(self) -> str:
         """`schema.table`, or the table alone when the schema is blank."""
         return f"{self.schema}.{self.table}" if self.schema else self.table
-
-
-@dataclass(frozen=True)
-class RejectLimit:
-    """How many records of a table may be rejected: so many, or so many of a hundred."""
-
-    rows: int | None = None
-    percent: float = 0.1
-
-    def allows(self, rejected: int, of: int) -> bool:
-        """Return whether so many records of a load may be rejected."""
-        if self.rows is not None:
-            return rejected <= self.rows
-        return rejected * 100 <= of * self.percent
-
-    def __str__(self) -> str:
-        return f"{self.percent:g} %" if self.rows is None else f"{self.rows:,}"
-
-
-REJECT_LIMIT = RejectLimit()
-"""Where a document gives none."""
 
 
 @dataclass(frozen=True)

@@ -244,6 +244,10 @@ class StagedLoad(Protocol):
     def rejected(self) -> Rejected:
         """The records that were set aside, of all that were read."""
 
+    @property
+    def deleted(self) -> int:
+        """How many rows the source no longer has."""
+
     def note(self, evidence: Evidence) -> None:
         """Take what was read into account of, so that the commit can name it. Raises `AwsError`."""
 

@@ -52,7 +52,8 @@ def load_table(load: TableLoad) -> TableResult:
     started = time.monotonic()
     target = load.table.target
     reason = ""
-    with closing(LoadInput(load.source, load.table.source, load.reporter)) as given:
+    compares = load.table.max_deleted is not None
+    with closing(LoadInput(load.source, load.table.source, load.reporter, compares)) as given:
         for tries in range(ROUNDS):
             try:
                 result = _once(load, given)
@@ -87,7 +88,7 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         return opened.already
     bookmark = opened.bookmark
     found = given.slice(bookmark)
-    if found.idle and not opened.replaces:
+    if found.idle and not opened.replaces and table.max_deleted is None:
         return replace(opened.keep(found), notes=_notes(found), warnings=found.warnings)
     expected = opened.expected()
     rows = given.rows(opened, found, bookmark.state, expected.earlier)
@@ -105,6 +106,9 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
             counted = writer.count()
         load.reporter.on_stage("stage")
         staged = writer.stage(counted)
+    if found.idle and not opened.replaces and not staged.deleted:
+        staged.abandon()
+        return replace(opened.keep(found), notes=_notes(found), warnings=found.warnings)
     try:
         rows.check_unchanged()
         if spec.on_bad_value == "QUARANTINE":

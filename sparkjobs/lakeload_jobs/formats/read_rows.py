@@ -23,24 +23,28 @@ if TYPE_CHECKING:
 
 
 class LoadInput:
-    """The input of one load. What can be read once only is read once for all its rounds."""
+    """The input of one load. What can be read once only is read once for all its rounds.
 
-    def __init__(self, source: Source, name: str, reporter: Reporter) -> None:
+    `compares`: the keys that were read are compared with those of the table.
+    """
+
+    def __init__(self, source: Source, name: str, reporter: Reporter, compares: bool) -> None:
         self.source = source
         self._name = name
         self._reporter = reporter
+        self._compares = compares
         self._spooled: tuple[Any, Slice, SpooledRows] | None = None
 
     def slice(self, bookmark: Bookmark) -> Slice:
         """Return what is new since `bookmark`.
 
         Raises as `Source.slice` does, and `LoadFailed` when what was read goes on from a state that
-        another load has moved since.
+        another load has moved since, or keys that were read would be compared with later ones.
         """
         if self._spooled is None:
             return self.source.slice(bookmark)
         state, found, _ = self._spooled
-        if bookmark.state != state:
+        if bookmark.state != state or self._compares:
             raise LoadFailed(
                 f"another load of `{self._name}` was committed after this load had read its "
                 "rows, which cannot be read twice",

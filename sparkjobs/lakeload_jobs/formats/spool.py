@@ -22,8 +22,10 @@ from pyspark.sql import functions as F
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
+from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.failures import failures_for_driver
-from lakeload_jobs.sources.base import Reader, Rows, Splits
+from lakeload_jobs.rows.tracking import KEY_ONLY_HELPER
+from lakeload_jobs.sources.base import Keys, Reader, Rows, Splits
 
 _SPOOL = "part bigint, batch binary, end string"
 _BLOCK_BYTES = 8 << 20
@@ -39,15 +41,24 @@ class SpooledRows:
     repeatable = False
 
     def __init__(self, rows: Rows, spool: DataFrame, frame: DataFrame, ends: Sequence[Any]) -> None:
+        self._read = frame
         self.frame = frame
-        self.schema = frame.schema
+        if KEY_ONLY_HELPER in frame.columns:
+            self._read = frame.where(F.col(KEY_ONLY_HELPER))
+            self.frame = frame.where(~F.col(KEY_ONLY_HELPER)).drop(KEY_ONLY_HELPER)
+        self.schema = self.frame.schema
         self.names = rows.names
         self.reader: Reader = rows.reader
         self.count_reads_all_columns = rows.count_reads_all_columns
         self.warnings = rows.warnings
+        # Of what is kept: a second read would be one of another moment.
+        self.keys: Keys | None = None if rows.keys is None else self._keys
         self._rows = rows
         self._spool = spool
         self._ends = tuple(ends)
+
+    def _keys(self, names: Sequence[str]) -> DataFrame:
+        return self._read.select(*map(quoted, names))
 
     def check_unchanged(self) -> None:
         """Ask the source."""

@@ -12,9 +12,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import Nested
 from lakeload_jobs.core.names import unique_names
 from lakeload_jobs.core.types import timestamp_unit, type_rule
+from lakeload_jobs.rows.failures import marked
 from lakeload_jobs.rows.rejects import REJECT_TYPE, REJECTED_HELPER, ROW_HELPERS
 from lakeload_jobs.rows.tracking import (
     BAD_VALUES_HELPER,
@@ -509,6 +511,27 @@ def _or_fail(value: Column, cast: Column, name: str, kind: str, place: Column) -
     text = F.coalesce(value.try_cast("string"), F.lit("?"))
     message = F.concat(place, F.lit(f"column `{name}`: "), _no_such_value(text, kind))
     return F.coalesce(cast, F.when(value.isNotNull(), F.raise_error(message)))
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column as Spark's SQL has it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def without_null_keys(frame: DataFrame, key: Sequence[str], source: str) -> DataFrame:
+    """Return the same rows, of which the first one with a null in a key column fails, in words.
+    `source` is the name of the table."""
+    for name in key:
+        failure = InvalidInput(
+            f"table `{source}`: the primary key column `{name}` is null in at least one row",
+            hint="choose a `primary_key` without nulls, or exclude such rows with `where`",
+        )
+        missing = F.raise_error(F.lit(marked(ErrorInfo.of(failure, "stage"))))
+        if REJECTED_HELPER in frame.columns:
+            # Of a rejected record no value is loaded.
+            missing = F.when(F.col(REJECTED_HELPER).isNull(), missing)
+        frame = frame.withColumn(name, F.coalesce(F.col(quoted(name)), missing))
+    return frame
 
 
 def null_columns(frame: DataFrame, types: Mapping[str, str], *, deleted: bool) -> DataFrame:

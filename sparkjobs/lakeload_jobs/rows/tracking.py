@@ -20,6 +20,9 @@ DELETED_HELPER = HELPER_PREFIX + "deleted"
 BAD_VALUES_HELPER = HELPER_PREFIX + "bad_values"
 """Integer: how many values of the row became null because `on_bad_value` is NULL."""
 
+KEY_ONLY_HELPER = HELPER_PREFIX + "key_only"
+"""Boolean: this is no row of the load, but the key of a row that the source has."""
+
 PLACE_HELPER = HELPER_PREFIX + "place"
 """Struct: `source_file`, `row_group` and `row_number` that a row is from, the latter two null where
 nobody knows; `rows.casts.cast_types` ends it."""

@@ -125,12 +125,13 @@ def with_tracking(
     job_id: str,
     key_columns: Sequence[str],
     columns: Sequence[str] = TRACKING_COLUMNS,
+    before: int = 0,
 ) -> DataFrame:
     """Return the frame with the tracking columns `columns` behind its data columns.
 
     `counts` are the rows of each partition of `frame`, as they were counted; without them the index
-    has gaps. Helpers stay, at the end. `key_columns` are target names; without any, all data
-    columns make `_supa_id`.
+    has gaps. The first row has the index `before` + 1. Helpers stay, at the end. `key_columns` are
+    target names; without any, all data columns make `_supa_id`.
     """
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     data = [name for name in frame.columns if not name.startswith(HELPER_PREFIX)]
@@ -138,7 +139,7 @@ def with_tracking(
     makers: dict[str, Callable[[], Column]] = {
         "_supa_synced": lambda: F.timestamp_micros(F.lit(_micros(synced))),
         "_supa_deleted": lambda: deleted(frame),
-        "_supa_index": lambda: _index(counts),
+        "_supa_index": lambda: _index(counts) + F.lit(before),
         "_supa_id": lambda: row_id([(F.col(name), kinds[name]) for name in key_columns or data]),
         "_supa_job_id": lambda: F.lit(job_id),
     }

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 Reader = Literal["jvm", "direct"]
+Keys = Callable[[Sequence[str]], "DataFrame"]
+"""Returns columns of a source, by their names there, as `Rows.frame` has them."""
 
 _SHOWN = 10
 
@@ -147,6 +149,11 @@ class Rows(Protocol):
     @property
     def count_reads_all_columns(self) -> bool:
         """Whether a pass over fewer columns could count other rows, or miss one that is bad."""
+
+    @property
+    def keys(self) -> Keys | None:
+        """Returns columns of every row that the source has, also of those that this load does not
+        read: the rows of one moment, with those of `frame`. None where nothing returns them."""
 
     @property
     def warnings(self) -> tuple[str, ...]:

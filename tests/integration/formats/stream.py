@@ -22,7 +22,7 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.base import Reader, Splits
+from lakeload_jobs.sources.base import Keys, Reader, Splits
 
 TAPES = 2
 BATCH = 100
@@ -98,6 +98,7 @@ class StreamRows:
     warnings: tuple[str, ...] = ()
     repeatable: bool = False
     count_reads_all_columns: bool = False
+    keys: Keys | None = None
 
     @property
     def schema(self) -> StructType:

@@ -113,6 +113,7 @@ GOLDEN: dict[str, LogObject] = {
         ),
     ),
     "load-that-retries.json": replace(LOAD, retried="2026-11-20"),
+    "load-that-deletes.json": replace(LOAD, deleted_rows=2),
     "fence.json": FenceRecord(
         "lakeload 0.1.0", AT, ("attempt-1", "attempt-2"), "older than 24 h", ("upload-7",)
     ),
@@ -203,7 +204,7 @@ def test_every_golden_file_is_read() -> None:
 @pytest.mark.parametrize("name", GOLDEN)
 def test_a_newer_format_is_refused_whatever_else_it_holds(name: str) -> None:
     with pytest.raises(NewerFormat, match="newer lakeload") as caught:
-        read(name, b'{"format": 3, "kind": "SOMETHING", "more": 1}')
+        read(name, b'{"format": 4, "kind": "SOMETHING", "more": 1}')
     assert "upgrade" in (caught.value.hint or "")
 
 

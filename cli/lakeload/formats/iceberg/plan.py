@@ -43,7 +43,9 @@ def plan_states(
         replace(
             found := plan_table(state, request, local=local),
             reader=found.reader or "jvm",
-            iceberg=_as_it_is(state, request) if not state.error else None,
+            iceberg=(iceberg := _as_it_is(state, request) if not state.error else None),
+            detect_deletes=found.detect_deletes
+            and replace(found.detect_deletes, table_rows=iceberg.rows if iceberg else None),
             warnings=(*found.warnings, *_late_rows(state.table)),
         )
         for state in states

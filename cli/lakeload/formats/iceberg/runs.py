@@ -137,6 +137,7 @@ def _run(
     attempt, mode = summary.get(facts_of.SUMMARY_ATTEMPT), summary.get(facts_of.SUMMARY_MODE)
     rows = number_of(snapshot, facts_of.SUMMARY_ROWS)
     rejected = number_of(snapshot, facts_of.SUMMARY_REJECTED)
+    deleted = number_of(snapshot, facts_of.SUMMARY_DELETED)
     retried = summary.get(facts_of.SUMMARY_RETRIED)
     # Data files that the snapshot added, and their bytes.
     files, size = number_of(snapshot, "added-data-files"), number_of(snapshot, "added-files-size")
@@ -161,6 +162,7 @@ def _run(
             "committed_at": committed_at,
             "synced": summary.get(facts_of.SUMMARY_SYNCED) or None,
             "rows": rows,
+            "deleted": deleted,
             "rejected": rejected,
             "retried": retried,
             "bytes": size,
@@ -169,6 +171,7 @@ def _run(
         },
         mode=mode or "",
         rejected=rejected,
+        deleted=deleted,
         details=(
             f"{target}: snapshot {snapshot.id}",
             f"  attempt {attempt or ''}",

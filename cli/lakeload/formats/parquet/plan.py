@@ -65,7 +65,12 @@ def plan_states(
     """Return the plan of each table without Glue; with a `local` master its input is counted."""
     return tuple(
         replace(
-            plan_table(state, request, local=local),
+            found := plan_table(state, request, local=local),
+            detect_deletes=found.detect_deletes
+            and replace(
+                found.detect_deletes,
+                jobs=state.opened.next_number - 1 if state.opened else None,
+            ),
             example=_example(state, request),
             recovery=tuple(
                 Recovery(job.job_id, job.pipeline, job.rows, job.files, job.action)

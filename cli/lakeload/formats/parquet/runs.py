@@ -73,14 +73,14 @@ def table_run(target: str, run: Run) -> TableRun:
     """Return one job in one table."""
     record = run.record
     by = f" by {record.author}" if record.author else ""
-    rejects = record.rejected
+    rejects, deleted = record.rejected, record.deleted_rows or 0
     return TableRun(
         target=target,
         pipeline=record.pipeline,
         job_id=record.job_id,
         committed_at=run.committed_at,
         created_at=record.created_at,
-        rows=record.rows,
+        rows=record.rows - deleted,
         files=len(record.files),
         bytes=record.bytes,
         rejected=rejects.rows if rejects else 0,
@@ -97,7 +97,8 @@ def table_run(target: str, run: Run) -> TableRun:
             "started_at": record.started_at,
             "committed_at": run.committed_at,
             "synced": record.synced,
-            "rows": record.rows,
+            "rows": record.rows - deleted,
+            "deleted": deleted,
             "bytes": record.bytes,
             "files": [FileResult(file.key, file.rows, file.bytes) for file in record.files],
             "rejected": _rejected(record),
@@ -117,6 +118,7 @@ def table_run(target: str, run: Run) -> TableRun:
             *((f"  rejected records of job {record.retried}",) if record.retried else ()),
         ),
         number=run.number,
+        deleted=deleted,
     )
 
 

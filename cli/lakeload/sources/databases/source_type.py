@@ -20,8 +20,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from lakeload.config.model import Called, Finding, refusal, refusals
-from lakeload.config.scalars import Text
+from lakeload.config.model import Called, Finding, refusal, refusals, setting
+from lakeload.config.scalars import RecordLimit, Text
 from lakeload.config.secret_names import (
     absolute_path,
     absolute_reference,
@@ -43,9 +43,11 @@ from lakeload.sources.base import (
 from lakeload.sources.databases.table_names import name_parts
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
+    DELETE_LIMIT,
     DatabaseType,
     JdbcInput,
     ReaderChoice,
+    RejectLimit,
     RunOptions,
     TableSpec,
 )
@@ -226,6 +228,10 @@ class JdbcTable(TableSettings):
     """
     lookback: Lookback | None = None
     """How far before the last value of `cursor` late rows are found: `PT10M`, or a number."""
+    detect_deletes: bool = False
+    """Compare the keys of the source with those of the table, and delete what the source lacks."""
+    max_deleted: RecordLimit | None = setting(None, "`30 %`")
+    """`detect_deletes`: how many rows of the table may be deleted; with more, the table fails."""
 
     @model_validator(mode="after")
     def _looks_back_from_a_cursor(self) -> JdbcTable:
@@ -277,6 +283,11 @@ class JdbcTable(TableSettings):
     def source_schema(self) -> str | None:
         """The schema in the database; None for a query."""
         return name_parts(self.table)[0].text if self.query is None else None
+
+    @property
+    def delete_limit(self) -> RejectLimit | None:
+        """How many rows may be deleted; None where keys are not compared."""
+        return (self.max_deleted or DELETE_LIMIT) if self.detect_deletes else None
 
     @property
     def source_table(self) -> str:

@@ -33,7 +33,7 @@ from lakeload_jobs.formats.iceberg.load.table_changes import definition, iceberg
 from lakeload_jobs.formats.iceberg.load.tables import caused_by, load, read_facts, schema_columns
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, IcebergWriter
 from lakeload_jobs.formats.iceberg.maintenance import STEPS, Work
-from lakeload_jobs.formats.iceberg.rules.admission import is_empty
+from lakeload_jobs.formats.iceberg.rules.admission import check_only_pipeline, is_empty
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts, state_of
 from lakeload_jobs.formats.iceberg.rules.rejects import find_rejected
 from lakeload_jobs.formats.iceberg.rules.schema import takes_type
@@ -87,6 +87,8 @@ class IcebergSession:
         given = IcebergLoad(spark, spec, table, self.objects, replaces, number)
         job = job_of(spec, table, goes_on=incremental and not spec.options.starts_over)
         opened = open_load(spark, spec, table, job)
+        if table.max_deleted is not None and opened.facts is not None:
+            check_only_pipeline(opened.facts, job)
         if spec.on_bad_value == "QUARANTINE" or table.retries is not None:
             settle_rejects(spark, spec, table)
         return OpenIceberg(given, opened)

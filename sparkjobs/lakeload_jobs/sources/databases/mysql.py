@@ -25,7 +25,7 @@ from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput, OnBadValue
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.row_id import Column, Kind
-from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
+from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, KEY_ONLY_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
 from lakeload_jobs.sources.databases.columns import (
     CatalogColumn,
@@ -582,6 +582,7 @@ _SHOWN = 10
 _TEXT_SHOWN = 60
 _FIRST_ROWS, _BATCH_BYTES = 64, 8 << 20
 """Nothing is known of the size of rows until some have come."""
+_KEYS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -617,6 +618,8 @@ class ReadTable:
     """The condition of the rows that are read, '' for all."""
     noting: Noting | None = None
     """Where rows are appended by a cursor."""
+    keys: tuple[str, ...] = ()
+    """Columns that are read of every row too, behind the rows, and told by `KEY_ONLY_HELPER`."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -624,6 +627,8 @@ class ReadTable:
         fields: list[Any] = [(column.name, text_type(column.type)) for column in self.selected]
         if self._counts_bad_values:
             fields.append((BAD_VALUES_HELPER, pa.int64()))
+        if self.keys:
+            fields.append((KEY_ONLY_HELPER, pa.bool_()))
         return pa.schema(fields)
 
     def __call__(self, _: object) -> Generator[pa.RecordBatch, None, str | None]:
@@ -640,7 +645,7 @@ class ReadTable:
                 for count, batch in self._batches(connection):
                     rows += count
                     if batch is not None:
-                        yield batch
+                        yield self._told(batch, key_only=False)
             if rows != counted:
                 raise LoadFailed(
                     f"reading `{name}`: {counted:,} rows were counted, and {rows:,} were read in "
@@ -648,6 +653,9 @@ class ReadTable:
                     hint=LOST_HINT,
                     retryable=True,
                 )
+            if self.keys:
+                with failures(f"reading the keys of `{name}`", self.relation):
+                    yield from self._key_batches(connection)
             return None if self.noting is None else self._entries(connection, self.noting)
 
     def _entries(self, connection: Connection, noting: Noting) -> str:
@@ -658,6 +666,35 @@ class ReadTable:
             check_size(int(count), name, lookback=noting.lookback)
             rows = fetch(connection, f"SELECT {noting.entry}{where}")
         return b64encode(bytes.fromhex("".join(text for (text,) in rows))).decode()
+
+    @property
+    def _row_schema(self) -> pa.Schema:
+        """The columns of `schema` that are selected."""
+        return pa.schema([field for field in self.schema if field.name != KEY_ONLY_HELPER])
+
+    def _key_batches(self, connection: Connection) -> Iterator[pa.RecordBatch]:
+        """Yield the keys of all rows, with nulls in other columns."""
+        selected = [column for column in self.selected if column.name in self.keys]
+        fields = pa.schema([self.schema.field(column.name) for column in selected])
+        select = select_sql(self.relation, selected, counts_bad=False)
+        with _streamed(connection, select) as cursor:
+            while rows := cursor.fetchmany(_KEYS_AT_ONCE):
+                batch = _batch(rows, fields)
+                columns = [
+                    batch.column(field.name)
+                    if field.name in fields.names
+                    else pa.nulls(batch.num_rows, field.type)
+                    for field in self._row_schema
+                ]
+                whole = pa.RecordBatch.from_arrays(columns, schema=self._row_schema)
+                yield self._told(whole, key_only=True)
+
+    def _told(self, batch: pa.RecordBatch, *, key_only: bool) -> pa.RecordBatch:
+        """Return the batch with `KEY_ONLY_HELPER` where keys are read."""
+        if not self.keys:
+            return batch
+        helper = pa.repeat(pa.scalar(key_only), batch.num_rows)
+        return pa.RecordBatch.from_arrays([*batch.columns, helper], schema=self.schema)
 
     @property
     def _checked(self) -> tuple[SelectedColumn, ...]:
@@ -706,15 +743,13 @@ class ReadTable:
 
     def _batches(self, connection: Connection) -> Iterator[tuple[int, pa.RecordBatch | None]]:
         """Yield how many rows were read, and those of them that are new."""
-        schema, count = self.schema, _FIRST_ROWS
+        schema, count = self._row_schema, _FIRST_ROWS
         noting = self.noting
         compared = noting.compared if noting is not None else ""
         known = Counter(entries(noting.seen, noting.length)) if noting is not None else Counter()
-        cursor: Any = connection.cursor()
-        try:
-            where = f" WHERE {self.wanted}" if self.wanted else ""
-            select = select_sql(self.relation, self.selected, self._counts_bad_values, compared)
-            cursor.execute(f"{select}{where}")
+        where = f" WHERE {self.wanted}" if self.wanted else ""
+        select = select_sql(self.relation, self.selected, self._counts_bad_values, compared)
+        with _streamed(connection, f"{select}{where}") as cursor:
             while found := cursor.fetchmany(count):
                 rows = found
                 if noting is not None and compared:
@@ -722,19 +757,28 @@ class ReadTable:
                 if not rows:
                     yield len(found), None
                     continue
-                batch = pa.RecordBatch.from_arrays(
-                    [
-                        _values(column, field.name, field.type)
-                        for column, field in zip(zip(*rows, strict=True), schema, strict=True)
-                    ],
-                    schema=schema,
-                )
+                batch = _batch(rows, schema)
                 count = max(1, min(count * 2, batch.num_rows * _BATCH_BYTES // (batch.nbytes + 1)))
                 yield len(found), batch
-        finally:
-            # PyMySQL would read all rows that are left, even from a connection that is lost.
-            if cursor._result is not None:
-                cursor._result.unbuffered_active = False
+
+
+@contextmanager
+def _streamed(connection: Connection, select: str) -> Iterator[Any]:
+    """Return a cursor over the rows of a SELECT."""
+    cursor: Any = connection.cursor()
+    try:
+        cursor.execute(select)
+        yield cursor
+    finally:
+        # PyMySQL would read all rows that are left, even from a connection that is lost.
+        if cursor._result is not None:
+            cursor._result.unbuffered_active = False
+
+
+def _batch(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = zip(zip(*rows, strict=True), schema, strict=True)
+    arrays = [_values(column, field.name, field.type) for column, field in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def select_sql(

@@ -19,10 +19,10 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
-from lakeload_jobs.rows.casts import cast_types
+from lakeload_jobs.rows.casts import cast_types, quoted
 from lakeload_jobs.rows.columns import in_source_spelling, source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
-from lakeload_jobs.sources.base import BadValuesFound, Reader, Rows, Splits
+from lakeload_jobs.sources.base import BadValuesFound, Keys, Reader, Rows, Splits
 from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.adbc import ReadSplit
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn, is_read
@@ -300,11 +300,21 @@ class JdbcSlice(_DatabaseSlice):
         reader = ReadSplit(
             given, identity, found.relation, self.snapshot.id, found.selected, spec.on_bad_value
         )
-        rows = _rows(
-            spark, spec, found.table, found.names, Splits(parts, reader, _counts(parts)),
-            self.snapshot,
-        )  # fmt: skip
-        return replace(rows, wanted=self.wanted)
+        splits_of_rows = Splits(parts, reader, _counts(parts))
+        rows = _rows(spark, spec, found.table, found.names, splits_of_rows, self.snapshot)
+        return replace(rows, wanted=self.wanted, keys=partial(self._keys, spark, splits_of_rows))
+
+    def _keys(self, spark: SparkSession, rows: Splits, names: Sequence[str]) -> DataFrame:
+        """Return columns of all rows of the table, and read no others."""
+        spec, read, parts = self.source.spec, rows.read, rows.parts
+        assert isinstance(read, ReadSplit)  # noqa: S101
+        if self.window is not None:
+            parts = self.snapshot.splits(self.found.relation, self.readers)
+        reader = replace(read, selected=tuple(c for c in read.selected if c.name in names))
+        deferred = _deferred(spark, spec, Splits(parts, reader), self.snapshot)
+        frame, casts = deferred.frame, _casts(self.found.table, deferred.schema, self.found.names)
+        cast = cast_types(frame, casts, spec.on_bad_value) if casts else frame
+        return cast.select(*map(quoted, names))
 
     def _parts(self) -> tuple[postgres.Split, ...]:
         """Return the parts with new rows; note those that the next load reads again."""
@@ -371,9 +381,12 @@ class MysqlSlice(_DatabaseSlice):
         spec, given, found = self.source.spec, self.source.given, self.found
         remote = not spec.runtime.tasks_share_driver
         identity = TaskIdentity(spec.destination, spec.label, remote)
+        wanted, keys = self.wanted, tuple[str, ...]()
+        if wanted and self.source.table.max_deleted is not None:
+            keys = tuple(source_names(self.source.table.primary_key, found.names).values())
         reader = mysql.ReadTable(
-            given, identity, found.relation, found.selected, spec.on_bad_value, self.wanted,
-            self._noting(),
+            given, identity, found.relation, found.selected, spec.on_bad_value, wanted,
+            self._noting(), keys,
         )  # fmt: skip
         once = Splits((None,), reader)
         schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
@@ -441,6 +454,11 @@ class MysqlRows:
         return self.deferred.frame
 
     @property
+    def keys(self) -> Keys:
+        """Those of `frame`, which has every row, or else in `KEY_ONLY_HELPER` the keys of all."""
+        return lambda names: self.frame.select(*map(quoted, names))
+
+    @property
     def schema(self) -> StructType:
         """The columns of `frame`."""
         return self.deferred.schema
@@ -472,6 +490,17 @@ def _counts(parts: Sequence[postgres.Split]) -> tuple[int, ...]:
     return tuple(part.rows for part in parts)
 
 
+def _deferred(
+    spark: SparkSession, spec: JobSpec, splits: Splits, snapshot: postgres.Snapshot
+) -> DeferredFrame:
+    """Return the rows of splits, as the reader that there is reads them."""
+    reader: Any = splits.read
+    if why_jvm(reader.read, spec.reader):
+        return split_frames(spark, snapshot, reader, splits.parts)
+    schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
+    return split_frame(spark, splits, schema)
+
+
 def _rows(
     spark: SparkSession,
     spec: JobSpec,
@@ -481,14 +510,9 @@ def _rows(
     snapshot: postgres.Snapshot,
 ) -> JdbcRows:
     reader: Any = splits.read
-    schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
     why = why_jvm(reader.read, spec.reader)
-    deferred = (
-        split_frames(spark, snapshot, reader, splits.parts)
-        if why
-        else split_frame(spark, splits, schema)
-    )
-    casts = _casts(table, schema, names)
+    deferred = _deferred(spark, spec, splits, snapshot)
+    casts = _casts(table, deferred.schema, names)
     rows = JdbcRows(
         deferred,
         names,
@@ -529,6 +553,7 @@ class JdbcRows:
     warnings: tuple[str, ...] = ()
     wanted: str = ""
     """The condition of the rows, '' for all."""
+    keys: Keys | None = None
 
     @property
     def frame(self) -> DataFrame:

@@ -20,7 +20,7 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import JobSpec, SparkInput, TableSpec
 from lakeload_jobs.contract.state import Bookmark, StateChange
 from lakeload_jobs.rows.casts import cast_types
-from lakeload_jobs.sources.base import AllRows, Reader, Rows, Splits
+from lakeload_jobs.sources.base import AllRows, Keys, Reader, Rows, Splits
 from lakeload_jobs.sources.files.listing import expand
 from lakeload_jobs.sources.files.spark.paths import spark_path
 from lakeload_jobs.sources.files.spark.reader import check_types
@@ -111,6 +111,7 @@ class SparkReaderRows:
     counts: tuple[int, ...] | None = None
     repeatable: bool = False
     count_reads_all_columns: bool = True
+    keys: Keys | None = None
     warnings: tuple[str, ...] = ()
 
     @property

@@ -13,6 +13,7 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.load.publish import Untouched
 from lakeload_jobs.formats.iceberg.load.tables import Java, added_files
 from lakeload_jobs.formats.iceberg.rules.facts import (
+    SUMMARY_DELETED,
     SUMMARY_MODE,
     SUMMARY_REJECTED,
     SUMMARY_ROWS,
@@ -50,6 +51,7 @@ def loaded(
         files=_files(spark, java_table, found, summary),
         file_count=_number(summary, "added-data-files"),
         rejected=_number(summary, SUMMARY_REJECTED),
+        deleted=_number(summary, SUMMARY_DELETED),
         index=index if "_supa_index" in spec.tracking_columns else None,
         snapshot_id=snapshot,
         changes=_with_untouched(changes(summary), untouched or Untouched()),
@@ -68,6 +70,7 @@ def already(table: TableSpec, facts: TableFacts, snapshot: int | None) -> TableR
         bytes=_number(summary, "added-files-size"),
         file_count=_number(summary, "added-data-files"),
         rejected=_number(summary, SUMMARY_REJECTED),
+        deleted=_number(summary, SUMMARY_DELETED),
         snapshot_id=snapshot,
         changes=changes(summary),
     )
@@ -103,9 +106,8 @@ def _rows(summary: Mapping[str, str]) -> int:
     if SUMMARY_ROWS in summary:
         return _number(summary, SUMMARY_ROWS)
     merged = changes(summary)
-    if merged is not None:
-        return merged.inserted + merged.updated + merged.deleted
-    return _number(summary, "added-records")
+    rows = _number(summary, "added-records") if merged is None else merged.rows
+    return max(rows - _number(summary, SUMMARY_DELETED), 0)
 
 
 def _number(summary: Mapping[str, str], name: str) -> int:

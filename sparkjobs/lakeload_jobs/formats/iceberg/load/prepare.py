@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
 from lakeload_jobs.formats.base import PreparedRows
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
+from lakeload_jobs.rows.casts import without_null_keys
 from lakeload_jobs.rows.columns import ColumnMapping, source_names
-from lakeload_jobs.rows.failures import marked
-from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.rows.tracking_sql import TRACKING_SQL_TYPES
 
@@ -63,7 +60,7 @@ def fit_rows(
     if not prepared.mapping.columns:
         return FittedRows(prepared, prepared.mapping, prepared.frame, StructType())
     frame, mapping = _spelled(prepared.frame, prepared.mapping, facts)
-    frame = _without_null_keys(frame, mapping.key, table)
+    frame = without_null_keys(frame, mapping.key, table.source)
     return FittedRows(
         prepared,
         mapping,
@@ -101,23 +98,6 @@ def _spelled(
     )
     key = tuple(names.get(name, name) for name in mapping.key)
     return frame.toDF(*names.values()), replace(mapping, columns=columns, key=key)
-
-
-def _without_null_keys(frame: DataFrame, key: Sequence[str], table: TableSpec) -> DataFrame:
-    """Fail on the first null in a key column, in words."""
-    for name in key:
-        failure = InvalidInput(
-            f"table `{table.source}`: the primary key column `{name}` is null in at least one row",
-            hint="choose a `primary_key` without nulls, or exclude such rows with `where`",
-        )
-        text = marked(ErrorInfo.of(failure, "stage"))
-        missing = F.raise_error(F.lit(text))
-        if REJECTED_HELPER in frame.columns:
-            # Of a rejected record no value is loaded.
-            missing = F.when(F.col(REJECTED_HELPER).isNull(), missing)
-        value = F.coalesce(F.col(f"`{name}`"), missing)
-        frame = frame.withColumn(name, value)
-    return frame
 
 
 def _columns(frame: DataFrame, tracking: Sequence[str]) -> StructType:

@@ -25,8 +25,10 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.contract.traits import Compares, catalog_traits
+from lakeload_jobs.formats.base import RetryLoad
+from lakeload_jobs.formats.deletes import DeletedKeys, find_deleted, newest_keys, source_keys
 from lakeload_jobs.formats.iceberg.load.branches import LOST, create_branch
-from lakeload_jobs.formats.iceberg.load.outcome import merged_rows
+from lakeload_jobs.formats.iceberg.load.outcome import changes, merged_rows
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.publish import Staged, Untouched
 from lakeload_jobs.formats.iceberg.load.tables import (
@@ -41,6 +43,7 @@ from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_ATTEMPT,
     SUMMARY_BRANCH,
+    SUMMARY_DELETED,
     SUMMARY_FINGERPRINT,
     SUMMARY_JOB,
     SUMMARY_MODE,
@@ -51,10 +54,10 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_SYNCED,
     Snapshot,
 )
-from lakeload_jobs.rows.casts import JSON_OPTIONS, filled
-from lakeload_jobs.rows.counting import Counted
+from lakeload_jobs.rows.casts import JSON_OPTIONS, filled, quoted
+from lakeload_jobs.rows.counting import Counted, count_rows, partition_count
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
-from lakeload_jobs.rows.tracking import HELPER_PREFIX
+from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX, POSITION_BITS
 from lakeload_jobs.rows.tracking_sql import deleted, with_tracking
 
 
@@ -115,6 +118,7 @@ def check_compares(
 _DELETE = HELPER_PREFIX + "delete"
 _ORDER = HELPER_PREFIX + "order"
 _RANK = HELPER_PREFIX + "rank"
+_GONE = HELPER_PREFIX + "gone"
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,9 @@ class Merge:
     cursor: str | None
     deletes: Deletes
     bounds: dict[str, tuple[Any, Any]]
+    detects: bool = False
+    """The view says in `_GONE` which of its rows are keys that the source no longer has. Its other
+    rows are never late against a deleted one."""
 
 
 def latest(
@@ -179,16 +186,22 @@ def merge_sql(merge: Merge, given: Sequence[str]) -> str:
 
     A row that is older than the table's, or equal to it, leaves the table as it is.
     """
-    values = {c: f"s.{_q(c)}" if c in given else "NULL" for c in merge.columns.names}
-    update = ", ".join(f"t.{_q(name)} = {value}" for name, value in values.items())
-    names = ", ".join(_q(name) for name in values)
+    values = {c: f"s.{quoted(c)}" if c in given else "NULL" for c in merge.columns.names}
+    update = ", ".join(f"t.{quoted(name)} = {value}" for name, value in values.items())
+    names = ", ".join(quoted(name) for name in values)
     deletes = merge.deletes == "DELETE"
-    new = f"WHEN NOT MATCHED AND NOT s.{_q(_DELETE)}" if deletes else "WHEN NOT MATCHED"
+    new = f"WHEN NOT MATCHED AND NOT s.{quoted(_DELETE)}" if deletes else "WHEN NOT MATCHED"
+    gone = f"s.{quoted(_GONE)}"
     matched = f"WHEN MATCHED AND NOT {_is_late(merge)}"
+    if merge.detects:
+        # The first clause that holds is taken.
+        new = f"{new} AND NOT {gone}"
+        matched = f"{matched} AND NOT {gone}"
     # Names are quoted, and values are arguments of the statement.
     clauses = [
-        f"MERGE INTO {merge.target} AS t USING {_q(merge.view)} AS s ON {_on(merge)}",
-        *((f"{matched} AND s.{_q(_DELETE)} THEN DELETE",) * deletes),
+        f"MERGE INTO {merge.target} AS t USING {quoted(merge.view)} AS s ON {_on(merge)}",
+        *((f"WHEN MATCHED AND {gone} THEN {_gone(merge)}",) * merge.detects),
+        *((f"{matched} AND s.{quoted(_DELETE)} THEN DELETE",) * deletes),
         f"{matched} AND NOT {_is_equal(merge, values)} THEN UPDATE SET {update}",
         f"{new} THEN INSERT ({names}) "  # noqa: S608
         f"VALUES ({', '.join(values.values())})",
@@ -196,11 +209,19 @@ def merge_sql(merge: Merge, given: Sequence[str]) -> str:
     return "\n".join(clauses)
 
 
+def _gone(merge: Merge) -> str:
+    """Return what becomes of a row that the source no longer has."""
+    if merge.deletes == "DELETE":
+        return "DELETE"
+    names = [quoted(name) for name in TRACKING_COLUMNS if name in merge.columns.names]
+    return "UPDATE SET " + ", ".join(f"t.{name} = s.{name}" for name in names)
+
+
 def _on(merge: Merge) -> str:
-    on = [f"t.{_q(name)} <=> s.{_q(name)}" for name in merge.key]
+    on = [f"t.{quoted(name)} <=> s.{quoted(name)}" for name in merge.key]
     for number, name in enumerate(merge.key):
         if merge.bounds.get(name, (None, None))[0] is not None:
-            on.append(f"t.{_q(name)} >= :low{number} AND t.{_q(name)} <= :high{number}")
+            on.append(f"t.{quoted(name)} >= :low{number} AND t.{quoted(name)} <= :high{number}")
     return " AND ".join(on)
 
 
@@ -208,15 +229,18 @@ def _is_late(merge: Merge) -> str:
     """Return the condition that the table's row has a greater cursor; null is the lowest."""
     if merge.cursor is None:
         return "false"
-    table, source = f"t.{_q(merge.cursor)}", f"s.{_q(merge.cursor)}"
-    return f"({table} IS NOT NULL AND coalesce({source} < {table}, true))"
+    table, source = f"t.{quoted(merge.cursor)}", f"s.{quoted(merge.cursor)}"
+    late = f"{table} IS NOT NULL AND coalesce({source} < {table}, true)"
+    if merge.detects and "_supa_deleted" in merge.columns.names:
+        late = f"{late} AND NOT coalesce(t.`_supa_deleted`, false)"
+    return f"({late})"
 
 
 def _is_equal(merge: Merge, values: Mapping[str, str]) -> str:
     """Return the condition that both rows are the same but for when and how they were loaded."""
     pairs = []
     for column in merge.columns.fields:
-        own, new = f"t.{_q(column.name)}", values[column.name]
+        own, new = f"t.{quoted(column.name)}", values[column.name]
         if column.name in _HOW_LOADED:
             continue
         if new != "NULL" and _has_map(column.dataType):
@@ -249,14 +273,16 @@ def count_untouched(
         return Untouched()
     if merge.cursor not in before.columns:
         merge = replace(merge, cursor=None)
+    if "_supa_deleted" not in before.columns:
+        merge = replace(merge, detects=False)
     rows.createOrReplaceTempView(merge.view)
     table = f"{merge.view}_t"
     before.createOrReplaceTempView(table)
-    there = f"t.{_q(merge.key[0])} IS NOT NULL"
-    gone = f"NOT ({there}) AND s.{_q(_DELETE)}" if merge.deletes == "DELETE" else "false"
+    there = f"t.{quoted(merge.key[0])} IS NOT NULL"
+    gone = f"NOT ({there}) AND s.{quoted(_DELETE)}" if merge.deletes == "DELETE" else "false"
     query = (
         f"SELECT count(1), count_if({there} AND {_is_late(merge)}), count_if({gone}) "  # noqa: S608
-        f"FROM {_q(merge.view)} AS s LEFT JOIN {_q(table)} AS t ON {_on(merge)}"
+        f"FROM {quoted(merge.view)} AS s LEFT JOIN {quoted(table)} AS t ON {_on(merge)}"
     )
     try:
         ((pairs, late, nothing),) = spark.sql(query, args=_arguments(merge)).collect()
@@ -276,10 +302,6 @@ def _arguments(merge: Merge) -> dict[str, Any]:
     return found
 
 
-def _q(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 @dataclass(frozen=True)
 class Stage:
     """What is staged, where. `branch` is the staging branch, `loaded` the one that is loaded."""
@@ -294,6 +316,9 @@ class Stage:
     loaded: str
     replaces: bool
     """Every row of the table is replaced."""
+    begun: int | None = None
+    """The snapshot of the branch that is loaded, when the load began: before the source was read.
+    """
 
     @property
     def merges(self) -> bool:
@@ -304,7 +329,8 @@ class Stage:
 def stage(given: Stage) -> Staged:
     """Make the branch, write to it, and return what waits there.
 
-    Raises `LoadFailed` when the rows written are not those that were counted.
+    Raises `LoadFailed` when the rows written are not those that were counted or too many would be
+    deleted, and `RetryLoad` where keys would be compared with those of later rows.
     """
     spark, table = given.spark, given.table
     base = create_branch(spark, table.schema, table.table, given.branch, given.loaded)
@@ -317,19 +343,77 @@ def stage(given: Stage) -> Staged:
         # A table without a snapshot is new: nobody could ask about it before Spark.
         catalog = given.spec.destination.iceberg.catalog
         check_compares(spark, java_table, catalog, table.target, given.branch)
-    untouched = None
+    untouched, gone = None, None
     if given.rows.columns.fields:
-        untouched = _write(given, java_table, summary, base)
+        gone = _find_deleted(given, base)
+        try:
+            if gone is not None:
+                summary[SUMMARY_DELETED] = str(gone.rows)
+            untouched = _write(given, java_table, summary, base, gone)
+        finally:
+            if gone is not None:
+                gone.close()
     head = _head(given)
     if head.id == begun:
         # Nothing to write is no commit of Spark's, and still one of ours (I8).
         _empty(given, java_table, summary)
         head = _head(given)
     _check_rows(given, head)
-    replaces = given.replaces or given.merges
+    # Keys were compared with those of `base`, and no other.
+    replaces = given.replaces or given.merges or gone is not None
     mode: Literal["append", "replace"] = "replace" if replaces else "append"
     has_rows = _has_rows(given, head)
     return Staged(given.branch, base, head.id, mode, summary, has_rows, untouched)
+
+
+def _find_deleted(given: Stage, base: int | None) -> DeletedKeys | None:
+    """Return the keys of the table that the source no longer has."""
+    table, key = given.table, given.rows.key
+    if table.max_deleted is None or given.replaces or base is None:
+        return None
+    if base != given.begun:
+        # The source was read before those rows came in, and may have them now.
+        raise RetryLoad(f"another load was committed to `{table.target}` since this load began")
+    before = _table_at(given, base)
+    if not set(key) <= set(before.columns):
+        return None
+    if table.mode == "APPEND":
+        live = newest_keys(before, key)
+    elif table.deletes == "MARK" and "_supa_deleted" in before.columns:
+        live = before.where(~F.coalesce(F.col("_supa_deleted"), F.lit(False)))
+    else:
+        live = before
+    lower = catalog_traits(given.spec.destination.iceberg.catalog).lower_case_names
+    rows = given.rows
+    keys = source_keys(given.spec, table, rows.prepared, rows.mapping, lower=lower)
+    return find_deleted(live, keys, key, table.max_deleted, table.target)
+
+
+def _table_at(given: Stage, snapshot: int) -> DataFrame:
+    name = spark_name(given.table.schema, given.table.table)
+    return given.spark.read.option("versionAsOf", snapshot).table(name)
+
+
+def _deleted_rows(given: Stage, gone: DeletedKeys, rows: DataFrame) -> DataFrame:
+    """Return the keys as rows that are deleted, with their tracking columns, in the types of
+    `rows` and numbered behind them."""
+    kinds = {field.name: field.dataType for field in rows.schema.fields}
+    keys = gone.frame.select(
+        *(F.col(quoted(name)).cast(kinds[name]).alias(name) for name in given.rows.key),
+        F.lit(True).alias(DELETED_HELPER),
+    )
+    counted = given.counted
+    return with_tracking(
+        keys,
+        counts=(gone.rows,),
+        before=partition_count(given.rows.frame) << POSITION_BITS
+        if counted is None
+        else counted.rows,
+        synced=given.spec.synced,
+        job_id=given.spec.job_id,
+        key_columns=given.rows.key,
+        columns=given.spec.tracking_columns,
+    ).drop(DELETED_HELPER)
 
 
 def summary_of(spec: JobSpec, table: TableSpec, counted: Counted | None) -> dict[str, str]:
@@ -368,7 +452,11 @@ def tracked(given: Stage) -> DataFrame:
 
 
 def _write(
-    given: Stage, java_table: Java, summary: Mapping[str, str], base: int | None
+    given: Stage,
+    java_table: Java,
+    summary: Mapping[str, str],
+    base: int | None,
+    gone: DeletedKeys | None,
 ) -> Untouched | None:
     """Write the rows; return those that a MERGE has left alone, None where nothing is merged."""
     target = spark_name(given.table.schema, given.table.table, given.branch)
@@ -378,10 +466,12 @@ def _write(
         # Also when all rows are replaced: a key is in the table once.
         rows = _latest(given, rows)
     if given.merges:
-        return _merge(given, rows, target, columns, summary, base)
+        return _merge(given, rows, target, columns, summary, base, gone)
     data = [name for name in rows.columns if not name.startswith(HELPER_PREFIX)]
     if given.table.mode == "UPSERT" and given.table.deletes == "DELETE":
         rows = rows.where(~F.col(f"{HELPER_PREFIX}delete"))
+    if gone is not None:
+        rows = rows.unionByName(_deleted_rows(given, gone, rows), allowMissingColumns=True)
     writer = rows.select(*(F.col(f"`{name}`") for name in data)).writeTo(target)
     for name, value in summary.items():
         writer = writer.option(f"snapshot-property.{name}", value)
@@ -406,8 +496,19 @@ def _merge(
     columns: T.StructType,
     summary: Mapping[str, str],
     base: int | None,
+    gone: DeletedKeys | None,
 ) -> Untouched:
     """Merge in this session: its settings stamp the snapshot, so it is the table's own."""
+    bounds = given.counted.bounds if given.counted else {}
+    given_rows, removed = rows, 0
+    if given.table.max_deleted is not None:
+        rows = rows.withColumn(_GONE, F.lit(False))
+        given_rows = rows
+    if gone is not None:
+        removed = gone.rows
+        deleted_rows = _deleted_rows(given, gone, rows).withColumn(_GONE, F.lit(True))
+        given_rows = rows.unionByName(deleted_rows, allowMissingColumns=True)
+        bounds = _joined_bounds(bounds, gone.frame)
     merge = Merge(
         target,
         f"lakeload_{given.branch}",
@@ -415,7 +516,8 @@ def _merge(
         given.rows.key,
         given.rows.cursor,
         given.table.deletes,
-        given.counted.bounds if given.counted else {},
+        bounds,
+        detects=given.table.max_deleted is not None,
     )
     if given.table.retries is not None and merge.cursor is None and base is not None:
         _check_new_keys(given, rows, base)
@@ -423,7 +525,7 @@ def _merge(
     for name, value in properties.items():
         given.spark.conf.set(name, value)
     try:
-        merged = run_merge(given.spark, rows, merge)
+        merged = run_merge(given.spark, given_rows, merge)
     finally:
         for name in properties:
             given.spark.conf.unset(name)
@@ -433,25 +535,36 @@ def _merge(
         return Untouched()
     if merged is not None and merge.cursor is None and merge.deletes != "DELETE":
         return Untouched(unchanged=max(merged - written, 0))
-    before = None
-    if base is not None:
-        name = spark_name(given.table.schema, given.table.table)
-        before = given.spark.read.option("versionAsOf", base).table(name)
-    return count_untouched(given.spark, rows, merge, before, written)
+    before = None if base is None else _table_at(given, base)
+    return count_untouched(given.spark, rows, merge, before, written - removed)
+
+
+def _joined_bounds(
+    bounds: Mapping[str, tuple[Any, Any]], keys: DataFrame
+) -> dict[str, tuple[Any, Any]]:
+    """Return bounds of columns that hold for `keys` too."""
+    others = count_rows(keys, all_columns=False, bounded=tuple(bounds)).bounds if bounds else {}
+    joined = {}
+    for name, own in bounds.items():
+        found = [pair for pair in (own, others.get(name)) if pair and pair[0] is not None]
+        if found:
+            joined[name] = min(low for low, _ in found), max(high for _, high in found)
+    return joined
 
 
 def _check_new_keys(given: Stage, rows: DataFrame, base: int) -> None:
     """Raise `LoadFailed` where the table has a key of rejected records, which are of an earlier
     load: the row that is there may be the newer one. The publish compares `base` with the head."""
     key = given.rows.key
-    name = spark_name(given.table.schema, given.table.table)
-    before = given.spark.read.option("versionAsOf", base).table(name)
+    before = _table_at(given, base)
     if not set(key) <= set(before.columns):
         return
-    there = before.select(*(F.col(_q(column)).alias(f"t_{i}") for i, column in enumerate(key)))
-    same = [F.col(_q(column)).eqNullSafe(F.col(f"t_{i}")) for i, column in enumerate(key)]
+    there = before.select(*(F.col(quoted(column)).alias(f"t_{i}") for i, column in enumerate(key)))
+    same = [F.col(quoted(column)).eqNullSafe(F.col(f"t_{i}")) for i, column in enumerate(key)]
     found = rows.join(there, functools.reduce(operator.and_, same), "left_semi")
-    first = found.select(*(F.col(_q(column)).cast("string") for column in key)).limit(1).collect()
+    first = (
+        found.select(*(F.col(quoted(column)).cast("string") for column in key)).limit(1).collect()
+    )
     if not first:
         return
     shown = ", ".join(f"`{column}` = {value}" for column, value in zip(key, first[0], strict=True))
@@ -505,8 +618,11 @@ def _head(given: Stage) -> Snapshot:
 
 def _has_rows(given: Stage, head: Snapshot) -> bool:
     """Whether the load leaves rows of its own: as counted, else as its snapshot says."""
-    if given.counted is not None and not given.merges:
-        return given.counted.loaded > 0
+    if given.merges and (merged := changes(head.summary)) is not None:
+        # What removes a row adds the others of its file again.
+        return merged.inserted + merged.updated > 0
+    if given.counted is not None:
+        return given.counted.loaded > 0 or SUMMARY_DELETED in head.summary
     return int(head.summary.get("added-records", "0")) > 0
 
 
@@ -516,6 +632,7 @@ def _check_rows(given: Stage, head: Snapshot) -> None:
     if given.table.mode == "UPSERT" or given.counted is None:
         return
     written = int(head.summary.get("added-records", "0"))
+    written -= int(head.summary.get(SUMMARY_DELETED, "0"))
     if written != given.counted.loaded:
         raise LoadFailed(
             f"the source changed while it was read: it had {given.counted.loaded} rows when "

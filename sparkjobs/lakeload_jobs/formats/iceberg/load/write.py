@@ -29,7 +29,7 @@ from lakeload_jobs.formats.iceberg.load.rejects import (
 from lakeload_jobs.formats.iceberg.load.stage import Stage, stage
 from lakeload_jobs.formats.iceberg.load.tables import load as load_java
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
-from lakeload_jobs.formats.iceberg.rules.facts import PipelineState
+from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_DELETED, PipelineState
 from lakeload_jobs.rows.counting import Counted, count_bad_values, count_rejected, count_rows
 from lakeload_jobs.rows.rejects import ROW_HELPERS, Rejected
 from lakeload_jobs.sources.base import Reader
@@ -111,6 +111,7 @@ class IcebergWriter:
             branch=staging_branch(datetime.now(UTC), load.spec.attempt_id),
             loaded=load.spec.destination.iceberg.branch,
             replaces=load.replaces,
+            begun=self.ready.opened.start.head,
         )
         try:
             staged = stage(request)
@@ -141,6 +142,7 @@ class StagedIceberg:
         self._ledger: str | None = None
         self.bad_values = bad_values
         self.rejected = rejected
+        self.deleted = int(staged.summary.get(SUMMARY_DELETED, 0))
 
     def note(self, evidence: Evidence) -> None:
         """Write it beside the table: no publish names it yet."""

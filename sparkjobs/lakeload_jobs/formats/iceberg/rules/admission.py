@@ -318,6 +318,17 @@ def is_empty(facts: TableFacts, branch: str) -> bool:
     return snapshot is not None and snapshot.summary.get("total-records") == "0"
 
 
+def check_only_pipeline(facts: TableFacts, job: TableAttempt) -> None:
+    """Raise `InvalidInput` where another pipeline loads the table: its keys are not in the source
+    that this job compares the table with."""
+    if others := [name for name in pipelines_of(facts) if name != job.pipeline]:
+        raise InvalidInput(
+            f"`detect_deletes`: pipeline `{others[0]}` loads into `{job.target}` too, and its rows "
+            f"would be deleted, because they are not in `{job.source}`",
+            hint="remove `detect_deletes`, or load into a table of this pipeline alone",
+        )
+
+
 def check_state_rows(
     start: Start, facts: TableFacts, branch: str, job: TableAttempt, found: bool
 ) -> None:

@@ -38,11 +38,12 @@ def load_record(
     started_at: datetime,
     index: IndexKind = "dense",
     rejects: tuple[StagedFile, ...] = (),
+    deleted: int = 0,
 ) -> LoadRecord:
     """Return the record that commits `files`: all that is needed to finish without its author.
 
     `columns` are target names → Spark types, tracking columns included. `rejects` are files of the
-    side table.
+    side table; `deleted` of the rows are keys that the source no longer has.
     """
     parquet = spec.destination.parquet
     location = TableLocation(spec.destination.prefix, table.schema, table.table)
@@ -71,6 +72,7 @@ def load_record(
         author=spec.author,
         rejected=_rejects(location, rejects) if rejects else None,
         retried=table.retries,
+        deleted_rows=deleted or None,
     )
 
 
@@ -99,7 +101,8 @@ def table_result(
         table=table.source,
         target=table.target,
         status=status if catalog_error is None else "LOADED_CATALOG_OUT_OF_DATE",
-        rows=record.rows,
+        rows=record.rows - (record.deleted_rows or 0),
+        deleted=record.deleted_rows or 0,
         bytes=record.bytes,
         files=tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files),
         file_count=len(record.files),

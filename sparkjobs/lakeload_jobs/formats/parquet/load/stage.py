@@ -96,7 +96,7 @@ class PartitionWriter:
     references to secrets and no secret.
 
     `counts` are the rows of each of the `partitions`, None where nobody has counted them: one needs
-    no count, and over several the index then has gaps.
+    no count, and over several the index then has gaps. Spark's first partition is number `first`.
     `registry` is a folder of this machine when tasks run on it.
     """
 
@@ -111,11 +111,12 @@ class PartitionWriter:
     counts: tuple[int, ...] | None
     registry: str | None
     on_executor: bool
+    first: int = 0
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Stage one partition and yield one row: its report."""
         context = TaskContext.get()
-        partition = context.partitionId() if context is not None else 0
+        partition = self.first + (context.partitionId() if context is not None else 0)
         yield pa.RecordBatch.from_pylist([{"report": self.report(partition, batches)}])
 
     def report(self, partition: int, batches: Iterator[pa.RecordBatch]) -> str:

@@ -4,12 +4,14 @@ them (docs/protocol-parquet.md)."""
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import TableResult
@@ -17,6 +19,7 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.base import PreparedRows
+from lakeload_jobs.formats.deletes import DeletedKeys, find_deleted, newest_keys, source_keys
 from lakeload_jobs.formats.parquet.load.outcome import load_record, table_result, with_state
 from lakeload_jobs.formats.parquet.load.prepare import WrittenColumns
 from lakeload_jobs.formats.parquet.load.stage import (
@@ -27,12 +30,16 @@ from lakeload_jobs.formats.parquet.load.stage import (
     abort_uploads,
     read_report,
 )
+from lakeload_jobs.formats.parquet.load.versions import read_versions
+from lakeload_jobs.formats.parquet.log.bookmark import loaded_files
 from lakeload_jobs.formats.parquet.log.stale_uploads import UploadRegistry
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog, TableLog
 from lakeload_jobs.rows.batches import map_batches
+from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.columns import added_column, missing_column
 from lakeload_jobs.rows.counting import Counted, count_rows, partition_count
 from lakeload_jobs.rows.rejects import NONE_REJECTED
+from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX
 from lakeload_jobs.sources.base import Reader
 from lakeload_jobs.storage.objects import Objects
 
@@ -102,17 +109,47 @@ class ParquetWriter:
         folder = self.load.registry / uuid.uuid4().hex
         registry = UploadRegistry(folder)
         counts = None if counted is None else counted.partitions
+        gone = self._find_deleted() if self.columns.types else None
         try:
-            reports = self._reports(counts, folder) if self.columns.types else []
+            reports = self._reports(counts, folder, gone) if self.columns.types else []
         except BaseException:
             abort_uploads(self.load.objects, registry, ())
             raise
-        return StagedParquet(self, registry, tuple(reports))
+        finally:
+            if gone is not None:
+                gone.close()
+        return StagedParquet(self, registry, tuple(reports), gone.rows if gone else 0)
 
-    def _reports(self, counts: tuple[int, ...] | None, registry: Path) -> list[PartitionReport]:
-        """Run the tasks and return their reports in partition order."""
+    def _find_deleted(self) -> DeletedKeys | None:
+        """Return the keys of the table that the source no longer has."""
+        load, table, mapping = self.load, self.load.table, self.prepared.mapping
+        if table.max_deleted is None:
+            return None
+        files = loaded_files(
+            load.objects,
+            load.location,
+            pipeline=load.spec.pipeline,
+            source=table.source,
+            # Not those of later jobs: the source was read before, and may have their keys.
+            before=load.opened.next_number,
+        )
+        fields = [self.prepared.schema[name] for name in mapping.key]
+        versions = read_versions(load.spark, load.spec, files, fields)
+        if versions is None:
+            return None
+        lower = load.spec.destination.parquet.update_glue_catalog
+        keys = source_keys(load.spec, table, self.prepared, mapping, lower=lower)
+        live = newest_keys(versions, mapping.key)
+        return find_deleted(live, keys, mapping.key, table.max_deleted, table.target)
+
+    def _reports(
+        self, counts: tuple[int, ...] | None, registry: Path, gone: DeletedKeys | None
+    ) -> list[PartitionReport]:
+        """Run the tasks and return their reports in partition order, at last that of the keys that
+        are deleted."""
         load, spec = self.load, self.load.spec
-        partitions = len(counts) if counts is not None else partition_count(self.prepared.frame)
+        own = len(counts) if counts is not None else partition_count(self.prepared.frame)
+        partitions = own + (gone is not None)
         shared = spec.runtime.tasks_share_driver
         writer = PartitionWriter(
             destination=spec.destination,
@@ -128,6 +165,13 @@ class ParquetWriter:
             on_executor=not shared,
         )
         reports = sorted(map(read_report, self._texts(writer)), key=lambda r: r.partition)
+        if gone is not None:
+            if self.prepared.index == "dense":
+                before = tuple(report.rows for report in reports)
+                writer = replace(writer, counts=(*before, gone.rows))
+            frame = _deleted_rows(gone, self.prepared.schema)
+            rows = map_batches(frame, replace(writer, first=own), REPORT_SCHEMA).collect()
+            reports += [read_report(row["report"]) for row in rows]
         if len(reports) != partitions:
             raise LoadFailed(
                 f"{len(reports)} of {partitions} partitions reported what they staged",
@@ -148,16 +192,35 @@ class ParquetWriter:
         return parts.mapPartitionsWithIndex(SplitWriter(writer, direct.read)).collect()
 
 
+def _deleted_rows(gone: DeletedKeys, schema: StructType) -> DataFrame:
+    """Return keys as rows of `schema` that are deleted: other columns are null."""
+    values = [
+        F.col(quoted(field.name)) if field.name in gone.frame.columns else F.lit(None)
+        for field in schema.fields
+    ]
+    columns = [
+        value.cast(field.dataType).alias(field.name)
+        for value, field in zip(values, schema.fields, strict=True)
+        if not field.name.startswith(HELPER_PREFIX)
+    ]
+    return gone.frame.select(*columns, F.lit(True).alias(DELETED_HELPER))
+
+
 class StagedParquet:
     """Uploads that wait for the record that names them."""
 
     def __init__(
-        self, writer: ParquetWriter, registry: UploadRegistry, reports: tuple[PartitionReport, ...]
+        self,
+        writer: ParquetWriter,
+        registry: UploadRegistry,
+        reports: tuple[PartitionReport, ...],
+        deleted: int,
     ) -> None:
         self._writer = writer
         self._load = writer.load
         self._registry = registry
         self._files = tuple(file for report in reports for file in report.files)
+        self.deleted = deleted
         self._evidence: Evidence | None = None
         self._rejects = tuple(file for report in reports for file in report.rejects)
         self.bad_values = sum(report.bad_values for report in reports)
@@ -187,6 +250,7 @@ class StagedParquet:
             started_at=load.started_at,
             # The index counts all records: those that are set aside leave gaps.
             index="sparse" if self._rejects else prepared.index,
+            deleted=self.deleted,
         )
         committed = load.log.commit(with_state(record, change, self._evidence))
         status: Literal["LOADED", "NO_OP"] = "NO_OP" if committed.already else "LOADED"

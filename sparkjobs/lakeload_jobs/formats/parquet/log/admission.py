@@ -239,11 +239,13 @@ def check_passed(
     sets_state: bool,
     uploads: Collection[str] = (),
     retries: str | None = None,
+    deletes: bool = False,
 ) -> None:
     """Raise when the record that took our number forbids us to go on with the next one.
 
-    `uploads` are the ids of ours, `retries` is the job whose rejected records we have read. The
-    same job by another attempt is not for here: its outcome is ours.
+    `uploads` are the ids of ours, `retries` is the job whose rejected records we have read,
+    `deletes`: we have compared keys with those of the table. The same job by another attempt is not
+    for here: its outcome is ours.
     """
     if isinstance(other, FenceRecord):
         if other.resets == job.pipeline:
@@ -272,6 +274,13 @@ def check_passed(
             f"job `{other.job_id}` of the same pipeline has advanced the state of `{target}` while "
             f"job `{job.job_id}` was loading: both would load the same rows",
             hint="run again: the load continues from the new state",
+            retryable=True,
+        )
+    if other.pipeline == job.pipeline and deletes:
+        raise Conflict(
+            f"job `{other.job_id}` of the same pipeline was committed to `{target}` while job "
+            f"`{job.job_id}` compared the keys of the source with those of the table",
+            hint="run again: nothing was committed",
             retryable=True,
         )
     if other.pipeline == job.pipeline and retries is not None and other.retried == retries:

@@ -10,7 +10,7 @@ from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
 from lakeload_jobs.formats.parquet.log.records import FenceRecord, LoadRecord, Rejects
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
-from lakeload_jobs.storage.objects import Objects
+from lakeload_jobs.storage.objects import ObjectEntry, Objects
 
 
 def bookmark_of(
@@ -87,6 +87,33 @@ def _read_files(objects: Objects, rejects: Rejects) -> Any:
             )
         found.append(pq.read_table(pa.BufferReader(data)))
     return pa.concat_tables(found, promote_options="default")
+
+
+def loaded_files(
+    objects: Objects, location: TableLocation, *, pipeline: str, source: str, before: int
+) -> tuple[ObjectEntry, ...]:
+    """Return the files of all jobs of a pipeline up to record `before`, without it, that are there:
+    a LIST of the log and one of the data, and a GET for each record.
+
+    Void records and those before a reset of the pipeline count for nothing. Raises `AwsError`, and
+    `LogDamaged` for a missing record.
+    """
+    log = CommitLog(objects, location)
+    entries = [entry for entry in log.entries_after(0) if entry.number < before]
+    log.load_records(entry.number for entry in entries)
+    keys: set[str] = set()
+    for entry in entries:
+        record = log.record(entry.number)
+        if isinstance(record, FenceRecord):
+            if record.resets == pipeline:
+                keys.clear()
+            continue
+        own = (record.pipeline, record.source) == (pipeline, source)
+        if own and log.ending_of_size(entry.number, entry.end_size) != "void":
+            keys.update(file.key for file in record.files)
+    if not keys:
+        return ()
+    return tuple(entry for entry in objects.list(location.data_path) if entry.key in keys)
 
 
 def read_evidence(

@@ -121,6 +121,8 @@ class LoadRecord:
     """Only if records were set aside: what was written before there was this has no such key."""
     retried: str | None = None
     """The job whose rejected records this one has read, all of them; likewise."""
+    deleted_rows: int | None = None
+    """How many of `rows`, the last ones, are keys that the source no longer has; likewise."""
 
     @property
     def uploads(self) -> tuple[StagedFile, ...]:
@@ -214,10 +216,11 @@ class CatMarker:
 Record = LoadRecord | FenceRecord
 
 
-FORMAT = 2
-_FORMAT_WITHOUT_REJECTS = 1
-"""All objects but records with `rejected` or `retried` have this one, which every lakeload reads:
-an older one would not publish the uploads of a side table."""
+FORMAT = 3
+_FIRST_FORMAT = 1
+"""Of all objects but records with one of these keys: every lakeload reads it. An older one would
+not publish the uploads of a side table, and not know of deleted rows."""
+_FORMATS = {"rejected": 2, "retried": 2, "deleted_rows": 3}
 
 
 class LogObject(Protocol):
@@ -240,12 +243,12 @@ class NewerFormat(LoadFailed):
 def encode(value: LogObject) -> bytes:
     """Return the object's bytes: JSON with `format` and `kind` first."""
     body = to_json(value)
-    own = _FORMAT_WITHOUT_REJECTS
-    for name in ("rejected", "retried"):
+    own = _FIRST_FORMAT
+    for name, number in _FORMATS.items():
         if body.get(name) is None:
             body.pop(name, None)
         else:
-            own = FORMAT
+            own = max(own, number)
     document = {"format": own, "kind": value.KIND, **body}
     return json.dumps(document, separators=(",", ":")).encode()
 

@@ -214,6 +214,7 @@ def place(
                 sets_state=record.state is not None,
                 uploads=uploads,
                 retries=record.retried,
+                deletes=record.deleted_rows is not None,
             )
         # The other record excludes this job, as a fence or a reset does.
         except LakeloadError:

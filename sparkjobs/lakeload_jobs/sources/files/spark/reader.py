@@ -26,7 +26,7 @@ from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
 from lakeload_jobs.rows.row_id import Column as Array
 from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
-from lakeload_jobs.sources.base import BadValuesFound, Reader, Splits
+from lakeload_jobs.sources.base import BadValuesFound, Keys, Reader, Splits
 from lakeload_jobs.sources.files.file_state import FileState, hidden, partition_base
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
 from lakeload_jobs.sources.files.reader_options import option_problems
@@ -57,6 +57,7 @@ class FilesRows:
     counts: tuple[int, ...] | None = None
     repeatable: bool = True
     warnings: tuple[str, ...] = ()
+    keys: Keys | None = None
     values: Callable[[], None] | None = None
     """Raises `LoadFailed` with the bad values of all rows, where the reader finds them."""
 
