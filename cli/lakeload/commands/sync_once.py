@@ -27,6 +27,7 @@ from lakeload.machine.jars.pins import jar_sets_for
 from lakeload.probes.connection import conditional_writes, preflight
 from lakeload.sources.files.rejected import NothingRejected
 from lakeload.ui.progress import ProgressView
+from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, disk_full
 from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.spec import DestinationSpec, RunOptions, TableSpec
@@ -106,7 +107,10 @@ def sync_once(job: LoadJob, context: Context) -> Synced:
         )
         if settings.archive is None and takes_class_data(settings, context.environment):
             archive_for = tuple(sorted(features))
-        tables = [replace(state.table, input_bytes=state.input_bytes) for state in states]
+        tables = [
+            replace(state.table, input_bytes=state.input_bytes, inspected=to_json(state.inspected))
+            for state in states
+        ]
         outcome = _with_spark(job, tables, settings, installation, folder, context)
         for warning in warnings:
             outcome = with_warning(outcome, warning)

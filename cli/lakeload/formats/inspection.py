@@ -87,6 +87,11 @@ class TableState(ABC):
         return False
 
     @property
+    def inspected(self) -> object:
+        """What the load of this table is given to read no more, as the format's job takes it."""
+        return None
+
+    @property
     @abstractmethod
     def first_run(self) -> bool:
         """Whether the pipeline has never loaded the table."""

@@ -4,9 +4,9 @@ but for the secrets named here; it holds references only, never a secret's value
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from lakeload_jobs.contract.maintain import MaintainSpec
 from lakeload_jobs.contract.secrets import SecretReference
@@ -330,6 +330,9 @@ class TableSpec:
     """None: as the job says."""
     input_bytes: int | None = None
     """About how much a load reads, None: not known. It decides which tables start first."""
+    inspected: Any = field(default=None, repr=False)
+    """What the inspection before Spark started has read of the table, in the shape that its format
+    has for it: it is not read again. None: nothing."""
 
     @property
     def retries(self) -> str | None:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame
 
+from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.spec import (
     ColumnsSpec,
     EndpointsSpec,
@@ -26,6 +27,8 @@ from lakeload_jobs.contract.spec import (
     RunOptions,
 )
 from lakeload_jobs.formats.parquet.load import write
+from lakeload_jobs.formats.parquet.log.commit_log import History
+from lakeload_jobs.formats.parquet.log.table_log import InspectedLog
 from lakeload_jobs.rows.counting import Counted, count_rows
 from tests.integration.job.conftest import Job
 from tests.integration.job.test_typed_formats import avro_bytes
@@ -296,6 +299,25 @@ def test_a_load_sends_eight_requests_beside_those_of_its_files(
         of_files = 2 * len(result.files) + sent["UploadPart"]
         assert sent["CompleteMultipartUpload"] == len(result.files)
         assert sent.total() - of_files <= bar, sent
+
+
+def test_load_after_an_inspection_reads_the_log_no_further_than_it_must(
+    behind_proxy: tuple[Job, FaultProxy, EndpointsSpec],
+) -> None:
+    job, proxy, endpoints = behind_proxy
+    table = job.table(job.file("a.csv", "id\n1\n"))
+    inspected = to_json(InspectedLog(History().checkpoint(), first_run=True))
+    for given, listed, read in ((inspected, 1, 0), (None, 1, 2)):
+        proxy.requests.clear()
+        result = job.load_one(
+            replace(table, inspected=given),
+            job_id=f"job-{read}",
+            destination={"endpoints": endpoints},
+            options=RunOptions(),
+        )
+        assert result.status == "LOADED"
+        assert proxy.count("ListObjectsV2") == listed
+        assert proxy.count("GetObject") == read
 
 
 @pytest.mark.parametrize("lose", [drop_answer, drop_request])

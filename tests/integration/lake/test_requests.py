@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import pytest
 
+from lakeload_jobs.contract.spec import TableHandling
 from lakeload_jobs.formats.parquet.log.commit_log import History
-from lakeload_jobs.formats.parquet.log.records import LoadRecord, encode
+from lakeload_jobs.formats.parquet.log.records import GlueTarget, LoadRecord, encode
 from lakeload_jobs.formats.parquet.log.table_log import CLEANING_EVERY, Committed
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.lake.test_catalog_step import GLUE, Ledger
@@ -63,6 +64,33 @@ def test_a_job_stays_within_its_requests_from_the_first_load_on(
     assert sent(fault_proxy, load) == {"GetObject": 2, "ListObjectsV2": 1}
     third = sent(fault_proxy, Writer(proxied, "job-3", files=files, glue=GLUE, catalog=catalog).run)
     assert beside_files(third, files) == BAR - 2
+
+
+@pytest.mark.parametrize("glue", [None, GLUE])
+def test_sync_and_its_job_together_stay_within_the_same_requests(
+    proxied: Objects, fault_proxy: FaultProxy, glue: GlueTarget | None
+) -> None:
+    """Of a table that is inspected before Spark starts, as `lakeload sync` does. Another request
+    with Glue: the marker that a first load has without an inspection, too."""
+    catalog = Ledger()
+
+    def load(job: str, table_handling: TableHandling = "APPEND") -> Counter[str]:
+        writer = Writer(proxied, job, files=1, glue=glue, catalog=catalog)
+        writer = replace(writer, table_handling=table_handling)
+        return sent(fault_proxy, lambda: writer.after_inspection().run())
+
+    marker = int(glue is not None)
+    first = load("job-1", "FAIL")
+    # Checkpoint, log, path, claim; then the log; claim, record, end.
+    assert (first["GetObject"], first["ListObjectsV2"], first["PutObject"]) == (2, 3, 3 + marker)
+    assert beside_files(first, 1) == BAR + marker
+    second = load("job-2")
+    # Checkpoint (none), log, the first record; then the log; record, end, checkpoint.
+    assert (second["GetObject"], second["ListObjectsV2"], second["PutObject"]) == (2, 2, 3 + marker)
+    assert beside_files(second, 1) == BAR - 1 + marker
+    assert beside_files(load("job-3"), 1) == BAR - 2 + marker
+    idle = sent(fault_proxy, Writer(proxied, "job-4", glue=glue, catalog=catalog).inspect)
+    assert idle == {"GetObject": 1, "ListObjectsV2": 1}
 
 
 def test_run_that_lists_stale_uploads_stays_within_its_requests(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.spec import TableHandling
 from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.layout import TableLocation, data_key
@@ -21,7 +22,12 @@ from lakeload_jobs.formats.parquet.log.records import (
     upload_metadata,
 )
 from lakeload_jobs.formats.parquet.log.roll_forward import ParquetCatalog
-from lakeload_jobs.formats.parquet.log.table_log import Committed, OpenedLog, TableLog
+from lakeload_jobs.formats.parquet.log.table_log import (
+    Committed,
+    InspectedLog,
+    OpenedLog,
+    TableLog,
+)
 from lakeload_jobs.storage.objects import Objects
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
@@ -48,12 +54,17 @@ class Writer:
     catalog: ParquetCatalog | None = None
     columns: tuple[str, ...] = ("id",)
     attempt_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    inspected: InspectedLog | None = None
 
     def __post_init__(self) -> None:
         """Begin with a log of its own, as a process would."""
         self.location = TableLocation("data-lake/test", "shop", self.table)
         self.log = TableLog(
-            self.objects, self.location, notify=self.notes.append, catalog=self.catalog
+            self.objects,
+            self.location,
+            notify=self.notes.append,
+            catalog=self.catalog,
+            inspected=self.inspected,
         )
 
     def open(self) -> OpenedLog:
@@ -66,6 +77,18 @@ class Writer:
             self.source,
             self.table_handling,
         )
+
+    def inspect(self) -> OpenedLog:
+        """What is done before Spark starts."""
+        return self.log.inspect(
+            self.pipeline, self.job_id, self.fingerprint, self.source, self.table_handling
+        )
+
+    def after_inspection(self) -> Writer:
+        """Return the same job in the process that follows an inspection, which is made here."""
+        seen = self.inspect().inspected
+        assert seen is not None
+        return replace(self, inspected=from_json(InspectedLog, to_json(seen)))
 
     def stage(self) -> LoadRecord:
         """Step 2, and the record for step 3."""

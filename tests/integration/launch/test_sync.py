@@ -91,6 +91,12 @@ def test_the_json_document_has_exactly_the_agreed_keys(lake: Lake, folder: Path)
     assert ended.document["error"] is None
 
 
+def test_job_is_given_what_the_inspection_has_read(lake: Lake, folder: Path) -> None:
+    run(lake, folder, "success")
+    given = [table["inspected"] for table in spec(folder)["tables"]]
+    assert [(one["checkpoint"]["number"], one["first_run"]) for one in given] == [(0, True)] * 2
+
+
 def test_timings_add_up_to_the_time_of_the_command(lake: Lake, folder: Path) -> None:
     began = time.monotonic()
     ended = run(lake, folder, "success", "--output", "json", "--timings")

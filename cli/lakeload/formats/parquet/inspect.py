@@ -13,7 +13,7 @@ from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.admission import table_settings
 from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
-from lakeload_jobs.formats.parquet.log.table_log import OpenedLog, TableLog
+from lakeload_jobs.formats.parquet.log.table_log import InspectedLog, OpenedLog, TableLog
 from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.storage.objects import Objects
 
@@ -49,6 +49,11 @@ class ParquetState(TableState):
     def warnings(self) -> tuple[str, ...]:
         """What the log warns of."""
         return self.opened.warnings if self.opened else ()
+
+    @property
+    def inspected(self) -> InspectedLog | None:
+        """The log as far as the load need not read it again."""
+        return self.opened.inspected if self.opened else None
 
     def loaded(self, result: TableResult) -> TableResult:
         """Return the result with what the record of this very job says."""

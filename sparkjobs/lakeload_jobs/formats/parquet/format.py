@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType
 
 from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.codec import from_json
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.maintain import MaintainSpec
 from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
@@ -35,7 +36,7 @@ from lakeload_jobs.formats.parquet.log.admission import Conflict, table_settings
 from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 from lakeload_jobs.formats.parquet.log.records import Column
 from lakeload_jobs.formats.parquet.log.roll_forward import ParquetCatalog, union
-from lakeload_jobs.formats.parquet.log.table_log import OpenedLog, TableLog
+from lakeload_jobs.formats.parquet.log.table_log import InspectedLog, OpenedLog, TableLog
 from lakeload_jobs.rows.columns import earlier_types
 from lakeload_jobs.rows.rejects import SIDE_COLUMNS
 from lakeload_jobs.sources.base import Slice
@@ -73,6 +74,7 @@ class ParquetSession:
             parallelism=spec.destination.parquet.upload_parallelism,
             notify=reporter.on_message,
             catalog=self.catalog,
+            inspected=from_json(InspectedLog, table.inspected) if table.inspected else None,
         )
         opened = log.open(
             pipeline=spec.pipeline,

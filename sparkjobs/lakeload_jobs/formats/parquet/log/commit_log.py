@@ -208,9 +208,13 @@ class LogView:
 class CommitLog:
     """Reads and writes one table's log. Every method may raise `AwsError`."""
 
-    def __init__(self, objects: Objects, location: TableLocation) -> None:
+    def __init__(
+        self, objects: Objects, location: TableLocation, known: Checkpoint | None = None
+    ) -> None:
+        """`known` takes the place of the stored checkpoint, which is then not read."""
         self._objects = objects
         self._location = location
+        self._known = known
         self._records: dict[int, Record] = {}
 
     @property
@@ -219,7 +223,9 @@ class CommitLog:
         return self._location
 
     def read(self, *, before: int = 0) -> LogView:
-        """GET the checkpoint, LIST what comes after it. Raises `LogDamaged` for a gap.
+        """GET the checkpoint, unless one is known, and LIST what comes after it.
+
+        Raises `LogDamaged` for a gap.
 
         `before` begins the LIST so many records earlier, for whoever wants to see old ones.
         """
@@ -262,6 +268,8 @@ class CommitLog:
         return tuple(entries)
 
     def _checkpoint(self) -> Checkpoint | None:
+        if self._known is not None:
+            return self._known
         key = self._location.checkpoint_key
         data = self._objects.get(key, denied_is_missing=True)
         if data is None:

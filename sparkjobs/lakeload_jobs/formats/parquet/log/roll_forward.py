@@ -202,7 +202,8 @@ class Settler:
         for one in seen:
             if one.uncataloged and one.record is not None:
                 pending.append(_pending(one.entry.number, one.record, "catalog"))
-        return Settled(_history(view, seen), History(view.checkpoint), tuple(pending))
+        covered = History(view.checkpoint) if pending else _covered(view, seen, Cataloged())
+        return Settled(_history(view, seen), covered, tuple(pending))
 
     def settle_record(self, number: int, record: LoadRecord, written: datetime) -> Outcome:
         """Finish one record, after its author had the time to do so. `written` is its age."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +14,13 @@ from lakeload_jobs.contract.spec import TableHandling
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log import admission
 from lakeload_jobs.formats.parquet.log.admission import LoadAttempt, TableSettings, check_passed
-from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, History, LogView, Outcome
+from lakeload_jobs.formats.parquet.log.commit_log import (
+    Checkpoint,
+    CommitLog,
+    History,
+    LogView,
+    Outcome,
+)
 from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher, tell_nobody
 from lakeload_jobs.formats.parquet.log.records import (
     Column,
@@ -44,6 +50,18 @@ from lakeload_jobs.storage.objects import Objects, UnknownOutcome
 
 
 @dataclass(frozen=True)
+class InspectedLog:
+    """What an inspection has read of a log: the load that follows reads only what came since.
+
+    `checkpoint` is one that was not stored: the same rules say what it covers, and that it may lag
+    behind. `first_run`: the path and the claim of a first run were found as they have to be.
+    """
+
+    checkpoint: Checkpoint
+    first_run: bool
+
+
+@dataclass(frozen=True)
 class OpenedLog:
     """What a job must know before it loads. `already` set: report it and stop."""
 
@@ -61,6 +79,8 @@ class OpenedLog:
     """Why the catalog still lags behind some job that is done; the next run tries again."""
     warnings: tuple[str, ...] = ()
     """What is allowed and may not be meant."""
+    inspected: InspectedLog | None = None
+    """Of an inspection: what the load need not read again."""
 
 
 @dataclass(frozen=True)
@@ -238,14 +258,19 @@ def _winner(log: CommitLog, number: int) -> Record:
 
 CLEANING_EVERY = 16
 """Records between two looks for uploads that died attempts left in the table."""
+CHECKPOINT_EVERY = 8
+"""Records that a load may find uncovered before it stores a checkpoint, also without a commit."""
+MOST_JOBS = 1_000
+"""Job ids of a checkpoint that is given to a load: more are read from the stored one, as a job's
+spec holds those of all its tables."""
 
 
 class TableLog:
     """The commit log of one table, for one job. Not shared between jobs or threads.
 
     `parallelism` is how many uploads are completed at once; `notify` gets sentences about what
-    takes long; `catalog` serves the jobs that have a Glue table, whoever loaded them. All methods
-    may raise `AwsError`.
+    takes long; `catalog` serves the jobs that have a Glue table, whoever loaded them; `inspected`
+    is what an inspection for this job has read. All methods may raise `AwsError`.
     """
 
     def __init__(
@@ -256,10 +281,12 @@ class TableLog:
         parallelism: int = 5,
         notify: Notify = tell_nobody,
         catalog: ParquetCatalog | None = None,
+        inspected: InspectedLog | None = None,
     ) -> None:
         self._objects = objects
         self._location = location
-        self._log = CommitLog(objects, location)
+        self._inspected = inspected
+        self._log = CommitLog(objects, location, inspected.checkpoint if inspected else None)
         self._publisher = Publisher(objects, self._log, parallelism=parallelism, notify=notify)
         self._catalog_step = CatalogStep(self._log, catalog)
         self._settler = Settler(
@@ -294,9 +321,10 @@ class TableLog:
         view, settled = self._settle()
         # Before admission, so that even a load that is rejected keeps the log short.
         self._keep_short(view, settled)
-        opened = self._admit(job, view, settled)
+        checked = self._checked(view)
+        opened = self._admit(job, view, settled, checked=checked)
         # On a later run the table's own log shows that this pipeline loads into it.
-        if opened.first_run:
+        if opened.first_run and not checked:
             self._bindings.check(pipeline, source, self._location)
         self._job, self._opened, self._covered = job, opened, settled.covered
         return opened
@@ -316,10 +344,11 @@ class TableLog:
         """
         job = LoadAttempt(pipeline, job_id, "", fingerprint, source, table_handling, settings)
         view = self._log.read()
-        opened = self._admit(job, view, self._settler.foresee(view))
+        settled = self._settler.foresee(view)
+        opened = self._admit(job, view, settled, checked=False)
         if opened.first_run:
             self._bindings.check(pipeline, source, self._location)
-        return opened
+        return replace(opened, inspected=_inspected(view, settled, opened))
 
     def commit(self, record: LoadRecord) -> Committed:
         """Steps 3 to 6: commit the record, make its files visible, mark its end, catalogue it.
@@ -396,7 +425,20 @@ class TableLog:
             self._notify(f"the uploads of abandoned attempts were not removed: {error}")
             return False
 
-    def _admit(self, job: LoadAttempt, view: LogView, settled: Settled) -> OpenedLog:
+    def _checked(self, view: LogView) -> bool:
+        """Whether the inspection has made the checks of a first run, and no record came since.
+
+        Whoever comes after this moment is found at the commit, as during any load: another load
+        has the record's number, and the claim is made before it.
+        """
+        given = self._inspected
+        if given is None or not given.first_run:
+            return False
+        return view.next_number == given.checkpoint.number + 1
+
+    def _admit(
+        self, job: LoadAttempt, view: LogView, settled: Settled, *, checked: bool
+    ) -> OpenedLog:
         history = settled.history
         target = self._location.data_path
         earlier = admission.earlier_load(history, job, target)
@@ -411,7 +453,8 @@ class TableLog:
         # Rows of unknown origin in the table could be this pipeline's own, under another name.
         if first_run and job.table_handling == "FAIL":
             admission.check_first_run(history, job, target)
-            self._check_empty(job, view)
+            if not checked:
+                self._check_empty(job, view)
         known = history.pipelines.get(job.pipeline)
         return OpenedLog(
             next_number=view.next_number,
@@ -427,7 +470,7 @@ class TableLog:
 
     def _keep_short(self, view: LogView, settled: Settled) -> None:
         """Write the checkpoint when runs that never committed left many records uncovered."""
-        if settled.covered.number - (view.checkpoint.number if view.checkpoint else 0) >= 8:
+        if _uncovered(view, settled) >= CHECKPOINT_EVERY:
             self._log.write_checkpoint(settled.covered.checkpoint())
 
     def _check_empty(self, job: LoadAttempt, view: LogView) -> None:
@@ -470,3 +513,18 @@ class TableLog:
         if covered.number == number - 1 and number > 1:
             covered.add(number, record, outcome)
             self._log.write_checkpoint(covered.checkpoint())
+
+
+def _uncovered(view: LogView, settled: Settled) -> int:
+    """Return how many records a checkpoint could cover and the present one does not."""
+    return settled.covered.number - (view.checkpoint.number if view.checkpoint else 0)
+
+
+def _inspected(view: LogView, settled: Settled, opened: OpenedLog) -> InspectedLog | None:
+    """Return what a load need not read again; None where it has to read the log as it is stored:
+    there is something to finish or a checkpoint to store, or there are too many jobs."""
+    covered = settled.covered
+    jobs = sum(len(one.done) + len(one.void) for one in covered.pipelines.values())
+    if settled.pending or _uncovered(view, settled) >= CHECKPOINT_EVERY or jobs > MOST_JOBS:
+        return None
+    return InspectedLog(covered.checkpoint(), opened.first_run)
