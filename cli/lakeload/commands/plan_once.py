@@ -34,6 +34,7 @@ from lakeload.policy.iam import database_prefix, speaks_rest, uses_glue
 from lakeload.policy.recipes import RecipeRequest, readers
 from lakeload.probes.connection import preflight
 from lakeload.runtimes import runtime_of
+from lakeload.sources.registry import source_of
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.plan import show_text, to_document
@@ -85,9 +86,11 @@ def show_plan(
             replace(plan, side_table=plan.target + REJECTED_SUFFIX, max_rejected=limit)
             for plan in plans
         )
+    reads = [table.input for table in job.tables]
+    warnings = (*destination_warnings(destination), *source_of(reads[0]).warnings(reads))
     if output is OutputFormat.JSON:
         name = job.document.model.name
-        console.show_json(to_document(name, job.attempt, plans, destination_warnings(destination)))
+        console.show_json(to_document(name, job.attempt, plans, warnings))
     else:
         engines = readers(destination, RecipeRequest(job.attempt.synced, job.tables))
         file = str(job.document.path)
@@ -98,7 +101,7 @@ def show_plan(
             quiet=context.quiet,
             readers=engines,
             file=file,
-            warnings=destination_warnings(destination),
+            warnings=warnings,
             details=None if details is None else {table.source for table in details},
         )
     raise typer.Exit(exit_code_of(plans))

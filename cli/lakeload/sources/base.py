@@ -238,6 +238,10 @@ class SourceType(ABC, Generic[S, T, I]):
         """Yield what tasks on other machines than this one cannot read."""
         yield from ()
 
+    def warnings(self, reads: Sequence[I]) -> tuple[str, ...]:
+        """Return what a load of these tables does to the source that its owner may not want."""
+        return ()
+
     def jar_sets(self, read: I, reader: ReaderChoice) -> frozenset[str]:
         """Return the sets of jars that Spark needs to read it."""
         return frozenset()

@@ -38,6 +38,7 @@ CatalogType = Literal["GLUE", "REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"]
 Mode = Literal["APPEND", "OVERWRITE", "UPSERT"]
 Deletes = Literal["MARK", "DELETE"]
 DatabaseType = Literal["POSTGRESQL", "MYSQL"]
+Consistency = Literal["TABLE", "SYNC"]
 Transform = Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"]
 AccessDelegation = Literal["VENDED_CREDENTIALS", "NONE"]
 
@@ -221,6 +222,8 @@ class JdbcInput:
     """Of the connection, as the database's own driver has them; no secrets."""
     max_connections: int = 4
     """For all tables of the job together."""
+    consistency: Consistency = "TABLE"
+    """What is read in one snapshot: each table, or all tables of a sync."""
     lock_timeout: int = 60
     """Seconds that a statement waits for a lock."""
     statement_timeout: int = 0

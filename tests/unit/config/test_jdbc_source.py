@@ -11,6 +11,7 @@ import yaml
 
 from lakeload.commands.schema import json_schema
 from lakeload.documents.spec import table_specs
+from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import JdbcInput, TableSpec
@@ -184,6 +185,7 @@ def test_mysql_and_mariadb_are_one_database(tmp_path: Path) -> None:
     [
         ("loader@", "", "source", "`user` is missing"),
         ("sslmode=verify-ca", "application_name=a", "source.url", "which lakeload does not know"),
+        ("type: JDBC", "type: JDBC, consistency: SYNC", "source.consistency", "no common snapshot"),
     ],
 )
 def test_what_only_mysql_lacks_is_found(
@@ -207,3 +209,22 @@ def test_a_lookback_is_a_duration_or_a_number_and_needs_a_cursor(tmp_path: Path)
     without = table.replace("cursor: at, ", "")
     (problem,) = problems_of(tmp_path, f"{head}{without}PT1M}}\n")
     assert problem.message == "`lookback` has no effect without `cursor`"
+
+
+def test_one_snapshot_of_all_tables_needs_three_connections_and_plan_says_what_it_holds_back(
+    tmp_path: Path,
+) -> None:
+    together = SHOP.replace("type: JDBC", "type: JDBC\n  consistency: SYNC", 1)
+    reads = [table.input for table in table_specs(pipeline(tmp_path, together))]
+
+    (warning,) = source_of(reads[0]).warnings(reads)
+
+    assert "VACUUM" in warning
+    each = [table.input for table in table_specs(pipeline(tmp_path, SHOP))]
+    assert source_of(each[0]).warnings(each) == ()
+    few = together.replace("type: JDBC", "type: JDBC\n  max_connections: 2", 1)
+    (problem,) = problems_of(tmp_path, few)
+    assert (problem.key, problem.hint) == (
+        "source.max_connections",
+        "set `max_connections: 3` or more",
+    )

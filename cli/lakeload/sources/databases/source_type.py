@@ -44,6 +44,7 @@ from lakeload.sources.databases.table_names import name_parts
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     DELETE_LIMIT,
+    Consistency,
     DatabaseType,
     JdbcInput,
     ReaderChoice,
@@ -68,6 +69,7 @@ _DATABASES: dict[str, tuple[DatabaseType, int]] = {
     "mariadb": ("MYSQL", 3306),
 }
 """The databases by the scheme of their URLs, with the port that each has by default."""
+_LEAST_OF_SYNC = 3
 _TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 VERIFIED = ("verify-ca", "verify-full")
 """Modes in which the server proves who it is."""
@@ -206,6 +208,9 @@ class JdbcSettings(SourceSettings):
     """Log in to Amazon RDS with a token of IAM, a new one for each connection, and no password."""
     max_connections: Annotated[int, Field(ge=2, le=1000)] = 4
     """How many connections a run has open at once, over all tables."""
+    consistency: Consistency = "TABLE"
+    """`TABLE`: each table is read in a snapshot of its own. `SYNC`: all tables of a sync are
+    read in one snapshot, for PostgreSQL alone."""
     lock_timeout: Annotated[int, Field(ge=1, le=86_400)] = 60
     """Seconds to wait for a table that another session has locked, before the table fails."""
     statement_timeout: Annotated[int, Field(ge=0, le=604_800)] = 0
@@ -317,6 +322,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             parameters=dict(url.parameters) or None,
             iam_authentication=source.iam_authentication,
             max_connections=source.max_connections,
+            consistency=source.consistency,
             incremental=table.cursor is not None,
             lookback=table.lookback,
             lock_timeout=source.lock_timeout,
@@ -360,6 +366,21 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             return
         url = parse_url(settings.url)
         yield from _glob_findings(tables)
+        if settings.consistency == "SYNC" and url.database == "MYSQL":
+            yield Finding(
+                "`consistency: SYNC`: sessions of MySQL and MariaDB have no common snapshot",
+                "remove it: each table is read in a transaction of its own",
+                ("source", "consistency"),
+                "contradiction",
+            )
+        elif settings.consistency == "SYNC" and settings.max_connections < _LEAST_OF_SYNC:
+            yield Finding(
+                f"`consistency: SYNC` needs {_LEAST_OF_SYNC} connections: one of them holds the "
+                "snapshot of all tables",
+                f"set `max_connections: {_LEAST_OF_SYNC}` or more",
+                ("source", "max_connections"),
+                "contradiction",
+            )
         iam = settings.iam_authentication
         if (url.database == "MYSQL" or iam) and not (settings.user or url.user):
             yield Finding(
@@ -457,6 +478,15 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
     def numbering(self, read: JdbcInput, found: InputFound) -> Numbering:
         """Return what counts the rows; those of MySQL are read once."""
         return "not counted" if read.database == "MYSQL" else "counted in the database"
+
+    def warnings(self, reads: Sequence[JdbcInput]) -> tuple[str, ...]:
+        """Return what a snapshot of all tables holds back."""
+        if not any(read.consistency == "SYNC" for read in reads):
+            return ()
+        return (
+            "`consistency: SYNC`: until the last table is loaded, the database keeps all rows that "
+            "are deleted or changed meanwhile, because VACUUM cannot remove them",
+        )
 
     def jar_sets(self, read: JdbcInput, reader: ReaderChoice) -> frozenset[str]:
         """Return the driver of PostgreSQL where Spark reads."""

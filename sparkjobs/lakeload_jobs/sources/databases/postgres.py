@@ -613,23 +613,40 @@ def describe_session(connection: psycopg.Connection[Any]) -> str:
 
 
 class Snapshot:
-    """A transaction that has exported its snapshot, in which other sessions read the same rows.
+    """A transaction with an exported snapshot, in which other sessions read the same rows: one of
+    its own, or the one that another session has `exported`.
 
-    The server drops the snapshot when the transaction ends.
+    The server drops the snapshot when the transaction that has exported it ends.
     """
 
-    def __init__(self, read: JdbcInput, password: Secret | None) -> None:
+    def __init__(
+        self, read: JdbcInput, password: Secret | None, exported: str | None = None
+    ) -> None:
         self._read = read
         self.connection = connect(read, password)
         try:
             with failures(read, "exporting a snapshot"):
                 self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                row = self.connection.execute("SELECT pg_catalog.pg_export_snapshot()").fetchone()
-                assert row is not None  # noqa: S101
-                self.id: str = row[0]
+                self.id = self._export() if exported is None else self._import(exported)
         except BaseException:
             self.close()
             raise
+
+    def _export(self) -> str:
+        row = self.connection.execute("SELECT pg_catalog.pg_export_snapshot()").fetchone()
+        assert row is not None  # noqa: S101
+        return str(row[0])
+
+    def _import(self, exported: str) -> str:
+        try:
+            self.connection.execute(f"SET TRANSACTION SNAPSHOT {literal(exported)}".encode())
+        except (psycopg.errors.InvalidParameterValue, psycopg.errors.UndefinedObject):
+            raise LoadFailed(
+                "the session that held the snapshot of all tables has ended",
+                hint=LOST_HINT,
+                retryable=True,
+            ) from None
+        return exported
 
     def fetch(self, statement: str) -> list[tuple[Any, ...]]:
         """Run a SELECT in the transaction and return its rows."""

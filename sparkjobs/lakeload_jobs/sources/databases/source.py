@@ -50,12 +50,14 @@ def connect_databases(
     spec: JobSpec, aws: AwsSession
 ) -> Callable[[TableSpec, JdbcInput], JdbcSource | MysqlSource]:
     """Return what makes the source of a table. The tables of a run share the connections."""
-    budget = _Budget(min(spec.concurrency, len(spec.tables)))
+    shared = _Shared(
+        _Budget(min(spec.concurrency, len(spec.tables))), _CommonSnapshot(len(spec.tables))
+    )
     sources: dict[DatabaseType, type[JdbcSource | MysqlSource]] = {
         "POSTGRESQL": JdbcSource,
         "MYSQL": MysqlSource,
     }
-    return lambda table, given: sources[given.database](spec, table, given, aws, budget)
+    return lambda table, given: sources[given.database](spec, table, given, aws, shared)
 
 
 class _Budget:
@@ -83,6 +85,38 @@ class _Budget:
             self._changed.notify_all()
 
 
+class _CommonSnapshot:
+    """The snapshot of all tables of a run (`consistency: SYNC`), which is held until the last of
+    them is closed."""
+
+    def __init__(self, tables: int) -> None:
+        self._tables = tables
+        self._snapshot: postgres.Snapshot | None = None
+        self._lock = threading.Lock()
+
+    def id_for(self, read: JdbcInput, password: Secret | None) -> str:
+        """Return what other sessions import. Raises as connecting does."""
+        with self._lock:
+            if self._snapshot is None:
+                self._snapshot = postgres.Snapshot(read, password)
+            return self._snapshot.id
+
+    def leave(self) -> None:
+        """Count a table that is closed."""
+        with self._lock:
+            self._tables -= 1
+            if not self._tables and self._snapshot is not None:
+                self._snapshot.close()
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What the tables of a run have in common."""
+
+    budget: _Budget
+    snapshot: _CommonSnapshot
+
+
 class _DatabaseSource:
     """One table of a database, and the connections that it has of the run."""
 
@@ -92,13 +126,14 @@ class _DatabaseSource:
         table: TableSpec,
         given: JdbcInput,
         aws: AwsSession,
-        budget: _Budget,
+        shared: _Shared,
     ) -> None:
         self.spec = spec
         self.table = table
         self.given = given
         self._aws = aws
-        self._budget = budget
+        self._shared = shared
+        self._budget = shared.budget
         self._connections = 0
 
     @property
@@ -114,7 +149,8 @@ class _DatabaseSource:
     def _take(self, share: int | None = None) -> int:
         """Return how many connections the table has, taking them if it has none yet."""
         if not self._connections:
-            self._connections = self._budget.take(self.given.max_connections, share)
+            most = self.given.max_connections - (self.given.consistency == "SYNC")
+            self._connections = self._budget.take(most, share)
         return self._connections
 
     def _key_change(self, bookmark: Bookmark) -> StateChange | None:
@@ -269,7 +305,10 @@ class JdbcSource(_DatabaseSource):
             self._snapshot.close()
             self._snapshot = None
         connections = self._take()
-        self._snapshot = postgres.Snapshot(self.given, self._password())
+        exported = None
+        if self.given.consistency == "SYNC":
+            exported = self._shared.snapshot.id_for(self.given, self._password())
+        self._snapshot = postgres.Snapshot(self.given, self._password(), exported)
         return self._snapshot, connections - 1
 
     def close(self) -> None:
@@ -277,6 +316,7 @@ class JdbcSource(_DatabaseSource):
         if self._snapshot is not None:
             self._snapshot.close()
             self._snapshot = None
+        self._shared.snapshot.leave()
         super().close()
 
 
