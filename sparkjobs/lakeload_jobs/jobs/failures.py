@@ -94,7 +94,7 @@ def _from_spark(error: BaseException) -> ErrorInfo:
     for cause in causes:
         if failure := failure_in(cause.text):
             return failure
-    for reader in (_out_of_memory, _disk_full, _sql_error, _worker_died, _bad_file, _python_error):
+    for reader in (_out_of_memory, _sql_error, _disk_full, _worker_died, _bad_file, _python_error):
         if info := reader(causes):
             return info
     named = [cause for cause in causes if cause.condition] or causes[-1:]

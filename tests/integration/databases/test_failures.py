@@ -241,8 +241,8 @@ def postgres_raises(state: str) -> Callable[[Given], None]:
     return sql(
         "DROP TABLE orders",
         "CREATE FUNCTION fails(n int) RETURNS int STABLE LANGUAGE plpgsql AS $$ BEGIN"
-        f" IF n = 500 THEN RAISE EXCEPTION 'provoked' USING ERRCODE = '{state}'; END IF;"
-        " RETURN n; END $$",
+        " IF n = 500 THEN RAISE EXCEPTION 'No space left on device'"
+        f" USING ERRCODE = '{state}'; END IF; RETURN n; END $$",
         "CREATE VIEW orders AS SELECT fails(n) AS id FROM generate_series(1, 1000) n",
     )
 
@@ -452,6 +452,17 @@ def maria_input(server: MariaDb, folder: Path) -> JdbcInput:
     password = SecretReference("file", str(secret))
     place = ("MYSQL", "127.0.0.1", server.port, name, name, "orders")
     return JdbcInput(*place, user=MARIA_USER, password=password)  # type: ignore[arg-type]
+
+
+def test_a_full_disk_of_the_server_is_not_that_of_spark(
+    world: World, postgres: Postgres, database: Database, tmp_path: Path
+) -> None:
+    (case,) = (case for case in POSTGRES if case.name == "disk")
+    database.run("CREATE TABLE orders (id int)")
+    with ExitStack() as stack:
+        case.prepare(Given(database.run, database.input, tmp_path, stack, postgres))
+        result = load(world, database.table(world), reader="JVM")
+    check(result, world, case)
 
 
 @pytest.mark.parametrize("case", MARIA, ids=lambda case: case.name)
