@@ -15,7 +15,7 @@ from lakeload_jobs.contract.spec import RejectLimit, RunOptions, TableSpec
 from lakeload_jobs.formats.iceberg.load.write import StagedIceberg
 from lakeload_jobs.formats.parquet.load.write import StagedParquet
 from tests.integration.databases.conftest import Database, MariaDatabase
-from tests.integration.formats.worlds import IcebergWorld, World, load
+from tests.integration.formats.worlds import IcebergWorld, ParquetWorld, World, load
 
 ANY = RejectLimit(percent=100)
 THIRTY = RejectLimit(percent=30)
@@ -98,7 +98,9 @@ def test_the_table_has_the_keys_that_the_source_has_after_each_round(
          " UPDATE orders SET a = 98 WHERE a = 7", 2),
         ("DELETE FROM orders", 34),
     ]  # fmt: skip
-    for number, (statement, deleted) in enumerate(rounds):
+    # What empties the source is the same for all: two modes show it.
+    emptied = (mode == "APPEND") is isinstance(world, ParquetWorld) and deletes == "MARK"
+    for number, (statement, deleted) in enumerate(rounds if emptied else rounds[:3]):
         database.run(statement)
         expected = source(database)
 
@@ -120,7 +122,7 @@ def test_the_table_has_the_keys_that_the_source_has_after_each_round(
     assert (len(ids), gone["_supa_deleted"]) == (1, True)
     assert gone["v"] == ("odd" if mode == "UPSERT" else None)
     marked = [row for row in rows if row["_supa_deleted"]]
-    assert len(marked) == (42 if mode == "UPSERT" else 43)
+    assert len(marked) == (9 if not emptied else 42 if mode == "UPSERT" else 43)
 
 
 @pytest.mark.parametrize("world", ["parquet", "iceberg"], indirect=True)
@@ -227,18 +229,20 @@ def test_10000_keys_beside_conditions_and_casts(world: World, database: Database
     assert found == [n for n in range(1, 10001) if n % 3 and n != 8]
 
 
-@pytest.mark.parametrize("world", ["iceberg"], indirect=True)
-@pytest.mark.parametrize("kind", ["postgres", "mariadb"])
+@pytest.mark.parametrize(
+    ("world", "kind"), [("iceberg", "postgres"), ("parquet", "mariadb")], indirect=["world"]
+)
 def test_incremental_loads_compare_the_keys_of_all_rows(
     world: World, kind: str, request: pytest.FixtureRequest
 ) -> None:
+    mode: Any = "UPSERT" if isinstance(world, IcebergWorld) else "APPEND"
     if kind == "postgres":
         source: Database | MariaDatabase = request.getfixturevalue("database")
     else:
         source = request.getfixturevalue("maria")
     source.run("CREATE TABLE orders (b varchar(9), v int, a int, PRIMARY KEY (a, b))")
     source.run("INSERT INTO orders VALUES ('b', 1, 1), ('b', 2, 2), ('b', 3, 3), ('b', 4, 4)")
-    table = source.table(world, "orders", primary_key=KEY, mode="UPSERT", cursor="v")
+    table = source.table(world, "orders", primary_key=KEY, mode=mode, cursor="v")
     given: Any = table.input
     table = replace(table, input=replace(given, incremental=True), max_deleted=ANY)
     rounds: list[tuple[str, str, int, dict[int, int]]] = [
