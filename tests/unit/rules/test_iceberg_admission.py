@@ -9,6 +9,7 @@ import pytest
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.formats.iceberg.rules.admission import (
     Start,
+    check_only_pipeline,
     check_same_load,
     check_state_rows,
     open_table,
@@ -198,3 +199,14 @@ def test_expired_state_without_rows_is_not_searched() -> None:
     table.commit()
     table.expire([1])
     assert open_table(table.facts, "main", _ON).ask_rows_of is None
+
+
+def test_keys_are_compared_with_a_table_of_this_pipeline_alone() -> None:
+    table = Table()
+    table.publish()
+    check_only_pipeline(table.facts, JOB)
+
+    table.publish(job(pipeline="other", job_id="j2"))
+
+    with pytest.raises(InvalidInput, match="pipeline `other` loads into"):
+        check_only_pipeline(table.facts, JOB)

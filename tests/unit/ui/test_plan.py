@@ -12,6 +12,7 @@ from lakeload.formats.plan import (
     BranchLeft,
     CatalogPlan,
     CursorPlan,
+    DeletesPlan,
     IcebergPlan,
     IncrementalPlan,
     Recovery,
@@ -241,3 +242,18 @@ def test_plan_details_of_chosen_tables_leaves_the_others_at_a_line() -> None:
     out, _ = shown(ORDERS, replace(ORDERS, table="t", target="shop.t"), details={"t"})
     assert out[3] == "shop.t"
     assert "supaflow_postgres.orders" not in out[3:]
+
+
+def test_plan_text_shows_which_keys_would_be_compared() -> None:
+    def said(found: DeletesPlan) -> str:
+        out, _ = shown(replace(ORDERS, detect_deletes=found))
+        return next(line.strip() for line in out if "keys" in line)
+
+    assert said(DeletesPlan(12_000, "30 %", table_rows=11_000)) == (
+        "reads the keys of about 12,000 rows of the source and the keys of 11,000 rows of the "
+        "table, to delete up to 30 %"
+    )
+    assert said(DeletesPlan(None, "5", jobs=3)) == (
+        "reads the keys of all rows of the source and the keys in the files of 3 jobs, to delete "
+        "up to 5"
+    )

@@ -203,6 +203,12 @@ def test_records_that_were_set_aside_are_counted_with_their_table() -> None:
     assert document_of(summary(replace(LOADED, rejected=3)))["tables"][0]["rejected"] == 3
 
 
+def test_rows_deleted_in_the_source_are_counted_with_their_table() -> None:
+    out, _ = texts(summary(replace(LOADED, deleted=1_200, warnings=())))
+    assert out[2] == "shop.orders: 1,200 rows deleted in the source"
+    assert document_of(summary(replace(LOADED, deleted=3)))["tables"][0]["deleted"] == 3
+
+
 def test_summary_of_many_tables_has_failures_first_and_totals_last() -> None:
     loaded = [replace(LOADED, target=f"shop.t{n}", warnings=()) for n in range(20)]
     given = summary(*loaded, FAILED, code=ExitCode.TABLE_FAILED, kind="FAILED")

@@ -179,3 +179,14 @@ def test_rejected_records_stand_behind_the_state() -> None:
     assert lines(out)[1].endswith("done, 12 rejected")
     (document,) = cast(list[Any], runs_ui.to_document(report((shown,), (), ()))["runs"])
     assert (document["rejected"]["table"], document["rejected"]["rows"]) == ("orders_rejected", 12)
+
+
+def test_rows_deleted_in_the_source_stand_behind_the_state_and_are_no_rows_of_the_load() -> None:
+    run = make_run(UUID, AT)
+    rows = run.record.rows
+    shown = table_run("shop.orders", replace(run, record=replace(run.record, deleted_rows=2)))
+    out, err = console(), console()
+    runs_ui.show_text(report((shown,), (), ()), "shop.yml", out, err, verbose=False)
+    assert lines(out)[1].endswith("done, 2 deleted")
+    (document,) = cast(list[Any], runs_ui.to_document(report((shown,), (), ()))["runs"])
+    assert (document["rows"], document["deleted"]) == (rows - 2, 2)
