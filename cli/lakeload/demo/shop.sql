@@ -8,7 +8,6 @@ create table orders (
   amount numeric(12,2) not null,
   tags text[],
   details jsonb,
-  cancelled boolean not null default false,
   changed_at timestamptz not null default clock_timestamp()
 );
 create index on orders (changed_at);
@@ -22,4 +21,4 @@ grant select on customers, orders to loader;
 update orders set amount = amount + 1, changed_at = clock_timestamp() where id <= 300;
 insert into orders (id, customer, amount)
   select n, 1 + n % 200, n * 1.25 from generate_series(5001, 6000) n;
-update orders set cancelled = true, changed_at = clock_timestamp() where id between 301 and 400;
+delete from orders where id between 301 and 400;
