@@ -105,8 +105,10 @@ class PreparedRows:
 
     @property
     def index(self) -> IndexKind:
-        """Whether `_supa_index` has no gaps: only rows that can be counted first have none."""
-        return "dense" if self.rows.repeatable else "sparse"
+        """Whether `_supa_index` has no gaps: rows of one partition, and those that can be counted
+        first, have none."""
+        one_partition = self.rows.counts is not None and len(self.rows.counts) == 1
+        return "dense" if self.rows.repeatable or one_partition else "sparse"
 
 
 class TableFormat(Protocol):

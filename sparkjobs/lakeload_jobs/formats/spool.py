@@ -24,10 +24,11 @@ from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.failures import failures_for_driver
+from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import KEY_ONLY_HELPER
 from lakeload_jobs.sources.base import Keys, Reader, Rows, Splits
 
-_SPOOL = "part bigint, batch binary, end string"
+_SPOOL = "part bigint, batch binary, rows bigint, end string"
 _BLOCK_BYTES = 8 << 20
 """One row of the spool: a record batch of about so many bytes."""
 
@@ -37,10 +38,17 @@ class SpooledRows:
 
     splits: Splits | None = None
     why_no_splits = ""
-    counts: tuple[int, ...] | None = None
     repeatable = False
 
-    def __init__(self, rows: Rows, spool: DataFrame, frame: DataFrame, ends: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        spool: DataFrame,
+        frame: DataFrame,
+        ends: Sequence[Any],
+        counts: tuple[int, ...] | None = None,
+    ) -> None:
+        self.counts = counts
         self._read = frame
         self.frame = frame
         if KEY_ONLY_HELPER in frame.columns:
@@ -88,7 +96,7 @@ def spooled(spark: SparkSession, rows: Rows) -> SpooledRows:
         return SpooledRows(rows, kept, kept, ())
     spool = map_batches(part_numbers(spark, len(splits.parts)), _Read(splits), _SPOOL)
     spool = spool.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
-    ended = spool.where(F.col("end").isNotNull()).select("part", "end").collect()
+    ended = spool.where(F.col("end").isNotNull()).select("part", "rows", "end").collect()
     ends = {row["part"]: json.loads(row["end"]) for row in ended}
     if sorted(ends) != list(range(len(splits.parts))):
         raise LoadFailed(
@@ -98,7 +106,15 @@ def spooled(spark: SparkSession, rows: Rows) -> SpooledRows:
         )
     batches = spool.where(F.col("batch").isNotNull()).select("batch")
     frame = map_batches(batches, _unpacked, rows.schema)
-    return SpooledRows(rows, spool, frame, [ends[number] for number in sorted(ends)])
+    counts = {row["part"]: row["rows"] for row in ended}
+    parts = sorted(ends)
+    return SpooledRows(
+        rows,
+        spool,
+        frame,
+        [ends[number] for number in parts],
+        tuple(counts[number] for number in parts),
+    )
 
 
 @dataclass(frozen=True)
@@ -114,15 +130,18 @@ class _Read:
                 yield from self._pack(number)
 
     def _pack(self, number: int) -> Iterator[pa.RecordBatch]:
-        rows = self.splits.read(self.splits.parts[number])
+        rows, count = self.splits.read(self.splits.parts[number]), 0
         while True:
             try:
                 batch = next(rows)
             except StopIteration as stop:
-                yield _spool_row(number, None, json.dumps(stop.value))
+                yield _spool_row(number, None, count, json.dumps(stop.value))
                 return
             for block in _blocks(batch):
-                yield _spool_row(number, _packed(block), None)
+                yield _spool_row(number, _packed(block), None, None)
+            count += batch.num_rows
+            if KEY_ONLY_HELPER in batch.schema.names:
+                count -= pc.sum(batch.column(KEY_ONLY_HELPER)).as_py() or 0
 
 
 def refuse_second_attempt(context: TaskContext | None) -> None:
@@ -139,13 +158,14 @@ def refuse_second_attempt(context: TaskContext | None) -> None:
         )
 
 
-def _spool_row(part: int, batch: bytes | None, end: str | None) -> pa.RecordBatch:
+def _spool_row(part: int, batch: bytes | None, rows: int | None, end: str | None) -> pa.RecordBatch:
     values: list[pa.Array[Any]] = [
         pa.array([part]),
         pa.array([batch], pa.binary()),
+        pa.array([rows], pa.int64()),
         pa.array([end], pa.string()),
     ]
-    return pa.RecordBatch.from_arrays(values, names=["part", "batch", "end"])
+    return pa.RecordBatch.from_arrays(values, names=["part", "batch", "rows", "end"])
 
 
 def _blocks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

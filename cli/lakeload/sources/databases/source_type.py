@@ -477,7 +477,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
 
     def numbering(self, read: JdbcInput, found: InputFound) -> Numbering:
         """Return what counts the rows; those of MySQL are read once."""
-        return "not counted" if read.database == "MYSQL" else "counted in the database"
+        return "one partition" if read.database == "MYSQL" else "counted in the database"
 
     def warnings(self, reads: Sequence[JdbcInput]) -> tuple[str, ...]:
         """Return what a snapshot of all tables holds back."""
