@@ -61,9 +61,10 @@ def _keys(lake: Lake) -> list[str]:
     return lake.keys()
 
 
-def _sync(lake: Lake, folder: Path, *arguments: str) -> Ended:
+def _sync(lake: Lake, folder: Path, *arguments: str, **environment: str) -> Ended:
     command = ("sync", "pipeline.yml", "-vv", "--log-file", "load.log", *arguments)
-    return lakeload(lake, folder, *command, SHOP_PASSWORD=CANARIES.values["password"])
+    password = CANARIES.values["password"]
+    return lakeload(lake, folder, *command, SHOP_PASSWORD=password, **environment)
 
 
 def _check_secrets(folder: Path, ended: Ended) -> None:
@@ -74,12 +75,20 @@ def _check_secrets(folder: Path, ended: Ended) -> None:
     assert CANARIES.found_in((ended.stdout + ended.stderr).encode()) == []
 
 
-@pytest.mark.parametrize("database", ["source", "mysql_source"])
+@pytest.mark.parametrize(
+    ("database", "reader"), [("source", "AUTO"), ("source", "JVM"), ("mysql_source", "AUTO")]
+)
 def test_a_load_leaves_no_password_anywhere(
-    lake: Lake, database: str, request: pytest.FixtureRequest, tmp_path: Path
+    lake: Lake,
+    database: str,
+    reader: str,
+    request: pytest.FixtureRequest,
+    jars_cache: Path,
+    tmp_path: Path,
 ) -> None:
     source = request.getfixturevalue(database)
-    lake.write_pipeline(tmp_path, tables=[{"table": "public.orders"}], source=source)
+    tables, cache = [{"table": "public.orders"}], {"LAKELOAD_CACHE_DIR": str(jars_cache)}
+    lake.write_pipeline(tmp_path, tables=tables, source=source, spark={"reader": reader})
     (tmp_path / "event-log").mkdir()
     event_log = {
         "spark.eventLog.enabled": "true",
@@ -89,7 +98,7 @@ def test_a_load_leaves_no_password_anywhere(
     flags = [part for name, value in event_log.items() for part in ("--conf", f"{name}={value}")]
 
     with ArgvWatcher() as watcher:
-        ended = _sync(lake, tmp_path, *flags)
+        ended = _sync(lake, tmp_path, *flags, **(cache if reader == "JVM" else {}))
 
     assert ended.code == 0, ended.stdout + ended.stderr
     assert "shop_public.orders" in ended.stdout
