@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.commands.lake_tables import request_of
 from lakeload.documents.found_tables import with_found_tables
 from lakeload.documents.load import PipelineDocument
-from lakeload.documents.spec import table_specs
+from lakeload.documents.spec import specs_of, table_specs
+from lakeload.launch.spec import select_tables
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.spec import JdbcInput
 from tests.servers.mariadb import PASSWORD as MARIA_PASSWORD
@@ -112,6 +114,12 @@ def test_globs_find_tables_and_tables_have_the_key_of_the_database(
 
         admin.execute(b"CREATE TABLE added (id int)")
         assert "public.added" in found("- {table: public.*}")
+
+        # Commands about tables that are loaded choose among those that are found.
+        path = tmp_path / "pipeline.yaml"
+        _, request = request_of("runs", path, ["public.a*"])
+        chosen = select_tables(specs_of(request.document)[1], request.globs)
+        assert [table.target for table in chosen] == ["public.added"]
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,13 @@ def test_what_decides_the_rows_is_in_the_fingerprint(
     assert (mark(SHOP) == mark(SHOP.replace(old, new))) is same
 
 
+def test_a_glob_is_valid_without_its_database(tmp_path: Path) -> None:
+    text = SHOP.replace("public.orders,", "'*.*', exclude: [audit_*, public.x],")
+    tables = table_specs(pipeline(tmp_path, text))
+    assert tables[0].source == "*.*"
+    jsonschema.validate(yaml.safe_load(text), json_schema("pipeline"))
+
+
 def test_it_is_valid_for_an_editor_too() -> None:
     jsonschema.validate(yaml.safe_load(SHOP), json_schema("pipeline"))
 
