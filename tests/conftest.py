@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import itertools
 import os
@@ -125,11 +126,9 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
-
-
-def pytest_unconfigure() -> None:
-    """Let the interpreter find all of it again: libraries report what outlives it as a leak."""
-    gc.unfreeze()
+    # The interpreter finds all of it again at its end, as libraries report what outlives it as a
+    # leak; pytest's own searches before that are spared it.
+    atexit.register(gc.unfreeze)
 
 
 def _rank(path: Path) -> tuple[int, int]:
