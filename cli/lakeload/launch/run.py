@@ -145,6 +145,9 @@ def _without_jvm(spec: JobSpec, table: TableSpec) -> bool:
         return False
     if table.where is not None or table.deleted_when is not None:
         return False
+    if table.max_deleted is not None:
+        # Spark compares the keys.
+        return False
     if table.columns.types and not source.casts(table.input):
         return False
     return not source.only_jvm(table.input)

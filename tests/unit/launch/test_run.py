@@ -17,7 +17,13 @@ from lakeload.launch.run import Launcher, jvm_bytes, launch
 from lakeload.launch.run_folder import create_run_folder
 from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.codec import from_json
-from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, JobSpec, RejectedInput
+from lakeload_jobs.contract.spec import (
+    DELETE_LIMIT,
+    ColumnsSpec,
+    FilesInput,
+    JobSpec,
+    RejectedInput,
+)
 from tests.fakes.spark_home import fake_spark_home
 from tests.unit.launch.specs import ATTEMPT, SYNCED, job_spec
 
@@ -55,6 +61,7 @@ def test_job_spec_has_whether_tasks_run_on_other_machines(
         ("ORC", {}, {}, False),
         ("CSV", {"where": "a > 0"}, {}, True),
         ("CSV", {"deleted_when": "a > 0"}, {}, True),
+        ("CSV", {"max_deleted": DELETE_LIMIT}, {}, True),
         ("CSV", {}, {"reader": "JVM"}, True),
     ],
 )

@@ -14,7 +14,7 @@ from lakeload.policy.recipes import SPARK_PACKAGES, Engine, readers, recipes
 from lakeload.policy.secret_variables import credential, headers, token
 from lakeload.policy.templates import properties_value
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import CatalogSpec, TableSpec
+from lakeload_jobs.contract.spec import DELETE_LIMIT, CatalogSpec, TableSpec
 from lakeload_jobs.formats.iceberg.rules import facts as iceberg_facts
 from tests.unit.policy.iceberg_cases import AUDITED, ICEBERG_CASES
 from tests.unit.policy.recipe_cases import (
@@ -103,6 +103,9 @@ def test_marked_rows_are_left_out_where_the_table_keeps_them() -> None:
     assert alive in titles(upserted)
     assert alive not in titles(replace(upserted, deletes="DELETE"))
     assert alive not in titles(replace(upserted, deleted_when=None))
+    compared = replace(upserted, deleted_when=None, max_deleted=DELETE_LIMIT)
+    assert alive in titles(compared)
+    assert alive not in titles(replace(compared, deletes="DELETE"))
 
 
 def test_a_secret_is_named_by_the_variable_it_is_in_or_will_be_in() -> None:
