@@ -33,6 +33,7 @@ _SETTINGS = {
     "fsync": "off",
     "shared_buffers": "32MB",
     "max_connections": "60",
+    "max_prepared_transactions": "8",
     "autovacuum": "off",
     "ssl": "on",
     "ssl_cert_file": "server.pem",

@@ -326,8 +326,9 @@ def _upsert(table: Table, at: Location) -> Iterator[Finding]:
     for i, name in enumerate(table.primary_key):
         if not _is_loaded(table, name):
             yield _not_loaded(name, "identifies the rows", (*at, "primary_key", i))
-    if table.cursor is not None and not _is_loaded(table, table.cursor):
-        yield _not_loaded(table.cursor, "orders versions of a row", (*at, "cursor"))
+    cursor = table.cursor if table.cursor_is_column else None
+    if cursor is not None and not _is_loaded(table, cursor):
+        yield _not_loaded(cursor, "orders versions of a row", (*at, "cursor"))
 
 
 def _without_upsert(table: Table, at: Location, data: Mapping[str, Any]) -> Iterator[Finding]:

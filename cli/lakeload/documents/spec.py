@@ -100,7 +100,7 @@ def _table_spec(model: Pipeline, table: Table, target: TableTarget) -> TableSpec
         where=table.where,
         deleted_when=table.deleted_when,
         mode=table.mode,
-        cursor=table.cursor,
+        cursor=table.cursor if table.cursor_is_column else None,
         deletes=table.deletes,
         max_deleted=table.delete_limit,
         partition_by=_partition_by(table),

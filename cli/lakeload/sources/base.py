@@ -59,6 +59,11 @@ class TableSettings(Model):
         return False
 
     @property
+    def cursor_is_column(self) -> bool:
+        """Whether rows have the column that `cursor` names, so that it orders their versions."""
+        return True
+
+    @property
     def source_schema(self) -> str | None:
         """The schema that the table has in the source; None where the source has no schemas."""
         return None

@@ -232,6 +232,8 @@ class JdbcInput:
     """The key that the database has for the table, where the table is loaded with it; None: the
     document says it, or it is a query."""
     incremental: bool = False
+    by_xmin: bool = False
+    """Whether PostgreSQL's transaction ids decide what an incremental load reads, and no column."""
     lookback: str | None = None
     """How far before the last value of the cursor a load reads again: a number, or a duration as
     ISO 8601 writes it."""

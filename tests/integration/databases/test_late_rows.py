@@ -5,15 +5,21 @@ The oracle is the list of what each load has to bring, written beside the statem
 
 from __future__ import annotations
 
+import itertools
+import random
 from collections import Counter
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from lakeload_jobs.contract.spec import JdbcInput, TableSpec
-from lakeload_jobs.sources.databases import seen
+from lakeload_jobs.contract.state import Bookmark, Evidence
+from lakeload_jobs.sources.databases import postgres, seen
+from lakeload_jobs.sources.databases.columns import SelectedColumn
+from lakeload_jobs.sources.databases.xids import XminRequest, find_xmin_window
 from tests.integration.databases.conftest import Database, MariaDatabase
 from tests.integration.formats.worlds import World, load
 
@@ -238,3 +244,165 @@ def test_without_a_key_equal_rows_of_mariadb_are_counted(
     maria.run("INSERT INTO orders VALUES (2, 'b'), (2, NULL), (2, ''), (1, 'late')")
     lake.load("b", None, "")
     lake.load()
+
+
+def by_xmin(table: TableSpec) -> TableSpec:
+    """Return a table of which a load reads the row versions that are new."""
+    given = table.input
+    assert isinstance(given, JdbcInput)
+    return replace(table, input=replace(given, incremental=True, by_xmin=True))
+
+
+@FILES_ONLY
+def test_by_xmin_each_row_version_is_appended_once_however_late_it_is_committed(
+    world: World, database: Database
+) -> None:
+    database.run("CREATE TABLE orders (id int PRIMARY KEY, v text)")
+    database.run("INSERT INTO orders SELECT generate_series(1, 5)")
+    lake = Lake(world, by_xmin(database.table(world)))
+    with closing(database.session()) as late, closing(database.session()) as other:
+        late.execute("BEGIN; INSERT INTO orders VALUES (100)")
+        late.execute("SAVEPOINT s; INSERT INTO orders VALUES (101); RELEASE s")
+        other.execute("BEGIN; INSERT INTO orders VALUES (102)")
+        lake.load(1, 2, 3, 4, 5)
+        database.run("INSERT INTO orders VALUES (103)")
+        lake.load(103)
+        lake.load()
+        late.execute("COMMIT")
+        database.run("UPDATE orders SET v = 'new' WHERE id = 1; DELETE FROM orders WHERE id = 2")
+        database.run("BEGIN; SELECT FROM orders WHERE id = 3 FOR UPDATE; COMMIT")
+        lake.load(100, 101, 1)
+        other.execute("ROLLBACK")
+        late.execute("BEGIN; INSERT INTO orders VALUES (104); PREPARE TRANSACTION 'late'")
+        database.run("INSERT INTO orders VALUES (105)")
+        lake.load(105)
+        late.execute("COMMIT PREPARED 'late'")
+    database.run("VACUUM (FREEZE, FULL) orders")
+    lake.load(104)
+    database.run("VACUUM FREEZE orders")
+    lake.load()
+    world.before_commit(lambda: database.run("INSERT INTO orders VALUES (107)"))
+    database.run("INSERT INTO orders VALUES (106)")
+    lake.load(106)
+    lake.load(107)
+
+
+@pytest.mark.parametrize("world", ["iceberg"], indirect=True)
+def test_by_xmin_an_upsert_finds_late_rows_and_those_of_an_attached_partition(
+    world: World, database: Database
+) -> None:
+    database.run(
+        "CREATE TABLE two (id int PRIMARY KEY, v text); INSERT INTO two VALUES (20);"
+        "CREATE TABLE orders (id int PRIMARY KEY, v text) PARTITION BY RANGE (id);"
+        "CREATE TABLE one PARTITION OF orders FOR VALUES FROM (1) TO (10);"
+        "INSERT INTO orders VALUES (1, 'a'), (2, 'b')"
+    )
+    table = by_xmin(database.table(world, primary_key=("id",), mode="UPSERT"))
+    with closing(database.session()) as late:
+        late.execute("BEGIN; UPDATE orders SET v = 'late' WHERE id = 1")
+        load(world, table)
+        late.execute("COMMIT")
+    database.run("ALTER TABLE orders ATTACH PARTITION two FOR VALUES FROM (10) TO (30)")
+
+    result = load(world, table)
+
+    assert result.error is None, result.error
+    assert {row["id"]: row["v"] for row in world.rows()} == {1: "late", 2: "b", 20: None}
+    assert load(world, table).status == "NO_OP"
+
+
+@FILES_ONLY
+def test_by_xmin_a_view_and_another_server_are_errors(
+    world: World, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.run("CREATE TABLE orders (id int); INSERT INTO orders VALUES (1)")
+    database.run("CREATE VIEW seen AS SELECT id FROM orders")
+
+    failed = load(world, by_xmin(database.table(world, "seen")))
+
+    assert failed.error is not None
+    assert failed.error.message.startswith("`cursor: xmin` of `public.seen`: only tables of")
+    table = by_xmin(database.table(world))
+    load(world, table)
+    monkeypatch.setattr(postgres.Snapshot, "server", lambda _: "7/2")
+    failed = load(world, table)
+    assert failed.error is not None
+    assert "and this is `7/2`" in failed.error.message
+    failed = load(world, by_cursor(database.table(world, cursor="id")))
+    assert failed.error is not None
+    assert "earlier loads of this pipeline have used `xmin`" in failed.error.message
+
+
+def test_sessions_at_once_lose_and_double_nothing(database: Database) -> None:
+    """The rules of both, on what a real server shows while sessions write, without any load."""
+    chance = random.Random(16)  # noqa: S311 - not for secrets
+    database.run("CREATE TABLE orders (id int PRIMARY KEY, n int NOT NULL, v int)")
+    oid = database.run("SELECT 'orders'::regclass::oid::int8").fetchone()
+    assert oid is not None
+    columns = [SelectedColumn(name, f'"{name}"', "int") for name in ("id", "n", "v")]
+    entry = postgres.entry_sql(('"id"', '"n"'), columns)
+    relation = postgres.Relation("orders", "orders", "r")
+    xmin = XminRequest(oid[0], "r", "orders", "orders", appends=True)
+    noted: list[Evidence] = []
+    state: Any = None
+    before: set[Any] = set()
+    bound, packed, found_late = -1, b"", 0
+    number = itertools.count(1)
+    with ExitStack() as stack:
+        sessions = [stack.enter_context(closing(database.session())) for _ in range(4)]
+        reader = stack.enter_context(closing(database.session()))
+
+        def fetch(statement: str) -> list[Any]:
+            return reader.execute(statement.encode()).fetchall()
+
+        for _ in range(200):
+            for place, session in enumerate(sessions):
+                write(session, place * 1_000_000, chance, number)
+            reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            rows = set(fetch("SELECT id, n, v FROM orders"))
+            bookmark = Bookmark(state, state is None, len(noted), lambda since: noted[since:])
+            window = find_xmin_window(xmin, bookmark, fetch, "")
+            where = f" WHERE {window.condition}" if window.condition else ""
+            loaded = Counter(fetch(f"SELECT id, n, v FROM orders{where}"))
+            assert loaded == Counter(rows - before)
+            assert window.evidence is not None
+            noted.append(window.evidence)
+            state = window.state.after
+
+            new = Counter(fetch(f"SELECT id, n, v FROM orders WHERE n > {bound}"))
+            now = fetch(f"SELECT {entry} FROM orders WHERE n <= {bound}")
+            late = seen.unseen(b"".join(one for (one,) in now), packed)
+            for part in postgres.unseen_splits(relation, columns, f"n <= {bound}", entry, late):
+                found = Counter(fetch(postgres.select_sql(relation, columns, part)))
+                assert found.total() == part.rows
+                found_late += part.rows
+                new += found
+            assert new == loaded
+            bound = max([bound, *(n for _, n, _ in rows)])
+            packed = b"".join(one for (one,) in fetch(f"SELECT {entry} FROM orders"))
+            before = rows
+            reader.execute("COMMIT")
+    assert found_late > 50
+
+
+def write(session: Any, own: int, chance: random.Random, number: Iterator[int]) -> None:
+    """Do something in a session. Its rows are those from `own` on, so that none waits."""
+    status = session.info.transaction_status.name
+    what = chance.choice(["write", "write", "write", "savepoint", "back", "commit", "abort"])
+    if status == "IDLE":
+        session.execute("BEGIN")
+    if what == "savepoint":
+        session.execute("SAVEPOINT s")
+    elif what == "back" and status != "IDLE":
+        session.execute("SAVEPOINT t")
+        session.execute(f"INSERT INTO orders VALUES ({own + next(number)}, 0, 0)".encode())
+        session.execute("ROLLBACK TO SAVEPOINT t")
+    elif what in ("commit", "abort"):
+        session.execute("COMMIT" if what == "commit" else "ROLLBACK")
+    else:
+        one = next(number)
+        session.execute(f"INSERT INTO orders VALUES ({own + one}, {one}, {one})".encode())
+        if chance.random() < 0.4:
+            rows = f"id / 1000000 = {own // 1_000_000} AND id % 7 = {chance.randrange(7)}"
+            change = chance.choice(["DELETE FROM orders", f"UPDATE orders SET v = {one}"])
+            session.execute(f"{change} WHERE {rows}".encode())

@@ -235,3 +235,21 @@ def test_one_snapshot_of_all_tables_needs_three_connections_and_plan_says_what_i
         "source.max_connections",
         "set `max_connections: 3` or more",
     )
+
+
+def test_xmin_is_no_column_of_the_rows_and_only_tables_of_postgres_have_it(tmp_path: Path) -> None:
+    head = SHOP[: SHOP.index("  - {table: public.orders")]
+    table = "  - {table: public.orders, cursor: xmin"
+    (spec,) = table_specs(pipeline(tmp_path, f"{head}{table}}}\n"))
+    assert isinstance(spec.input, JdbcInput)
+    assert (spec.cursor, spec.input.by_xmin, spec.input.incremental) == (None, True, True)
+    query = "  - {table: q, query: select 1 as xmin, cursor: xmin}\n"
+    (spec,) = table_specs(pipeline(tmp_path, head + query))
+    assert isinstance(spec.input, JdbcInput)
+    assert (spec.cursor, spec.input.by_xmin) == ("xmin", False)
+
+    (problem,) = problems_of(tmp_path, f"{head}{table}, lookback: 5}}\n")
+    assert problem.message == "`lookback` has no effect with `cursor: xmin`"
+    maria = head.replace("postgresql://", "mysql://").replace("&sslrootcert=ca.pem", "")
+    (problem,) = problems_of(tmp_path, f"{maria}{table}}}\n")
+    assert problem.message == "`cursor: xmin` is the transaction id of PostgreSQL's rows"

@@ -75,7 +75,7 @@ def inspect(
     """
     database = _DATABASES[read.database]
     with _connected(read, readers) as connection:
-        if not read.incremental:
+        if not read.incremental or read.by_xmin:
             relation = database.find_relation(connection, read)
             return InputInspected(estimate=InputEstimate(relation.estimated_rows, relation.bytes))
         relation, columns, selected = _selected(connection, table, read)

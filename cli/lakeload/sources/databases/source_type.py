@@ -57,6 +57,7 @@ from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.databases.keys import remembered
 from lakeload_jobs.sources.databases.readers import why_jvm
 from lakeload_jobs.sources.databases.seen import parse_lookback
+from lakeload_jobs.sources.databases.xids import CURSOR
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.files.listing import SourceReaders
@@ -229,8 +230,7 @@ class JdbcTable(TableSettings):
     query: Text | None = None
     """A SELECT of the database, whose rows are loaded."""
     cursor: Text | None = None
-    """Loads read only rows from its last value on. UPSERT: of a row's versions its greatest wins.
-    """
+    """Loads read only rows from its last value on; `xmin` of PostgreSQL: those that are new."""
     lookback: Lookback | None = None
     """How far before the last value of `cursor` late rows are found: `PT10M`, or a number."""
     detect_deletes: bool = False
@@ -240,12 +240,13 @@ class JdbcTable(TableSettings):
 
     @model_validator(mode="after")
     def _looks_back_from_a_cursor(self) -> JdbcTable:
-        if self.lookback is not None and self.cursor is None:
+        if self.lookback is not None and (self.cursor is None or not self.cursor_is_column):
+            without = "without `cursor`" if self.cursor is None else f"with `cursor: {CURSOR}`"
             raise refusals(
                 [
                     Finding(
-                        "`lookback` has no effect without `cursor`",
-                        "add `cursor`, or remove the line",
+                        f"`lookback` has no effect {without}",
+                        "set `cursor` to a column, or remove the line",
                         ("lookback",),
                     )
                 ]
@@ -262,6 +263,11 @@ class JdbcTable(TableSettings):
             if len(name_parts(name)) not in (1, 2):
                 raise _no_table_name(name, ("exclude", i))
         return self
+
+    @property
+    def cursor_is_column(self) -> bool:
+        """Whether `cursor` is not the transaction id of PostgreSQL's rows."""
+        return self.cursor != CURSOR or self.query is not None
 
     @property
     def is_glob(self) -> bool:
@@ -325,6 +331,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             consistency=source.consistency,
             incremental=table.cursor is not None,
             lookback=table.lookback,
+            by_xmin=not table.cursor_is_column,
             lock_timeout=source.lock_timeout,
             statement_timeout=source.statement_timeout,
             key=table.found_key,
@@ -355,6 +362,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             "table": written.table,
             **({} if written.query is None else {"query": written.query}),
             **({"incremental": True} if written.incremental else {}),
+            **({"by_xmin": True} if written.by_xmin else {}),
             **({} if written.lookback is None else {"lookback": written.lookback}),
         }
 
@@ -381,6 +389,13 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
                 ("source", "max_connections"),
                 "contradiction",
             )
+        for i, table in tables:
+            if url.database == "MYSQL" and not table.cursor_is_column:
+                yield Finding(
+                    f"`cursor: {CURSOR}` is the transaction id of PostgreSQL's rows",
+                    "set `cursor` to a column of the table",
+                    ("tables", i, "cursor"),
+                )
         iam = settings.iam_authentication
         if (url.database == "MYSQL" or iam) and not (settings.user or url.user):
             yield Finding(

@@ -612,6 +612,19 @@ def describe_session(connection: psycopg.Connection[Any]) -> str:
     return f"PostgreSQL {version.split()[0]}, {row[0] if row else 'without TLS'}"
 
 
+_MAY_READ_SERVER = (
+    "SELECT pg_catalog.bool_and(pg_catalog.has_function_privilege(f, 'EXECUTE'))"
+    " FROM (VALUES ('pg_catalog.pg_control_system()'), ('pg_catalog.pg_control_checkpoint()')) v(f)"
+)
+_SERVER = """
+SELECT s.system_identifier::text || '/' || CASE WHEN pg_catalog.pg_is_in_recovery()
+         THEN c.timeline_id::text
+         ELSE ('x' || pg_catalog.left(
+           pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8))::bit(32)::int4::text END
+  FROM pg_catalog.pg_control_system() s, pg_catalog.pg_control_checkpoint() c
+"""
+
+
 class Snapshot:
     """A transaction with an exported snapshot, in which other sessions read the same rows: one of
     its own, or the one that another session has `exported`.
@@ -651,6 +664,17 @@ class Snapshot:
     def fetch(self, statement: str) -> list[tuple[Any, ...]]:
         """Run a SELECT in the transaction and return its rows."""
         return self.connection.execute(statement.encode()).fetchall()
+
+    def server(self) -> str:
+        """Return the system identifier of the server and its timeline, '' where the user may not
+        read them."""
+        try:
+            # A savepoint: an error must not end the transaction.
+            with self.connection.transaction():
+                ((may,),) = self.fetch(_MAY_READ_SERVER)
+                return str(self.fetch(_SERVER)[0][0]) if may else ""
+        except (psycopg.errors.InsufficientPrivilege, psycopg.errors.FeatureNotSupported):
+            return ""
 
     def splits(self, relation: Relation, most: int, wanted: str = "") -> tuple[Split, ...]:
         """Return at most so many parts of a table, of about the same size, with their rows.

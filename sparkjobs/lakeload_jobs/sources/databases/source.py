@@ -38,6 +38,7 @@ from lakeload_jobs.sources.databases.jvm import split_frames
 from lakeload_jobs.sources.databases.keys import key_change, remembered
 from lakeload_jobs.sources.databases.readers import check_reader, why_jvm
 from lakeload_jobs.sources.databases.seen import Seen, comparison, digests, unseen
+from lakeload_jobs.sources.databases.xids import XminRequest, XminWindow, find_xmin_window
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.spark.reader import check_casts, check_types
 from lakeload_jobs.sources.files.spark.typed import split_frame
@@ -231,11 +232,9 @@ class _DatabaseSlice:
     """The rows of one load: those of the window, all without one."""
 
     found: _Found
-    window: Window | None
+    window: Window | XminWindow | None
     key: StateChange | None
     """The change of the state of a table that is loaded whole."""
-    records_anyway: bool = False
-    must_record: bool = False
     bytes: int | None = None
     kept: _Noted = field(default_factory=lambda: _Noted())
 
@@ -243,6 +242,16 @@ class _DatabaseSlice:
     def idle(self) -> bool:
         """Whether no row is new."""
         return self.window is not None and self.window.idle
+
+    @property
+    def records_anyway(self) -> bool:
+        """Whether the state is so old that it is kept anew without rows."""
+        return isinstance(self.window, XminWindow) and self.window.refreshes
+
+    @property
+    def must_record(self) -> bool:
+        """Whether that is so: a state that is much older cannot be used."""
+        return self.records_anyway
 
     @property
     def sentence(self) -> str:
@@ -266,6 +275,8 @@ class _DatabaseSlice:
 
     def noted(self, rejected_from: Collection[str]) -> Evidence | None:
         """Return the rows with which the next load compares; None where the state says all."""
+        if isinstance(self.window, XminWindow):
+            return self.window.evidence
         return None if self.kept.seen is None else self.kept.seen.evidence()
 
 
@@ -290,11 +301,29 @@ class JdbcSource(_DatabaseSource):
         columns = postgres.columns(connection, relation, given)
         found = self._found(relation, columns, postgres.select(columns))
         postgres.check_select(connection, relation, found.selected, given)
+        window: Window | XminWindow | None
         with postgres.failures(given, f"finding what is new in `{relation.name}`"):
-            key = postgres.key_of(connection, relation) if self.incremental else ()
-            window = self._window(found, key, bookmark, snapshot.fetch)
+            if given.by_xmin:
+                window = self._xmin_window(relation, bookmark, snapshot)
+            else:
+                key = postgres.key_of(connection, relation) if self.incremental else ()
+                window = self._window(found, key, bookmark, snapshot.fetch)
         key_change = self._key_change(bookmark)
         return JdbcSlice(found, window, key_change, source=self, snapshot=snapshot, readers=readers)
+
+    def _xmin_window(
+        self, relation: postgres.Relation, bookmark: Bookmark, snapshot: postgres.Snapshot
+    ) -> XminWindow:
+        options = self.spec.options
+        refuse_limit(incremental=True, limit=options.limit)
+        request = XminRequest(
+            relation.oid, relation.kind, relation.sql, relation.name,
+            self.table.mode == "APPEND", options.reload,
+        )  # fmt: skip
+        found = find_xmin_window(request, bookmark, snapshot.fetch, snapshot.server())
+        before, after = found.state.before, found.state.after
+        kept = remembered(self.given, bookmark.state)
+        return replace(found, state=StateChange(before, {**after, **kept}))
 
     def _new_snapshot(self) -> tuple[postgres.Snapshot, int]:
         """Return a new snapshot, in place of the one before, and how many sessions may read in it.
@@ -359,7 +388,7 @@ class JdbcSlice(_DatabaseSlice):
     def _parts(self) -> tuple[postgres.Split, ...]:
         """Return the parts with new rows; note those that the next load reads again."""
         relation, window, snapshot = self.found.relation, self.window, self.snapshot
-        if window is None or window.appended is None or window.high is None:
+        if not isinstance(window, Window) or window.appended is None or window.high is None:
             return snapshot.splits(relation, self.readers, self.wanted)
         appended, cursor = window.appended, window.cursor
         new = cursor.between(appended.last, window.high, after=appended.last is not None)
@@ -448,7 +477,7 @@ class MysqlSlice(_DatabaseSlice):
 
     def _noting(self) -> mysql.Noting | None:
         window, found = self.window, self.found
-        if window is None or window.appended is None or window.high is None:
+        if not isinstance(window, Window) or window.appended is None or window.high is None:
             return None
         cursor, appended, key = window.cursor, window.appended, found.entry_key(window.cursor)
         name = found.relation.shown
@@ -469,7 +498,7 @@ class MysqlSlice(_DatabaseSlice):
 
     def _ended(self, ends: Sequence[Any]) -> None:
         """Keep what the task has noted."""
-        if self.window is not None and ends and ends[0] is not None:
+        if isinstance(self.window, Window) and ends and ends[0] is not None:
             self.kept.note(self.found, self.window, b64decode(ends[0]))
 
 
