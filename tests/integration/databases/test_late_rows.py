@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from lakeload_jobs.contract.spec import JdbcInput, TableSpec
+from lakeload_jobs.contract.spec import JdbcInput, RejectLimit, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence
 from lakeload_jobs.sources.databases import postgres, seen
 from lakeload_jobs.sources.databases.columns import SelectedColumn
@@ -229,6 +229,26 @@ def test_late_rows_of_mariadb_are_appended_once(world: World, maria: MariaDataba
     maria.run(f"INSERT INTO orders (id, at) VALUES (104, {at % 31})")
     lake.load(104)
     lake.load()
+
+
+@pytest.mark.parametrize("world", ["iceberg"], indirect=True)
+def test_a_load_of_mariadb_that_only_deletes_appends_no_row_again(
+    world: World, maria: MariaDatabase
+) -> None:
+    maria.run(
+        "CREATE TABLE orders (id int PRIMARY KEY, n int NOT NULL)",
+        "INSERT INTO orders VALUES (1, 1), (2, 1), (3, 9), (4, 9)",
+    )
+    table = maria.table(world, "orders", primary_key=("id",), cursor="n")
+    lake = Lake(world, replace(by_cursor(table), max_deleted=RejectLimit(percent=100)))
+    lake.load(1, 2, 3, 4)
+    maria.run("DELETE FROM orders WHERE id = 1")
+    # The row that says so.
+    lake.load(1)
+    maria.run("DELETE FROM orders WHERE n = 9")
+    lake.load(3, 4)
+    maria.run("INSERT INTO orders VALUES (5, 9)")
+    lake.load(5)
 
 
 @FILES_ONLY

@@ -328,7 +328,7 @@ def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Windo
             f"`{cursor.name}` of `{given.name}` was at {last} in an earlier load, and now {now}: "
             f"rows were deleted, or the database was restored. After a restore {_AGAIN}",
         )
-        if not given.lookback:
+        if not given.lookback and not given.appends:
             same = StateChange(bookmark.state, bookmark.state)
             return Window(cursor, last, last, True, same, warnings)
         high = last
@@ -338,7 +338,8 @@ def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Windo
     low = None if last is None else earlier(last, given.lookback)
     appended = None
     if given.appends:
-        seen = None if idle or before is None or last is None else _seen(given, before, bookmark)
+        # Also for an idle load, which may go on to delete rows.
+        seen = None if before is None or last is None else _seen(given, before, bookmark)
         if seen is not None and low is not None:
             low = later(low, seen.low, given.lookback)
         appended = AppendedWindow(last, seen, kept_from)
