@@ -45,6 +45,15 @@ def sync(
             help="OVERWRITE and UPSERT: replace the table with all files, in one snapshot.",
         ),
     ] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="VALUE",
+            help="Load the rows of databases from this value of `cursor` on, also those loaded.",
+            show_default=False,
+        ),
+    ] = None,
     retry_rejected: Annotated[
         str | None,
         typer.Option(
@@ -95,7 +104,9 @@ def sync(
         times.begin("documents")
         document = with_found_tables(load_pipeline(pipeline, os.environ), "sync", keys=True)
         attempt = new_attempt(job_id)
-        options = run_options(document, reload=reload, full_refresh=full_refresh, limit=limit)
+        options = run_options(
+            document, reload=reload, full_refresh=full_refresh, limit=limit, since=since
+        )
         tables = select_tables(table_specs(document, options), table or ())
         if retry_rejected is not None:
             tables = retry_tables(tables, retry_rejected, options)

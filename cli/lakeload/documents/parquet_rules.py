@@ -121,5 +121,5 @@ def destination_identity(spec: DestinationSpec) -> Mapping[str, Any]:
 
 
 def table_identity(table: TableSpec) -> Mapping[str, Any]:
-    """Return nothing: fingerprints of Parquet tables are older than modes."""
-    return {}
+    """Return the cursor: fingerprints of Parquet tables are older than modes."""
+    return {} if table.cursor is None else {"cursor": table.cursor}

@@ -192,4 +192,5 @@ def _columns(columns: ColumnsSpec) -> Mapping[str, Any]:
 def _run(options: RunOptions) -> Mapping[str, Any]:
     # A key of its own only where it is asked for: older fingerprints are without it.
     refresh = {"full_refresh": True} if options.full_refresh else {}
-    return {"limit": options.limit, "reload": options.reload, **refresh}
+    since = {} if options.since is None else {"from": options.since}
+    return {"limit": options.limit, "reload": options.reload, **refresh, **since}

@@ -96,8 +96,31 @@ def check_options(
     `--full-refresh` cannot replace the rows of every table."""
     incremental = any(table.input.incremental for table in tables)
     refuse_limit(incremental=incremental, limit=options.limit)
+    if options.since is not None:
+        _check_since(tables, options)
     if options.full_refresh:
         _check_full_refresh(tables, table_format, options)
+
+
+def _check_since(tables: Sequence[TableSpec], options: RunOptions) -> None:
+    """Only a cursor knows which rows come after a value."""
+    if options.starts_over:
+        other = "--reload" if options.reload else "--full-refresh"
+        raise InvalidInput(
+            f"`--from` and `{other}` cannot be used together",
+            hint=f"remove `--from`: `{other}` loads all rows",
+        )
+    without = [
+        table.source
+        for table in tables
+        if not (table.input.incremental and source_of(table.input).cursor_reads)
+    ]
+    if without:
+        verb = "has" if len(without) == 1 else "have"
+        raise InvalidInput(
+            f"`--from`: {quoted(without, 10)} {verb} no `cursor` that loads go on by",
+            hint="`--table` chooses the tables of a database with a `cursor`",
+        )
 
 
 def _check_full_refresh(
@@ -138,6 +161,7 @@ def retry_tables(
         "--reload": options.reload,
         "--full-refresh": options.full_refresh,
         "--limit": options.limit is not None,
+        "--from": options.since is not None,
     }
     if other := next((name for name, is_given in given.items() if is_given), None):
         raise InvalidInput(
@@ -170,9 +194,10 @@ def run_options(
     reload: bool = False,
     full_refresh: bool = False,
     limit: int | None = None,
+    since: str | None = None,
 ) -> RunOptions:
     """Return the options of one run: those of its flags, and those of the pipeline."""
-    return RunOptions(reload, full_refresh, limit, document.model.table_handling)
+    return RunOptions(reload, full_refresh, limit, document.model.table_handling, since)
 
 
 def build_job_spec(

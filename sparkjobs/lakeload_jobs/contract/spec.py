@@ -362,6 +362,8 @@ class RunOptions:
     """Load at most so many rows of a table."""
     table_handling: TableHandling = "FAIL"
     """What the first run of a pipeline does with a table that others have loaded."""
+    since: str | None = None
+    """Load the rows of a database from this value of `cursor` on, whatever the state says."""
 
     @property
     def starts_over(self) -> bool:

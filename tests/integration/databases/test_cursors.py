@@ -21,11 +21,10 @@ from lakeload_jobs.contract.spec import RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.cursors import (
-    CursorRequest,
     Fetch,
     Window,
-    find_cursor,
     find_window,
+    request_of,
 )
 from tests.integration.databases.conftest import Database, MariaDatabase
 from tests.integration.formats.worlds import World, load
@@ -77,15 +76,16 @@ def bookmark(state: Any) -> Bookmark:
 def postgres_windows(database: Database) -> Windows:
     """Return what finds the window of the table `orders` by a cursor."""
 
-    def find(state: Any = None, name: str = "c", reload: bool = False) -> Window:
+    def find(
+        state: Any = None, name: str = "c", reload: bool = False, since: str | None = None
+    ) -> Window:
         relation = postgres.find_relation(database.admin, database.input)
         columns = postgres.columns(database.admin, relation, database.input)
-        cursor = find_cursor("POSTGRESQL", columns, name, relation.name)
         selected = postgres.select(columns)
         key = postgres.key_of(database.admin, relation)
-        request = CursorRequest(
-            cursor, relation.sql, relation.name, selected, key, RunOptions(reload=reload)
-        )
+        options = RunOptions(reload=reload, since=since)
+        table = TableSpec("orders", "", "orders", database.input, "", mode="UPSERT", cursor=name)
+        request = request_of(database.input, table, relation, columns, selected, key, options)
         return find_window(request, bookmark(state), lambda sql: database.run(sql).fetchall())
 
     # As the sessions of a load are.
@@ -97,16 +97,17 @@ def postgres_windows(database: Database) -> Windows:
 def mariadb_windows(maria: MariaDatabase) -> Windows:
     """Return what finds the window of the table `orders` by a cursor."""
 
-    def find(state: Any = None, name: str = "c", reload: bool = False) -> Window:
+    def find(
+        state: Any = None, name: str = "c", reload: bool = False, since: str | None = None
+    ) -> Window:
         given = replace(maria.input, table="orders")
         with closing(mysql.connect(given, password_of(maria))) as connection:
             relation = mysql.find_relation(connection, given)
             columns = mysql.columns(connection, relation, given)
-            cursor = find_cursor("MYSQL", columns, name, relation.name)
             selected, key = mysql.select(columns), mysql.key_of(connection, relation)
-            request = CursorRequest(
-                cursor, relation.sql, relation.name, selected, key, RunOptions(reload=reload)
-            )
+            options = RunOptions(reload=reload, since=since)
+            table = TableSpec("orders", "", "orders", given, "", mode="UPSERT", cursor=name)
+            request = request_of(given, table, relation, columns, selected, key, options)
             fetch: Fetch = partial(mysql.fetch, connection)
             return find_window(request, bookmark(state), fetch)
 
@@ -161,6 +162,12 @@ def check_bounds(windows: Windows, values: list[str], fetch: Fetch) -> None:
         assert not window.warnings
         found = fetch(f"SELECT n FROM orders WHERE {window.condition}")
         assert sorted(int(n) for (n,) in found) == list(range(place, len(values))), value
+        again = windows(first.state.after, since=value)
+        assert not again.idle
+        assert fetch(f"SELECT n FROM orders WHERE {again.condition}") == found
+        if place:
+            with pytest.raises(LakeloadError, match="some of them would be left out"):
+                windows({**first.state.after, "last": values[place - 1]}, since=value)
     assert windows(first.state.after).idle
 
 
@@ -237,6 +244,74 @@ def test_a_cursor_that_goes_back_is_a_warning_and_an_idle_load(
 
     database.run("INSERT INTO orders VALUES (3)")
     assert (postgres_windows(state).low, postgres_windows(state).high) == ("2", "3")
+
+
+def test_a_load_from_a_value_on_is_checked_and_recorded(
+    database: Database, postgres_windows: Windows
+) -> None:
+    database.run("CREATE TABLE orders (c timestamptz NOT NULL)")
+    database.run("INSERT INTO orders VALUES ('2024-01-01 10:00+00'), ('2024-01-02 10:00+00')")
+
+    first = postgres_windows(since="2024-01-02")
+    assert (first.low, first.high) == ("2024-01-02 00:00:00", "2024-01-02 10:00:00+00")
+    assert first.warnings == ("rows of `public.orders` before `--from 2024-01-02 00:00:00` were "
+                              "left out",)  # fmt: skip
+    assert first.state.after["from"] == "2024-01-02 00:00:00"
+    again = postgres_windows(first.state.after, since="2024-01-01T12:00:00+02:00")
+    assert (again.low, again.warnings) == ("2024-01-01 10:00:00", ())
+    assert "from" not in postgres_windows(again.state.after).state.after
+    with pytest.raises(LakeloadError, match="has no such rows, the greatest `c` is 2024-01-02 10"):
+        postgres_windows(since="2024-01-03")
+    with pytest.raises(LakeloadError, match=r"`--from soon`: column `c` .* is a timestamp with"):
+        postgres_windows(since="soon")
+
+
+@pytest.mark.parametrize("world", ["parquet"], indirect=True)
+def test_a_load_from_a_value_on_appends_its_rows_again_and_later_loads_go_on(
+    world: World, database: Database, maria: MariaDatabase
+) -> None:
+    database.run("CREATE TABLE orders (id int PRIMARY KEY)")
+    maria.run("CREATE TABLE orders (id int PRIMARY KEY)")
+    visits = maria.table(world, "orders", cursor="id")
+    tables = (
+        (database.run, database.table(world, cursor="id")),
+        (maria.run, replace(visits, table="visits", source="visits")),
+    )
+    for run, whole in tables:
+        table = replace(whole, input=replace(whole.input, incremental=True))
+        run("INSERT INTO orders VALUES (1), (2), (3)")
+        assert load(world, table).rows == 3
+        run("INSERT INTO orders VALUES (4)")
+
+        result = load(world, table, options=RunOptions(since="2"))
+
+        assert (result.error, result.rows) == (None, 3)
+        assert result.notes[0] == "rows with `id` from 2 to 4"
+        assert "`--from 2` appended rows" in result.warnings[0]
+        assert load(world, table).status == "NO_OP"
+        run("INSERT INTO orders VALUES (5)")
+        assert load(world, table).rows == 1
+        rows = [row["id"] for row in world.rows(table.table)]
+        assert sorted(rows) == [1, 2, 2, 3, 3, 4, 5]
+
+
+def test_rows_that_were_loaded_without_a_cursor_are_not_appended_again(
+    database: Database, postgres_windows: Windows
+) -> None:
+    database.run("CREATE TABLE orders (c int NOT NULL)")
+    relation = postgres.find_relation(database.admin, database.input)
+    columns = postgres.columns(database.admin, relation, database.input)
+    table = TableSpec("orders", "", "orders", database.input, "", cursor="c")
+    about = (database.input, table, relation, columns, postgres.select(columns), ())
+    loaded = Bookmark(None, False, 2, lambda _: ())
+
+    def find(options: RunOptions) -> Window:
+        request = request_of(*about, options)
+        return find_window(request, loaded, lambda sql: database.run(sql).fetchall())
+
+    with pytest.raises(LakeloadError, match=r"has loaded `public.orders` without `cursor`"):
+        find(RunOptions())
+    assert find(RunOptions(reload=True)).low is None
 
 
 ROUNDS = (

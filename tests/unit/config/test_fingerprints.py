@@ -154,6 +154,7 @@ CHANGES: Mapping[type, Mapping[str, Change]] = {
         "full_refresh": (True, ALWAYS),
         "limit": (7, ALWAYS),
         "table_handling": ("APPEND", NEVER),
+        "since": ("41", ALWAYS),
     },
     TableSpec: {
         "source": ("x", ALWAYS),
@@ -163,7 +164,7 @@ CHANGES: Mapping[type, Mapping[str, Change]] = {
         "where": ("a", ALWAYS),
         "deleted_when": ("a", ALWAYS),
         "mode": ("UPSERT", ICEBERG),
-        "cursor": ("a", ICEBERG),
+        "cursor": ("a", ALWAYS),
         "input_bytes": (9, NEVER),
         "deletes": ("DELETE", ICEBERG),
         "max_deleted": (RejectLimit(rows=1), ALWAYS),

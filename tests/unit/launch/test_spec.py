@@ -23,7 +23,7 @@ from lakeload.launch.spec import (
 )
 from lakeload.sources.files.rejected import REJECTED
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.spec import RejectedInput, RunOptions
+from lakeload_jobs.contract.spec import JdbcInput, RejectedInput, RunOptions
 from lakeload_jobs.contract.state import UNKNOWN_JOB, Bookmark, RejectedRecords
 from tests.inputs import files_of
 from tests.unit.launch.specs import table
@@ -107,6 +107,21 @@ def test_full_refresh_accepts_only_tables_with_replaceable_rows() -> None:
         check_options(TABLES, "PARQUET", REFRESH)
     with pytest.raises(InvalidInput, match="cannot be used together"):
         check_options(tables, "ICEBERG", replace(REFRESH, reload=True))
+
+
+def test_from_needs_tables_that_are_loaded_by_a_cursor() -> None:
+    given = JdbcInput("POSTGRESQL", "h", 5432, "shop", "public", "orders")
+    plain = replace(table("orders"), input=given)
+    by_cursor = replace(plain, input=replace(given, incremental=True), cursor="id")
+    since = RunOptions(since="41")
+
+    check_options([by_cursor], "PARQUET", since)
+    with pytest.raises(InvalidInput, match="`--from`: `orders` has no `cursor`"):
+        check_options([by_cursor, plain], "PARQUET", since)
+    with pytest.raises(InvalidInput, match="`--from` and `--reload` cannot be used together"):
+        check_options([by_cursor], "PARQUET", replace(since, reload=True))
+    with pytest.raises(InvalidInput, match="`--retry-rejected` and `--from` cannot be used"):
+        retry_tables(TABLES, "job-1", since)
 
 
 def test_retry_rejected_spec_reads_records_instead_of_files() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
@@ -109,6 +109,12 @@ class Cursor:
             f"{self.value} {sign} {self.literal(text)}" for sign, text in bounds if text is not None
         )
 
+    def is_greater(self, text: str, than: str) -> str:
+        """Return the SELECT of whether a value is greater than another."""
+        order = ' COLLATE "C"' if self.kind == "TEXT" and self.functions else ""
+        greater = f"{self.literal(text)} > {self.literal(than)}{order}"
+        return f"SELECT ({greater})::int4::text" if self.functions else f"SELECT {greater}"
+
     def greatest(self, relation: str, than: str | None) -> str:
         """Return the SELECT of the greatest value, and of whether it is less than `than`."""
         greatest = f"{self.functions}max({self.value})"
@@ -126,6 +132,22 @@ def check_text(kind: Kind, text: str) -> None:
         raise ValueError(f"`{text}` is not {_CALLED[kind]}")
     if kind != "INTEGER":
         datetime.fromisoformat(text)
+
+
+def parse_value(kind: Kind, given: str) -> str:
+    """Return a value that a user has written, as it is compared. A timestamp with a time zone is in
+    UTC unless it says otherwise. Raises `ValueError`."""
+    if kind in ("TIMESTAMP", "TIMESTAMPTZ"):
+        time = datetime.fromisoformat(given.strip())
+        if time.tzinfo is not None:
+            if kind == "TIMESTAMP":
+                raise ValueError(f"`{given}` has a time zone, and the column has none")
+            time = time.astimezone(UTC).replace(tzinfo=None)
+        given = time.isoformat(sep=" ")
+    elif kind != "TEXT":
+        given = given.strip()
+    check_text(kind, given)
+    return given
 
 
 def find_cursor(
@@ -171,7 +193,7 @@ class CursorState:
     `last` is the greatest value of the cursor that was loaded, None: there were no rows. `at` is a
     digest of the rows that had it, or were within `lookback` of it, by which a load knows that they
     are still the same. `seen` is the number of the load that has noted these rows, None where none
-    were noted.
+    were noted. `since` is where this load has begun, if the user has said where.
     """
 
     cursor: str
@@ -179,10 +201,13 @@ class CursorState:
     last: str | None
     at: str | None = None
     seen: int | None = None
+    since: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a commit holds it."""
         state = {"cursor": self.cursor, "type": self.type, "last": self.last, "at": self.at}
+        if self.since is not None:
+            state["from"] = self.since
         return state if self.seen is None else {**state, "seen": self.seen}
 
 
@@ -279,6 +304,8 @@ class CursorRequest:
     options: RunOptions
     lookback: int | timedelta | None = None
     appends: bool = False
+    since: str | None = None
+    """Where the load begins, whatever the state says; None: as the state says."""
 
 
 def request_of(
@@ -301,8 +328,17 @@ def request_of(
             f"`lookback` of `{name}` needs a key: late rows are compared by it",
             hint="set `primary_key`, or remove `lookback`",
         )
+    since = options.since
+    try:
+        since = None if since is None else parse_value(cursor.kind, since)
+    except ValueError as error:
+        raise InvalidInput(
+            f"`--from {since}`: column `{cursor.name}` of `{name}` is {_CALLED[cursor.kind]}: "
+            f"{error}",
+            hint="write a value of this column, as `2024-02-29 12:00:00` of a timestamp",
+        ) from None
     return CursorRequest(
-        cursor, relation.sql, name, tuple(selected), key, options, lookback, appends
+        cursor, relation.sql, name, tuple(selected), key, options, lookback, appends, since
     )
 
 
@@ -316,6 +352,15 @@ def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Windo
     before = None if given.options.reload else read_state(bookmark.state)
     _check_same(given, before)
     _check_usable(given, fetch)
+    if given.since is not None:
+        return _window_since(given, given.since, before, bookmark, fetch)
+    if given.appends and before is None and not (bookmark.first_run or given.options.reload):
+        raise LoadFailed(
+            f"this pipeline has loaded `{given.name}` without `cursor`, so it is not known which "
+            "rows are loaded",
+            hint="empty the table with `lakeload reset`, or append all rows again with "
+            "`lakeload sync --reload`",
+        )
     last = before.last if before else None
     high, behind = map(_text, fetch(cursor.greatest(given.relation, last))[0])
     if high is not None:
@@ -347,6 +392,47 @@ def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Windo
     after = CursorState(cursor.name, cursor.kind, high, at, noted)
     state = StateChange(bookmark.state, after.to_json())
     return Window(cursor, low, high, idle, state, warnings, appended, bool(given.lookback))
+
+
+def _window_since(
+    given: CursorRequest,
+    since: str,
+    before: CursorState | None,
+    bookmark: Bookmark,
+    fetch: Fetch,
+) -> Window:
+    """Return the rows from a value on that the user gives. Raises `InvalidInput` where rows before
+    it would be left out that no load has read."""
+    cursor = given.cursor
+    last = before.last if before else None
+    high, behind = map(_text, fetch(cursor.greatest(given.relation, since))[0])
+    if high is None or behind == "1":
+        raise InvalidInput(
+            f"`--from {since}`: `{given.name}` has no such rows"
+            + ("" if high is None else f", the greatest `{cursor.name}` is {high}"),
+            hint="write a value that is not greater than this",
+        )
+    _check_greatest(given, high)
+    kept_from = earlier(high, given.lookback)
+    # No load may begin later than it would without the value: what comes late is in between.
+    for bound in () if last is None else (earlier(last, given.lookback), kept_from):
+        if bound is None or _text(fetch(cursor.is_greater(since, bound))[0][0]) == "1":
+            raise InvalidInput(
+                f"`--from {since}`: without it a load of `{given.name}` reads the rows from "
+                f"{bound} on, and some of them would be left out",
+                hint="leave `--from` out, or write a value that is not greater than this",
+            )
+    at = None if kept_from is None else _text(fetch(_digest(given, kept_from, high))[0][0])
+    warnings: tuple[str, ...] = ()
+    if before is None:
+        warnings = (f"rows of `{given.name}` before `--from {since}` were left out",)
+    elif given.appends:
+        warnings = (f"`--from {since}` appended rows of `{given.name}` that were loaded before",)
+    noted = bookmark.next_number if given.appends else None
+    after = CursorState(cursor.name, cursor.kind, high, at, noted, since)
+    state = StateChange(bookmark.state, after.to_json())
+    appended = AppendedWindow(None, None, kept_from) if given.appends else None
+    return Window(cursor, since, high, False, state, warnings, appended, bool(given.lookback))
 
 
 def _seen(given: CursorRequest, before: CursorState, bookmark: Bookmark) -> Seen:

@@ -391,7 +391,9 @@ class JdbcSlice(_DatabaseSlice):
         if not isinstance(window, Window) or window.appended is None or window.high is None:
             return snapshot.splits(relation, self.readers, self.wanted)
         appended, cursor = window.appended, window.cursor
-        new = cursor.between(appended.last, window.high, after=appended.last is not None)
+        new = self.wanted
+        if appended.last is not None:
+            new = cursor.between(appended.last, window.high, after=True)
         parts = snapshot.splits(relation, self.readers, new)
         if appended.seen is not None and window.low is not None:
             parts += self._unseen(cursor, appended.seen, cursor.between(window.low, appended.last))
