@@ -82,6 +82,11 @@ class TableState(ABC):
         """Whether Spark has nothing to do for this table."""
 
     @property
+    def no_new_rows(self) -> bool:
+        """Whether a table with a `cursor` has nothing new. Deleted rows are found by the job."""
+        return self.window is not None and self.window.idle and self.table.max_deleted is None
+
+    @property
     def unfinished(self) -> bool:
         """Whether the job would first finish what an earlier one left."""
         return False

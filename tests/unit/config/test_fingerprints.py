@@ -173,6 +173,7 @@ CHANGES: Mapping[type, Mapping[str, Change]] = {
         "schema_changes": ("FAIL", NEVER),
         "on_type_conflict": ("NEW_COLUMN", ALWAYS),
         "fingerprint": ("f", NEVER),
+        "inspected": ("x", NEVER),
     },
     FilesInput: {
         "format": ("JSON", ALWAYS),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.commands.plan_once import destination_warnings
+from lakeload.formats.iceberg.inspect import IcebergState
 from lakeload.formats.inspection import InspectionRequest, outcome_without_spark
 from lakeload.formats.parquet.inspect import ParquetState
 from lakeload.formats.parquet.plan import plan_states
@@ -15,12 +16,20 @@ from lakeload.formats.plan import IncrementalPlan, TablePlan, exit_code_of
 from lakeload.launch.spec import Attempt
 from lakeload.ui.plan import to_document
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError, LoadFailed
-from lakeload_jobs.contract.spec import DestinationSpec, FileFormat, FilesInput, ParquetSpec
+from lakeload_jobs.contract.spec import (
+    DestinationSpec,
+    FileFormat,
+    FilesInput,
+    ParquetSpec,
+    RejectLimit,
+)
 from lakeload_jobs.contract.state import Evidence, StateChange
+from lakeload_jobs.formats.iceberg.rules.admission import Start
 from lakeload_jobs.formats.parquet.load.outcome import table_result
 from lakeload_jobs.formats.parquet.log.records import LoadRecord, Target
 from lakeload_jobs.formats.parquet.log.roll_forward import Pending
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
+from lakeload_jobs.sources.databases.cursors import Cursor, Window
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.selection import Selection
 from tests.unit.launch.specs import ATTEMPT, SYNCED, table
@@ -182,3 +191,16 @@ def test_glue_without_a_database_prefix_warns_once(prefix: str, glue: bool, warn
     assert len(warnings) == warned
     assert all("`glue_database_prefix`" in warning for warning in warnings)
     assert to_document("shop", HERE, [], warnings)["warnings"] == list(warnings)
+
+
+def test_a_table_without_new_rows_needs_spark_where_deleted_ones_are_looked_for() -> None:
+    same = StateChange({"last": "2"}, {"last": "2"})
+    cursor = Cursor("POSTGRESQL", "id", "INTEGER", "int8", '"id"', "")
+    window = Window(cursor, "2", "2", True, same)
+    plain = table("orders")
+    compared = dataclasses.replace(plain, max_deleted=RejectLimit(rows=1))
+    start = Start(None, 0, None, first_run=False)
+
+    for spec, idle in ((plain, True), (compared, False)):
+        assert ParquetState(spec, opened(), window=window).idle is idle
+        assert IcebergState(spec, start=start, window=window).idle is idle

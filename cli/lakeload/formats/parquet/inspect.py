@@ -27,8 +27,8 @@ class ParquetState(TableState):
     @property
     def idle(self) -> bool:
         """Whether this job is in, or there is nothing new."""
-        found = (self.selection, self.window)
-        return self.already is not None or any(one is not None and one.idle for one in found)
+        no_files = self.selection is not None and self.selection.idle
+        return self.already is not None or no_files or self.no_new_rows
 
     @property
     def already(self) -> LoadRecord | None:
