@@ -5,7 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
-LAYERS = ("tests.faults.protocol", "tests.faults.product", "tests.faults.iceberg")
+LAYERS = (
+    "tests.faults.protocol",
+    "tests.faults.product",
+    "tests.faults.iceberg",
+    "tests.faults.databases",
+)
 
 
 def main() -> int:

@@ -1,0 +1,1 @@
+"""The fourth layer: schemas of databases, changed and loaded again while loads are killed."""

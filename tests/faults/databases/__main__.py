@@ -1,0 +1,7 @@
+"""`python -m tests.faults.databases`."""
+
+import sys
+
+from tests.faults.databases.campaign import main
+
+sys.exit(main())
