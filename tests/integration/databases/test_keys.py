@@ -8,7 +8,7 @@ import pytest
 
 from lakeload_jobs.contract.spec import JdbcInput, RunOptions, TableSpec
 from tests.integration.databases.conftest import Database
-from tests.integration.formats.worlds import ParquetWorld, World, load
+from tests.integration.formats.worlds import World, load
 
 
 def _keyed(table: TableSpec, *key: str) -> TableSpec:
@@ -40,9 +40,9 @@ def test_another_key_of_the_database_is_refused_and_rows_are_left_alone(
     assert (said.status, said.rows) == ("LOADED", 2), said.error
 
 
+# Rows of Parquet tables are not replaced.
+@pytest.mark.parametrize("world", ["iceberg"], indirect=True)
 def test_a_load_that_replaces_the_table_follows_a_new_key(world: World, database: Database) -> None:
-    if isinstance(world, ParquetWorld):
-        pytest.skip("rows of Parquet tables are not replaced")
     database.run("CREATE TABLE orders (id int, n int); INSERT INTO orders VALUES (1, 2), (2, 2)")
     table = database.table(world, mode="OVERWRITE")
 
@@ -57,11 +57,11 @@ def test_a_load_that_replaces_the_table_follows_a_new_key(world: World, database
     assert len(world.rows()) == 2
 
 
+# Rows of Parquet tables are not replaced.
+@pytest.mark.parametrize("world", ["iceberg"], indirect=True)
 def test_an_incremental_table_keeps_its_key_beside_the_cursor(
     world: World, database: Database
 ) -> None:
-    if isinstance(world, ParquetWorld):
-        pytest.skip("rows of Parquet tables are not replaced")
     database.run("CREATE TABLE orders (id int, n int); INSERT INTO orders VALUES (1, 2), (2, 2)")
     table = database.table(world, mode="UPSERT", cursor="n")
     table = replace(table, input=replace(table.input, incremental=True))
