@@ -103,7 +103,7 @@ def check_options(
 
 
 def _check_since(tables: Sequence[TableSpec], options: RunOptions) -> None:
-    """Only a cursor knows which rows come after a value."""
+    """Only a column has values to start from."""
     if options.starts_over:
         other = "--reload" if options.reload else "--full-refresh"
         raise InvalidInput(
@@ -111,15 +111,13 @@ def _check_since(tables: Sequence[TableSpec], options: RunOptions) -> None:
             hint=f"remove `--from`: `{other}` loads all rows",
         )
     without = [
-        table.source
-        for table in tables
-        if not (table.input.incremental and source_of(table.input).cursor_reads)
+        table.source for table in tables if not source_of(table.input).starts_from(table.input)
     ]
     if without:
         verb = "has" if len(without) == 1 else "have"
         raise InvalidInput(
-            f"`--from`: {quoted(without, 10)} {verb} no `cursor` that loads go on by",
-            hint="`--table` chooses the tables of a database with a `cursor`",
+            f"`--from`: {quoted(without, 10)} {verb} no column as `cursor`",
+            hint="`--table` chooses the tables of a database whose `cursor` is a column",
         )
 
 

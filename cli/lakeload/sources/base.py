@@ -314,6 +314,10 @@ class SourceType(ABC, Generic[S, T, I]):
         """Return the first rows, None where only Spark reads them. Raises as `read_columns`."""
         return None
 
+    def starts_from(self, read: I) -> bool:
+        """Return whether a load can start from a value of the table's cursor."""
+        return False
+
     def numbering(self, read: I, found: InputFound) -> Numbering:
         """Return where a load would take the numbers of its rows from."""
         return "not counted"

@@ -26,6 +26,7 @@ from lakeload_jobs.sources.databases.cursors import (
     find_window,
     request_of,
 )
+from lakeload_jobs.sources.databases.xids import XminRequest, find_xmin_window
 from tests.integration.databases.conftest import Database, MariaDatabase
 from tests.integration.formats.worlds import World, load
 
@@ -306,12 +307,20 @@ def test_rows_that_were_loaded_without_a_cursor_are_not_appended_again(
     loaded = Bookmark(None, False, 2, lambda _: ())
 
     def find(options: RunOptions) -> Window:
-        request = request_of(*about, options)
-        return find_window(request, loaded, lambda sql: database.run(sql).fetchall())
+        return find_window(request_of(*about, options), loaded, fetch)
+
+    def fetch(statement: str) -> list[tuple[Any, ...]]:
+        return database.run(statement).fetchall()
 
     with pytest.raises(LakeloadError, match=r"has loaded `public.orders` without `cursor`"):
         find(RunOptions())
     assert find(RunOptions(reload=True)).low is None
+
+    xmin = XminRequest(relation.oid, "r", "orders", "public.orders", appends=True)
+    with pytest.raises(LakeloadError, match=r"has loaded `public.orders` without `cursor`"):
+        find_xmin_window(xmin, loaded, fetch, "")
+    assert find_xmin_window(replace(xmin, reload=True), loaded, fetch, "").condition == ""
+    assert find_xmin_window(replace(xmin, appends=False), loaded, fetch, "").condition == ""
 
 
 ROUNDS = (

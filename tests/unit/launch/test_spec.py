@@ -116,8 +116,10 @@ def test_from_needs_tables_that_are_loaded_by_a_cursor() -> None:
     since = RunOptions(since="41")
 
     check_options([by_cursor], "PARQUET", since)
-    with pytest.raises(InvalidInput, match="`--from`: `orders` has no `cursor`"):
-        check_options([by_cursor, plain], "PARQUET", since)
+    by_xmin = replace(plain, input=replace(given, incremental=True, by_xmin=True))
+    for other in (plain, by_xmin, table("orders")):
+        with pytest.raises(InvalidInput, match="`--from`: `orders` has no column as `cursor`"):
+            check_options([by_cursor, other], "PARQUET", since)
     with pytest.raises(InvalidInput, match="`--from` and `--reload` cannot be used together"):
         check_options([by_cursor], "PARQUET", replace(since, reload=True))
     with pytest.raises(InvalidInput, match="`--retry-rejected` and `--from` cannot be used"):

@@ -490,6 +490,10 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         """Return the table."""
         return read
 
+    def starts_from(self, read: JdbcInput) -> bool:
+        """Return whether the cursor is a column: nobody can name a value of `xmin`."""
+        return read.incremental and not read.by_xmin
+
     def numbering(self, read: JdbcInput, found: InputFound) -> Numbering:
         """Return what counts the rows; those of MySQL are read once."""
         return "one partition" if read.database == "MYSQL" else "counted in the database"

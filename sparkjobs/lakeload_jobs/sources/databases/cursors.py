@@ -19,7 +19,14 @@ from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.columns import source_names
 from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
-from lakeload_jobs.sources.databases.seen import Seen, check_lookback, earlier, later, read_seen
+from lakeload_jobs.sources.databases.seen import (
+    Seen,
+    check_first,
+    check_lookback,
+    earlier,
+    later,
+    read_seen,
+)
 
 Kind = Literal["INTEGER", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "TEXT"]
 Fetch = Callable[[str], Sequence[Sequence[Any]]]
@@ -354,13 +361,8 @@ def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Windo
     _check_usable(given, fetch)
     if given.since is not None:
         return _window_since(given, given.since, before, bookmark, fetch)
-    if given.appends and before is None and not (bookmark.first_run or given.options.reload):
-        raise LoadFailed(
-            f"this pipeline has loaded `{given.name}` without `cursor`, so it is not known which "
-            "rows are loaded",
-            hint="empty the table with `lakeload reset`, or append all rows again with "
-            "`lakeload sync --reload`",
-        )
+    if given.appends and before is None:
+        check_first(given.name, bookmark, reload=given.options.reload)
     last = before.last if before else None
     high, behind = map(_text, fetch(cursor.greatest(given.relation, last))[0])
     if high is not None:

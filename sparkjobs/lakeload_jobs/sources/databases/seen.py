@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.contract.state import Evidence
+from lakeload_jobs.contract.state import Bookmark, Evidence
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 
 ENTRY_BYTES, ID_BYTES = 16, 8
@@ -43,6 +43,17 @@ def parse_lookback(text: str) -> int | timedelta | None:
         return timedelta(**{unit: float(value) for unit, value in given if value is not None})
     except OverflowError:
         return None
+
+
+def check_first(name: str, bookmark: Bookmark, *, reload: bool) -> None:
+    """Raise `LoadFailed` where rows were appended without a cursor: which ones is not known."""
+    if not (bookmark.first_run or reload):
+        raise LoadFailed(
+            f"this pipeline has loaded `{name}` without `cursor`, so it is not known which rows "
+            "are loaded",
+            hint="empty the table with `lakeload reset`, or append all rows again with "
+            "`lakeload sync --reload`",
+        )
 
 
 def check_lookback(text: str | None, kind: str, name: str) -> int | timedelta | None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.sources.databases.seen import check_first
 
 Fetch = Callable[[str], Sequence[Sequence[Any]]]
 """Runs a SELECT and returns its rows."""
@@ -255,6 +256,8 @@ def find_xmin_window(
     before = None if given.reload else read_xmin_state(bookmark.state, given.name)
     if given.appends:
         check_epoch(now, given.name)
+        if before is None:
+            check_first(given.name, bookmark, reload=given.reload)
     condition, idle, seen = "", False, SeenXids(now)
     if before is not None:
         seen = SeenXids(before.snapshot, _noted_xids(given, before, bookmark))
