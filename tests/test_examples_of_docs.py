@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,10 @@ PIPELINE = {
     "source": {"type": "FILES", "format": "CSV"},
     "tables": [{"table": "orders", "path": "data/orders.csv"}],
 }
+SOURCES = (
+    PIPELINE["source"],
+    {"type": "JDBC", "url": "postgresql://db.example.com/shop", "password": {"env": "SHOP"}},
+)
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -59,9 +64,9 @@ def test_a_configuration_on_a_page_is_valid(example: dict[str, Any], tmp_path: P
     assert kinds, f"neither a destination nor a pipeline has {sorted(example)}"
     iceberg = {"table_format": "ICEBERG", "glue_database_prefix": "lake"}
     problems = []
-    # A pipeline does not show which destination it is for.
-    for destination in (DESTINATION, {**DESTINATION, **iceberg}):
-        whole = {"destination": destination, "pipeline": PIPELINE}
+    # A part of a pipeline does not show its source, and a pipeline not its destination.
+    for destination, source in product((DESTINATION, {**DESTINATION, **iceberg}), SOURCES):
+        whole = {"destination": destination, "pipeline": {**PIPELINE, "source": source}}
         whole[kinds[0]] = {**whole[kinds[0]], **example}
         for kind, content in whole.items():
             text = yaml.safe_dump(content, sort_keys=False)

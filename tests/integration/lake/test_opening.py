@@ -72,7 +72,7 @@ def test_an_end_without_its_record_stops_every_writer(objects: Objects) -> None:
 
 def test_record_of_a_newer_lakeload_is_rejected(objects: Objects) -> None:
     writer = Writer(objects)
-    objects.put(writer.location.record_key(1), b'{"format":3,"kind":"LOAD"}')
+    objects.put(writer.location.record_key(1), b'{"format":9,"kind":"LOAD"}')
     with pytest.raises(NewerFormat, match="newer lakeload"):
         writer.open()
 

@@ -44,7 +44,8 @@ def _operation(call: Call) -> str:
 
 def test_every_aws_call_is_found() -> None:
     known = {name for service in SERVICES for name in operations(service)}
-    # A method of AWS's name that is ours too proves nothing by being called.
+    # A method of AWS's name that is ours too, or psycopg's, proves nothing by being called.
+    known -= {"get_parameters"}
     assert method_names(_sources()) & known <= {call.method for call in _calls()}
     assert len(_calls()) > 30
     assert {call.service for call in _calls()} >= {"s3", "sts", "glue", "secretsmanager", "ssm"}
