@@ -75,9 +75,7 @@ def _check_secrets(folder: Path, ended: Ended) -> None:
     assert CANARIES.found_in((ended.stdout + ended.stderr).encode()) == []
 
 
-@pytest.mark.parametrize(
-    ("database", "reader"), [("source", "AUTO"), ("source", "JVM"), ("mysql_source", "AUTO")]
-)
+@pytest.mark.parametrize(("database", "reader"), [("source", "JVM"), ("mysql_source", "AUTO")])
 def test_a_load_leaves_no_password_anywhere(
     lake: Lake,
     database: str,

@@ -98,6 +98,7 @@ def test_late_rows_and_updates_within_lookback_are_appended_once(
     lake.load(109)
 
 
+@FILES_ONLY
 def test_a_load_that_ends_before_its_commit_or_is_overtaken_doubles_nothing(
     world: World, database: Database
 ) -> None:
