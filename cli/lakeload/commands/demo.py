@@ -20,7 +20,7 @@ class DemoFormat(StrEnum):
 
 
 class DemoSource(StrEnum):
-    """What the demo loads from."""
+    """The source of the demo."""
 
     FILES = "files"
     POSTGRES = "postgres"

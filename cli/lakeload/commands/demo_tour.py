@@ -280,7 +280,7 @@ TOURS: Mapping[str, Callable[[Demo], dict[str, Any]]] = {
     "POSTGRES": postgres_tour,
 }
 FORMATS = {"POSTGRES": "ICEBERG"}
-"""The table format of a tour that is not called so."""
+"""The table format of a demo that has another name."""
 
 
 def give_tour(tour: str, *, keep: bool, as_json: bool) -> None:

@@ -116,7 +116,7 @@ def _database(answers: Answers, folder: Path) -> Database | None:
     """Return what the database of `--from-url` has, None without one. Raises as finding it does."""
     if not answers.from_url:
         return None
-    # With the models of all sources, which the help does without.
+    # It imports the models of all sources, which `--help` does not need.
     from lakeload.init.database import find_database
 
     return find_database(answers, folder, os.environ)

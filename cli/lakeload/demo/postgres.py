@@ -47,7 +47,7 @@ class DemoDatabase:
     port: int
     database: str = "shop"
     user: str = "loader"
-    """Who may read what it was granted."""
+    """The user of the pipeline, who may read its tables."""
     password: str = field(default_factory=secrets.token_urlsafe, repr=False)
     admin_password: str = field(default_factory=secrets.token_urlsafe, repr=False)
 
@@ -184,7 +184,7 @@ def as_nobody(folder: Path) -> dict[str, Any]:
 
 
 def give_away(*paths: Path) -> None:
-    """Let nobody else than the server's user read files and folders."""
+    """Make the server's user the owner of files and folders, and the only reader."""
     for path in paths:
         path.chmod(0o700 if path.is_dir() else 0o600)
         if os.getuid() == 0:

@@ -369,7 +369,7 @@ def test_a_lost_connection_goes_on_in_another_one_while_the_snapshot_lives(
 @pytest.mark.parametrize(
     ("relation", "all_sessions", "message"),
     [
-        ("TABLE", True, "the session that held the snapshot has ended"),
+        ("TABLE", True, "the connection that held the snapshot has ended"),
         ("VIEW", False, "the connection to PostgreSQL was lost"),
     ],
 )

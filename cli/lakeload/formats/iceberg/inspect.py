@@ -55,7 +55,7 @@ class IcebergState(TableState):
 
     @property
     def idle(self) -> bool:
-        """Whether this job is in, or there is nothing new.
+        """Whether this job is committed already, or nothing is new.
 
         What replaces every row also replaces them by none. A state whose snapshot has expired is
         believed only after a look at the rows, which is Spark's (I5).

@@ -26,7 +26,7 @@ class ParquetState(TableState):
 
     @property
     def idle(self) -> bool:
-        """Whether this job is in, or there is nothing new."""
+        """Whether this job is committed already, or nothing is new."""
         no_files = self.selection is not None and self.selection.idle
         return self.already is not None or no_files or self.no_new_rows
 

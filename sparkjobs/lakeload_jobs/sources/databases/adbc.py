@@ -155,7 +155,7 @@ class ReadSplit:
             if is_lost(error.sqlstate):
                 raise
             raise LoadFailed(
-                f"reading `{self.relation.name}`: the session that held the snapshot has ended",
+                f"reading `{self.relation.name}`: the connection that held the snapshot has ended",
                 hint=LOST_HINT,
                 retryable=True,
             ) from None

@@ -178,7 +178,7 @@ def connect(read: JdbcInput, password: Secret | None, *, streams: bool = False) 
     except (pymysql.Error, RuntimeError, OSError) as error:
         raise _not_connected(read, error) from None
     try:
-        with failures("preparing the session"):
+        with failures("preparing the connection"):
             settings = _SETTINGS | _time_outs(connection, read)
             values = ", ".join(f"SESSION {name} = {value}" for name, value in settings.items())
             fetch(connection, f"SET {values}")

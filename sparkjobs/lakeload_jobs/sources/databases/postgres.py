@@ -207,7 +207,7 @@ def connect(read: JdbcInput, password: Secret | None) -> psycopg.Connection[Any]
     except psycopg.Error as error:
         raise _not_connected(read, error, password) from None
     try:
-        with failures(read, "preparing the session"):
+        with failures(read, "preparing the connection"):
             connection.execute(session_settings(read).encode())
     except BaseException:
         connection.close()
@@ -655,7 +655,7 @@ class Snapshot:
             self.connection.execute(f"SET TRANSACTION SNAPSHOT {literal(exported)}".encode())
         except (psycopg.errors.InvalidParameterValue, psycopg.errors.UndefinedObject):
             raise LoadFailed(
-                "the session that held the snapshot of all tables has ended",
+                "the connection that held the snapshot of all tables has ended",
                 hint=LOST_HINT,
                 retryable=True,
             ) from None
