@@ -38,6 +38,17 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert [p.cmdline() for p in psutil.process_iter() if _works_in(p, temporary)] == []
 
 
+def _demo(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        argv("demo", *arguments),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
 def _works_in(process: psutil.Process, folder: Path) -> bool:
     try:
         return str(folder) in process.cwd() or str(folder) in " ".join(process.cmdline())
@@ -53,14 +64,7 @@ def test_the_demo_loads_twice_and_compares_the_lake_with_the_export(
     monkeypatch.setenv("AWS_PROFILE", "production")
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
     monkeypatch.setenv("LAKELOAD_CACHE_DIR", str(cache_with_class_data()))
-    ended = subprocess.run(
-        argv("demo", "--output", "json"),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    ended = _demo("--output", "json")
     assert ended.returncode == 0, ended.stderr
     document = json.loads(ended.stdout)
     assert [step["command"] for step in document["commands"]] == COMMANDS
@@ -92,14 +96,7 @@ def test_the_postgres_demo_loads_what_has_changed(
     place: Path, jars_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAKELOAD_CACHE_DIR", str(jars_cache))
-    ended = subprocess.run(
-        argv("demo", "--source", "postgres", "--output", "json"),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    ended = _demo("--source", "postgres", "--output", "json")
     assert ended.returncode == 0, ended.stderr
     document = json.loads(ended.stdout)
     names = ("table", "job", "added", "removed")
@@ -120,8 +117,7 @@ def test_the_postgres_demo_loads_what_has_changed(
 
 @pytest.mark.e2e
 def test_the_postgres_demo_is_of_iceberg_tables() -> None:
-    command = argv("demo", "--source", "postgres", "--table-format", "parquet")
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    ended = _demo("--source", "postgres", "--table-format", "parquet")
     assert ended.returncode == 2
     assert "leave `--table-format` out" in ended.stderr
 
@@ -133,14 +129,7 @@ def test_the_iceberg_demo_changes_rows_and_columns_and_travels_back(
 ) -> None:
     monkeypatch.setenv("LAKELOAD_CACHE_DIR", str(jars_cache))
     monkeypatch.setenv("COLUMNS", "80")
-    ended = subprocess.run(
-        argv("demo", "--table-format", "iceberg", "--output", "json"),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    ended = _demo("--table-format", "iceberg", "--output", "json")
     assert ended.returncode == 0, ended.stderr
     document = json.loads(ended.stdout)
     skipping = f"{COMMANDS[1]} --skip glue-catalog"
