@@ -90,8 +90,14 @@ faults: setup ## kill and disturb writers and whole syncs some 4,800 times, in a
 	$(BIN)/python -m tests.faults
 
 .PHONY: bench
-bench: setup ## compare with Spark's own writer and DuckDB, side by side
-	$(BIN)/python -m bench
+bench: setup ## compare with other tools, side by side, in about an hour and a half
+	@status=0; for part in bench "bench.tiny --class-data" bench.postgres bench.iceberg; do \
+	  echo "python -m $$part"; $(BIN)/python -m $$part || status=1; done; exit $$status
+
+.PHONY: bench-quick
+bench-quick: setup ## the same with fewer rows and one round, in less than six minutes
+	$(BIN)/python -m bench --rows 1M --runs 1 --large 0 --no-results
+	$(BIN)/python -m bench.postgres --rows 100000 --runs 1 --large 0
 
 .PHONY: clean
 clean: ## remove what make and the tests made here

@@ -122,6 +122,28 @@ class DuckDbCopy:
 
 
 @dataclass(frozen=True)
+class PolarsCopy:
+    """polars, streaming, its default gzip level; from an environment of its own."""
+
+    cores: int
+    python: str
+    name: str = "polars"
+    encode: KeyEncoding = plain_text
+    dense_index: bool = True
+
+    def prepare(self, form: str, data: DataSet, folder: Path) -> Prepared:
+        """`peers/polars_copy.py` to one file on local disk."""
+        arguments = [form, str(data.folder / form.lower()), str(folder / "out"), str(uuid.uuid4())]
+        command = [self.python, str(PEERS / "polars_copy.py"), *arguments, json.dumps(SPARK_TYPES)]
+        threads = {"POLARS_MAX_THREADS": str(self.cores)}
+        return Prepared(command, plain_environment() | threads, folder)
+
+    def files(self, prepared: Prepared) -> list[Path]:
+        """polars' only file."""
+        return sorted((prepared.folder / "out").glob("*.parquet"))
+
+
+@dataclass(frozen=True)
 class LakeloadSync:
     """The whole command against the lake: role assumed, commit protocol, completed uploads.
 

@@ -1,4 +1,4 @@
-"""`python -m bench`: lakeload, Spark's own writer and DuckDB on the same files, interleaved.
+"""`python -m bench`: lakeload and other tools on the same files, interleaved.
 
 Every round runs each contestant once on each input form, so that a slow minute of the machine
 hits all of them. A run counts after its output was verified. See docs/benchmarks.md.
@@ -10,22 +10,26 @@ import argparse
 import shutil
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.contestants import Contestant, DuckDbCopy, LakeloadSync, SparkNative
+from bench.contestants import Contestant, DuckDbCopy, LakeloadSync, PolarsCopy, SparkNative
 from bench.data import DataSet, bench_dir, data_set
+from bench.iceberg.peers import dlt_python
 from bench.lake import Lake, running_lake
 from bench.measure import Measurement, measure
 from bench.report import Run, Setting, summary, write_results
 from bench.verify import verify
 
 FORMS = ("CSV", "PARQUET")
-NAMES = ("lakeload", "lakeload-jvm", "spark", "duckdb")
-ONLY_PARQUET = ("lakeload-jvm",)
-"""Contestants that differ from another one for Parquet files alone."""
+NAMES = ("lakeload", "lakeload-jvm", "lakeload-1core", "spark", "duckdb", "polars")
+ONLY = {"lakeload-jvm": "PARQUET", "lakeload-1core": "CSV"}
+"""Contestants that run on one input form alone."""
+LARGE = ("lakeload", "polars")
+"""Those that also copy the larger data set."""
 
 BARS_FROM_ROWS = 3_000_000
 
@@ -51,6 +55,7 @@ class Options:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; 0 when every output was right and no measured bar was missed."""
     options = _options(arguments)
+    started = time.monotonic()
     scratch = Path(tempfile.mkdtemp(prefix="run-", dir=_made(bench_dir())))
     try:
         with running_lake(scratch / "aws") as lake:
@@ -61,8 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     setting = Setting(options.rows, options.runs, options.heap, options.cores, BARS_FROM_ROWS)
     text, met = summary(runs, setting)
     print(text)
+    print(f"\n{time.monotonic() - started:.0f} s")
     if options.results:
-        print(f"written to {write_results(text, options.results)}")
+        print(f"written to {write_results(text, runs, setting, options.results)}")
     return 0 if met else 1
 
 
@@ -70,7 +76,7 @@ def _options(arguments: Sequence[str] | None) -> Options:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     add = parser.add_argument
     add("--rows", type=_count, default=BARS_FROM_ROWS, help="rows of the timed runs: 3M, 300k, …")
-    add("--large", type=_count, default=12_000_000, help="rows of the memory run, 0 for none")
+    add("--large", type=_count, default=12_000_000, help="rows of the larger runs, 0 for none")
     add("--runs", type=int, default=5, help="rounds; medians are shown")
     add("--only", nargs="*", default=[], help="csv, parquet, " + ", ".join(NAMES))
     add("--heap", default="2g", help="driver memory of lakeload and of Spark")
@@ -99,9 +105,12 @@ def _contestants(options: Options, lake: Lake) -> list[Contestant]:
     known: list[Contestant] = [
         LakeloadSync(lake, options.heap, options.cores, cache, reader="DIRECT"),
         LakeloadSync(lake, options.heap, options.cores, cache, name="lakeload-jvm", reader="JVM"),
+        LakeloadSync(lake, options.heap, 1, cache, name="lakeload-1core"),
         SparkNative(options.heap, options.cores),
         DuckDbCopy(options.cores),
     ]
+    if "polars" in options.names:
+        known.append(PolarsCopy(options.cores, dlt_python()))
     return [contestant for contestant in known if contestant.name in options.names]
 
 
@@ -112,14 +121,14 @@ def _rounds(options: Options, contestants: list[Contestant], scratch: Path) -> I
         turn = number % len(contestants)
         for form in options.forms:
             for contestant in contestants[turn:] + contestants[:turn]:
-                if form != "PARQUET" and contestant.name in ONLY_PARQUET:
-                    continue
-                yield _run(contestant, form, data, scratch)
-    lakeload = [contestant for contestant in contestants if contestant.name == "lakeload"]
-    if options.large and lakeload:
+                if ONLY.get(contestant.name, form) == form:
+                    yield _run(contestant, form, data, scratch)
+    if options.large:
         large = _warm(data_set(options.large))
         for form in options.forms:
-            yield _run(lakeload[0], form, large, scratch)
+            for contestant in contestants:
+                if contestant.name in LARGE:
+                    yield _run(contestant, form, large, scratch)
 
 
 def _run(contestant: Contestant, form: str, data: DataSet, scratch: Path) -> Run:
@@ -132,7 +141,10 @@ def _run(contestant: Contestant, form: str, data: DataSet, scratch: Path) -> Run
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-30:])
         raise ContestantFailed(f"{contestant.name} ended with {cost.status}:\n{tail}")
     files = contestant.files(prepared)
-    verify(files, data, encode=contestant.encode, dense_index=contestant.dense_index)
+    # polars writes text as Arrow's large_string.
+    same_types = not isinstance(contestant, PolarsCopy)
+    checks = {"encode": contestant.encode, "dense_index": contestant.dense_index}
+    verify(files, data, **checks, same_types=same_types)
     size = sum(path.stat().st_size for path in files)
     shutil.rmtree(folder)
     _progress(contestant.name, form, data.rows, cost)
@@ -142,7 +154,7 @@ def _run(contestant: Contestant, form: str, data: DataSet, scratch: Path) -> Run
 def _progress(name: str, form: str, rows: int, cost: Measurement) -> None:
     peak = cost.peak / 2**20
     times = f"{cost.cpu:7.2f} s CPU {cost.wall:7.2f} s wall {peak:7.0f} MiB"
-    print(f"{form:8}{rows:>11,} {name:10}{times}", file=sys.stderr, flush=True)
+    print(f"{form:8}{rows:>11,} {name:15}{times}", file=sys.stderr, flush=True)
 
 
 def _warm(data: DataSet) -> DataSet:
