@@ -157,14 +157,17 @@ ODD = (
 )
 
 
+SPECIAL = 5
+"""Two views, a wide, an empty and a large table."""
+
+
 def generate(server: Server, form: Format, seed: str, count: int, large: int) -> list[Table]:
-    """Return the tables of a schema, of which `count` - 10 or more are ordinary ones and one has
-    `large` rows."""
+    """Return `count` tables of a schema (13 at least); one has `large` rows."""
     r = random.Random(seed)  # noqa: S311
     ways = [way for way in WAYS[form] if server == "postgres" or "xmin" not in way]
     whole = WHOLE[form]
     tables: list[Table] = []
-    for number in range(max(6, count - 12)):
+    for number in range(max(6, count - len(_partitions(server)) - SPECIAL)):
         way = ways[number % len(ways)]
         odd = number % 3 == 2 and number // 3 < len(ODD)
         name = ODD[number // 3] if odd else f"t{number}"
