@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import yaml
 
-from bench.data import SPARK_TYPES, DataSet
+from bench.data import DataSet
 from bench.lake import Lake
 from bench.verify import KeyEncoding, canonical_key, plain_text
 
@@ -55,8 +55,8 @@ class Contestant(Protocol):
         ...
 
 
-_NOT_INFERRED = ("quantity", "amount", "delivered_at")
-"""Columns whose type is not what a text is inferred as: `int`, `decimal(12,2)`, `timestamp_ntz`."""
+_NOT_INFERRED = ("int", "decimal(12,2)", "timestamp_ntz")
+"""Types that lakeload does not infer from text."""
 
 
 def plain_environment() -> dict[str, str]:
@@ -80,7 +80,7 @@ class SparkNative:
 
     def prepare(self, form: str, data: DataSet, folder: Path) -> Prepared:
         """spark-submit of `peers/spark_native.py` to a folder on local disk."""
-        schema = ", ".join(f"{name} {kind}" for name, kind in SPARK_TYPES.items())
+        schema = ", ".join(f"{name} {kind}" for name, kind in data.shape.spark_types.items())
         settings = {
             "spark.ui.enabled": "false",
             "spark.sql.session.timeZone": "UTC",
@@ -112,7 +112,7 @@ class DuckDbCopy:
     def prepare(self, form: str, data: DataSet, folder: Path) -> Prepared:
         """`peers/duckdb_copy.py` to one file on local disk."""
         arguments = [form, str(data.folder / form.lower()), str(folder / "out"), str(uuid.uuid4())]
-        arguments += [str(self.cores), json.dumps(SPARK_TYPES)]
+        arguments += [str(self.cores), json.dumps(data.shape.spark_types)]
         command = [sys.executable, str(PEERS / "duckdb_copy.py"), *arguments]
         return Prepared(command, plain_environment(), folder)
 
@@ -134,7 +134,12 @@ class PolarsCopy:
     def prepare(self, form: str, data: DataSet, folder: Path) -> Prepared:
         """`peers/polars_copy.py` to one file on local disk."""
         arguments = [form, str(data.folder / form.lower()), str(folder / "out"), str(uuid.uuid4())]
-        command = [self.python, str(PEERS / "polars_copy.py"), *arguments, json.dumps(SPARK_TYPES)]
+        command = [
+            self.python,
+            str(PEERS / "polars_copy.py"),
+            *arguments,
+            json.dumps(data.shape.spark_types),
+        ]
         threads = {"POLARS_MAX_THREADS": str(self.cores)}
         return Prepared(command, plain_environment() | threads, folder)
 
@@ -186,7 +191,9 @@ class LakeloadSync:
         if form == "CSV":
             source["options"] = {"header": True, "escape": '"'}
             # All other types are inferred, while the peers are given theirs.
-            table["columns"] = {"types": {name: SPARK_TYPES[name] for name in _NOT_INFERRED}}
+            types = data.shape.spark_types.items()
+            given = {name: kind for name, kind in types if kind in _NOT_INFERRED}
+            table["columns"] = {"types": given} if given else {}
         return {
             "version": 1,
             "name": "bench",

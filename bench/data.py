@@ -1,4 +1,4 @@
-"""Seeded benchmark data: 13 mixed columns as CSV and as snappy Parquet, cached between runs.
+"""Seeded benchmark data: tables of four shapes as CSV and as snappy Parquet, cached between runs.
 
 The folder is `LAKELOAD_BENCH_DIR`, else the platform's cache folder. Each data set is made once,
 in several files so that two cores have work, and keeps a manifest with the digest of every column.
@@ -11,8 +11,8 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
@@ -41,7 +41,7 @@ WORDS = [
     *("blue", "green", "large", "small", "spare", "part", "order", "again", "thanks", "box"),
 ]
 
-_TYPES: dict[str, pa.DataType] = {
+_ORDERS: dict[str, pa.DataType] = {
     KEY: pa.int64(),
     "customer_id": pa.int64(),
     "reference": pa.string(),
@@ -56,29 +56,38 @@ _TYPES: dict[str, pa.DataType] = {
     "paid": pa.bool_(),
     "note": pa.string(),
 }
-SCHEMA = pa.schema(_TYPES)
-# The same columns as Spark SQL types, in the same order.
-SPARK_TYPES = {
-    KEY: "bigint",
-    "customer_id": "bigint",
-    "reference": "string",
-    "status": "string",
-    "country": "string",
-    "quantity": "int",
-    "amount": "decimal(12,2)",
-    "weight": "double",
-    "order_date": "date",
-    "created_at": "timestamp",
-    "delivered_at": "timestamp_ntz",
-    "paid": "boolean",
-    "note": "string",
+_SPARK_TYPES = {
+    pa.int64(): "bigint",
+    pa.int32(): "int",
+    pa.string(): "string",
+    pa.decimal128(12, 2): "decimal(12,2)",
+    pa.float64(): "double",
+    pa.date32(): "date",
+    pa.timestamp("us", tz="UTC"): "timestamp",
+    pa.timestamp("us"): "timestamp_ntz",
+    pa.bool_(): "boolean",
 }
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The columns of a generated table and how a batch of them is made from its first row."""
+
+    name: str
+    schema: pa.Schema
+    batch: Callable[[int, int], pa.RecordBatch]
+
+    @property
+    def spark_types(self) -> dict[str, str]:
+        """The same columns as Spark SQL types, in the same order."""
+        return {field.name: _SPARK_TYPES[field.type] for field in self.schema}
 
 
 @dataclass(frozen=True)
 class DataSet:
     """One generated table: its folder, and what an exact copy of it must contain."""
 
+    shape: Shape
     folder: Path
     rows: int
     digests: dict[str, str]
@@ -100,55 +109,51 @@ def bench_dir() -> Path:
     return Path(given) if given else platformdirs.user_cache_path("lakeload") / "bench"
 
 
-def data_set(rows: int) -> DataSet:
+def data_set(rows: int, shape: str = "orders") -> DataSet:
     """Return the data set of `rows` rows, generating it when the cache does not hold it."""
-    folder = bench_dir() / f"orders-v{VERSION}-seed{SEED}-{rows}"
+    folder = bench_dir() / f"{shape}-v{VERSION}-seed{SEED}-{rows}"
     manifest = folder / "manifest.json"
     if not manifest.exists():
-        _generate(folder, rows)
+        _generate(SHAPES[shape], folder, rows)
     facts = json.loads(manifest.read_text())
-    return DataSet(folder, **facts)
+    return DataSet(SHAPES[shape], folder, **facts)
 
 
-def _generate(folder: Path, rows: int) -> None:
+def _generate(shape: Shape, folder: Path, rows: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     for form in ("csv", "parquet"):
         (folder / form).mkdir(parents=True)
     files = max(4, -(-rows // ROWS_PER_FILE))
-    digests = {name: ColumnDigest() for name in SCHEMA.names}
+    digests = {name: ColumnDigest() for name in shape.schema.names}
     bounds = [rows * number // files for number in range(files + 1)]
     for number in range(files):
-        name = f"orders-{number:04d}"
+        name = f"{shape.name}-{number:04d}"
         with (
-            pyarrow.csv.CSVWriter(folder / "csv" / f"{name}.csv", SCHEMA) as csv,
+            pyarrow.csv.CSVWriter(folder / "csv" / f"{name}.csv", shape.schema) as csv,
             pyarrow.parquet.ParquetWriter(
-                folder / "parquet" / f"{name}.parquet", SCHEMA, compression="snappy"
+                folder / "parquet" / f"{name}.parquet", shape.schema, compression="snappy"
             ) as parquet,
         ):
-            for batch in _batches(bounds[number], bounds[number + 1]):
+            for batch in _batches(shape, bounds[number], bounds[number + 1]):
                 csv.write_batch(batch)
                 parquet.write_batch(batch)
                 for column, digest in digests.items():
                     digest.update(batch.column(column))
     sizes = {
-        form: sum(path.stat().st_size for path in (folder / form).iterdir())
+        f"{form}_bytes": sum(path.stat().st_size for path in (folder / form).iterdir())
         for form in ("csv", "parquet")
     }
-    facts = DataSet(
-        folder,
-        rows,
-        {column: digest.hexdigest() for column, digest in digests.items()},
-        sizes["csv"],
-        sizes["parquet"],
-    )
-    document = {key: value for key, value in asdict(facts).items() if key != "folder"}
+    found = {column: digest.hexdigest() for column, digest in digests.items()}
     # Written last: a generation that was cut short is begun again.
-    (folder / "manifest.json").write_text(json.dumps(document, indent=1))
+    manifest = {"rows": rows, "digests": found, **sizes}
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
 
 
-def _batches(first: int, last: int) -> Iterator[pa.RecordBatch]:
-    for start in range(first, last, ROWS_PER_BATCH):
-        yield _batch(start, min(ROWS_PER_BATCH, last - start))
+def _batches(shape: Shape, first: int, last: int) -> Iterator[pa.RecordBatch]:
+    # Wide batches are shorter, so that they need as much memory.
+    size = ROWS_PER_BATCH * 13 // max(13, len(shape.schema))
+    for start in range(first, last, size):
+        yield shape.batch(start, min(size, last - start))
 
 
 class _Dice:
@@ -183,22 +188,31 @@ class _Dice:
         places = pc.floor(pc.multiply(dice, pa.scalar(float(len(values))))).cast(pa.int32())
         return pa.array(values).take(places)
 
+    def cents(self, column: str, limit: int) -> Column:
+        """Decimals of two places in [0, limit / 100)."""
+        whole = self.below(column, limit).cast(pa.int32()).cast(pa.decimal128(12, 0))
+        # The same integers, read as hundredths.
+        return pa.Array.from_buffers(pa.decimal128(12, 2), self.rows, [None, whole.buffers()[1]])
+
     def holes(self, column: str, values: Column, share: float) -> Column:
         """`values` with that share of nulls."""
         missing = pc.less(self.uniform(f"{column}/null"), pa.scalar(share))
         return pc.if_else(missing, pa.scalar(None, values.type), values)
 
 
-def _batch(start: int, rows: int) -> pa.RecordBatch:
+def _keys(start: int, rows: int) -> Column:
+    return pa.array(range(start + 1, start + rows + 1), pa.int64())
+
+
+def _orders(start: int, rows: int) -> pa.RecordBatch:
     dice = _Dice(start, rows)
-    keys = pa.array(range(start + 1, start + rows + 1), pa.int64())
+    keys = _keys(start, rows)
     # One order about every eight seconds from 2024-01-01 on, with a jitter of an hour.
     seconds = pc.add(pc.multiply(keys, 8), dice.below("jitter", 3600))
     micros = pc.add(
         pc.multiply(pc.add(seconds, 1_704_067_200), 1_000_000), dice.below("micros", 1e6)
     )
     delivered = pc.add(micros, dice.below("days", 864_000_000_000))
-    cents = dice.below("amount", 2_000_000).cast(pa.int32()).cast(pa.decimal128(12, 0))
     words: list[Column] = [dice.choice(f"note{number}", WORDS, skew=True) for number in range(5)]
     columns = [
         keys,
@@ -207,8 +221,7 @@ def _batch(start: int, rows: int) -> pa.RecordBatch:
         dice.choice("status", STATUSES, skew=True),
         dice.choice("country", COUNTRIES, skew=True),
         pc.add(dice.below("quantity", 12), 1).cast(pa.int32()),
-        # The same integers, read as hundredths.
-        pa.Array.from_buffers(pa.decimal128(12, 2), rows, [None, cents.buffers()[1]]),
+        dice.cents("amount", 2_000_000),
         dice.holes("weight", pc.round(pc.multiply(dice.uniform("weight"), 50.0), 3), 0.05),
         micros.cast(pa.timestamp("us")).cast(pa.date32(), safe=False),
         micros.cast(pa.timestamp("us", tz="UTC")),
@@ -216,4 +229,63 @@ def _batch(start: int, rows: int) -> pa.RecordBatch:
         dice.holes("paid", pc.less(dice.uniform("paid"), pa.scalar(0.7)), 0.02),
         dice.holes("note", pc.binary_join_element_wise(*words, pa.scalar(" ")), 0.3),
     ]
-    return pa.record_batch(columns, schema=SCHEMA)
+    return pa.record_batch(columns, schema=pa.schema(_ORDERS))
+
+
+_TEXT: dict[str, pa.DataType] = {KEY: pa.int64(), "title": pa.string(), "body": pa.string()}
+
+
+def _text(start: int, rows: int) -> pa.RecordBatch:
+    dice = _Dice(start, rows)
+    words: list[Column] = [dice.choice(f"word{number}", WORDS) for number in range(120)]
+    title = pc.binary_join_element_wise(*words[:6], pa.scalar(" "))
+    body = pc.binary_join_element_wise(dice.hexadecimal("mark", 16), *words, pa.scalar(" "))
+    return pa.record_batch([_keys(start, rows), title, body], schema=pa.schema(_TEXT))
+
+
+_WIDE: dict[str, pa.DataType] = {
+    KEY: pa.int64(),
+    **{f"i{number}": pa.int64() for number in range(100)},
+    **{f"s{number}": pa.int32() for number in range(100)},
+}
+
+
+def _wide(start: int, rows: int) -> pa.RecordBatch:
+    dice = _Dice(start, rows)
+    columns = [
+        dice.below(name, 10.0 ** (3 + number % 12)) if kind == pa.int64()
+        else dice.below(name, 10.0 ** (1 + number % 8)).cast(pa.int32())
+        for number, (name, kind) in enumerate(_WIDE.items())
+        if name != KEY
+    ]  # fmt: skip
+    return pa.record_batch([_keys(start, rows), *columns], schema=pa.schema(_WIDE))
+
+
+_FEW: dict[str, pa.DataType] = {
+    KEY: pa.int64(),
+    **{f"word{number}": pa.string() for number in range(12)},
+    **{f"price{number}": pa.decimal128(12, 2) for number in range(12)},
+}
+
+
+def _few(start: int, rows: int) -> pa.RecordBatch:
+    dice = _Dice(start, rows)
+    columns = [
+        dice.choice(name, COUNTRIES, skew=True) if kind == pa.string() else dice.cents(name, 500)
+        for name, kind in _FEW.items()
+        if name != KEY
+    ]
+    return pa.record_batch([_keys(start, rows), *columns], schema=pa.schema(_FEW))
+
+
+SHAPES = {
+    shape.name: shape
+    for shape in (
+        Shape("orders", pa.schema(_ORDERS), _orders),
+        Shape("text", pa.schema(_TEXT), _text),
+        Shape("wide", pa.schema(_WIDE), _wide),
+        Shape("few", pa.schema(_FEW), _few),
+    )
+}
+"""Mixed columns; long text; 200 integers; few distinct values and decimals."""
+SPARK_TYPES = SHAPES["orders"].spark_types

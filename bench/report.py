@@ -51,11 +51,18 @@ class Run:
 class Setting:
     """What the runs had in common, for the heading."""
 
+    shape: str
     rows: int
     runs: int
     heap: str
     cores: int
-    bars_from_rows: int
+    bars_from_rows: int | None
+    """None: no bars are judged."""
+
+    @property
+    def judged(self) -> bool:
+        """Whether the bars are about these runs."""
+        return self.bars_from_rows is not None and self.rows >= self.bars_from_rows
 
 
 def summary(runs: Sequence[Run], setting: Setting) -> tuple[str, bool]:
@@ -67,11 +74,11 @@ def summary(runs: Sequence[Run], setting: Setting) -> tuple[str, bool]:
     for form in dict.fromkeys(run.form for run in timed):
         of_form = [run for run in timed if run.form == form]
         lines += [*_table(form, of_form), "", *comparisons(of_form), ""]
-        if setting.rows >= setting.bars_from_rows:
+        if setting.judged:
             verdicts += _verdicts(form, of_form)
     more_lines, more_verdicts = _more_rows(timed, large)
     lines += more_lines
-    verdicts += more_verdicts if setting.rows >= setting.bars_from_rows else []
+    verdicts += more_verdicts if setting.judged else []
     lines += _bars(verdicts, setting)
     return "\n".join(lines), all(met for _, met in verdicts)
 
@@ -154,6 +161,8 @@ def _more_rows(timed: Sequence[Run], large: Sequence[Run]) -> tuple[list[str], l
 
 
 def _bars(verdicts: list[Verdict], setting: Setting) -> list[str]:
+    if setting.bars_from_rows is None:
+        return ["No bars are judged for this shape."]
     if not verdicts:
         return [f"Bars are judged from {setting.bars_from_rows:,} rows on; start-up weighs here."]
     return ["## Bars", "", *(f"- {'met' if met else 'MISSED'}: {text}" for text, met in verdicts)]
@@ -163,7 +172,7 @@ def _heading(setting: Setting, runs: Sequence[Run]) -> list[str]:
     return [
         f"# Benchmark of {datetime.now(UTC).strftime('%Y-%m-%d %H:%M')} UTC",
         "",
-        f"{setting.rows:,} rows × 13 columns, 18 written; median of {setting.runs} interleaved "
+        f"{setting.rows:,} rows of `{setting.shape}`; median of {setting.runs} interleaved "
         f"runs; `local[{setting.cores}]`, heap {setting.heap}; every output verified.",
         "",
         *facts(PACKAGES),

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.contestants import Contestant, DuckDbCopy, LakeloadSync, PolarsCopy, SparkNative
-from bench.data import DataSet, bench_dir, data_set
+from bench.data import SHAPES, DataSet, bench_dir, data_set
 from bench.iceberg.peers import dlt_python
 from bench.lake import Lake, running_lake
 from bench.measure import Measurement, measure
@@ -42,6 +42,7 @@ class ContestantFailed(RuntimeError):
 class Options:
     """What the command line asks for. `large` is 0 when the second size is left out."""
 
+    shape: str
     rows: int
     large: int
     runs: int
@@ -63,7 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             runs = list(_rounds(options, contestants, scratch))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    setting = Setting(options.rows, options.runs, options.heap, options.cores, BARS_FROM_ROWS)
+    setting = Setting(
+        *(options.shape, options.rows, options.runs, options.heap, options.cores),
+        # The bars are about the first shape.
+        BARS_FROM_ROWS if options.shape == "orders" else None,
+    )
     text, met = summary(runs, setting)
     print(text)
     print(f"\n{time.monotonic() - started:.0f} s")
@@ -75,6 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: Sequence[str] | None) -> Options:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     add = parser.add_argument
+    add("--shape", choices=SHAPES, default="orders", help="columns of the table")
     add("--rows", type=_count, default=BARS_FROM_ROWS, help="rows of the timed runs: 3M, 300k, …")
     add("--large", type=_count, default=12_000_000, help="rows of the larger runs, 0 for none")
     add("--runs", type=int, default=5, help="rounds; medians are shown")
@@ -90,7 +96,8 @@ def _options(arguments: Sequence[str] | None) -> Options:
     names = tuple(name for name in NAMES if name in wanted) or NAMES
     results = None if given.no_results else Path(__file__).parent / "results"
     return Options(
-        given.rows, given.large, given.runs, forms, names, given.heap, given.cores, results
+        *(given.shape, given.rows, given.large, given.runs, forms, names),
+        *(given.heap, given.cores, results),
     )
 
 
@@ -115,7 +122,7 @@ def _contestants(options: Options, lake: Lake) -> list[Contestant]:
 
 
 def _rounds(options: Options, contestants: list[Contestant], scratch: Path) -> Iterator[Run]:
-    data = _warm(data_set(options.rows))
+    data = _warm(data_set(options.rows, options.shape))
     for number in range(options.runs):
         # Another one goes first in every round.
         turn = number % len(contestants)
@@ -124,7 +131,7 @@ def _rounds(options: Options, contestants: list[Contestant], scratch: Path) -> I
                 if ONLY.get(contestant.name, form) == form:
                     yield _run(contestant, form, data, scratch)
     if options.large:
-        large = _warm(data_set(options.large))
+        large = _warm(data_set(options.large, options.shape))
         for form in options.forms:
             for contestant in contestants:
                 if contestant.name in LARGE:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset
 import pyarrow.parquet
 
-from bench.data import KEY, SCHEMA, DataSet
+from bench.data import KEY, DataSet
 from bench.digest import Column, ColumnDigest
 
 # The stubs cannot join types of different classes by themselves.
@@ -61,32 +62,31 @@ def verify(
     Without `same_types` a column may have another type that holds the values exactly.
     """
     output = pyarrow.dataset.dataset([str(path) for path in files], format="parquet")
-    _check_schema(output.schema, same_types=same_types)
+    _check_schema(output.schema, data.shape.schema, same_types=same_types)
     _check_compression(files)
-    keys = _column(output, KEY)
+    keys = _column(output, data.shape.schema.field(KEY))
     if len(keys) != data.rows:
         raise WrongOutput(f"{len(keys)} rows instead of {data.rows}")
     order = pc.sort_indices(keys)
-    for field in SCHEMA:
+    for field in data.shape.schema:
         digest = ColumnDigest()
-        digest.update(_column(output, field.name).take(order))
+        digest.update(_column(output, field).take(order))
         if digest.hexdigest() != data.digests[field.name]:
             raise WrongOutput(f"column `{field.name}` does not hold the generated values")
     _check_constants(output)
-    _check_index(_column(output, "_supa_index"), dense=dense_index)
-    _check_ids(keys, _column(output, "_supa_id"), encode)
+    _check_index(_column(output, TRACKING.field("_supa_index")), dense=dense_index)
+    _check_ids(keys, _column(output, TRACKING.field("_supa_id")), encode)
 
 
-def _column(output: pyarrow.dataset.Dataset, name: str) -> Column:
+def _column(output: pyarrow.dataset.Dataset, expected: pa.Field[Any]) -> Column:
     """One column as a single array of the type the data set declares."""
-    expected = SCHEMA.field(name) if name in SCHEMA.names else TRACKING.field(name)
-    chunked = output.to_table(columns=[name]).column(0)
+    chunked = output.to_table(columns=[expected.name]).column(0)
     return pa.concat_arrays([chunk.cast(expected.type) for chunk in chunked.chunks])
 
 
-def _check_schema(schema: pa.Schema, *, same_types: bool) -> None:
+def _check_schema(schema: pa.Schema, given: pa.Schema, *, same_types: bool) -> None:
     """Same columns and, with `same_types`, the same logical types, in any order."""
-    expected = {field.name: field.type for field in (*SCHEMA, *TRACKING)}
+    expected = {field.name: field.type for field in (*given, *TRACKING)}
     if sorted(schema.names) != sorted(expected):
         raise WrongOutput(f"columns {schema.names} instead of {list(expected)}")
     for field in schema:
@@ -106,7 +106,7 @@ def _check_compression(files: Sequence[Path]) -> None:
 
 def _check_constants(output: pyarrow.dataset.Dataset) -> None:
     for name in ("_supa_synced", "_supa_job_id", "_supa_deleted"):
-        values = pc.unique(_column(output, name)).to_pylist()
+        values = pc.unique(_column(output, TRACKING.field(name))).to_pylist()
         if len(values) != 1 or values[0] is None:
             raise WrongOutput(f"`{name}` has {len(values)} values instead of one")
         if name == "_supa_deleted" and values[0]:

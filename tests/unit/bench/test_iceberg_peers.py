@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench.data import DataSet
+from bench.data import SHAPES, DataSet
 from bench.iceberg.report import summary, unfinished
 from bench.iceberg.run import Turn, interleaved
 from bench.iceberg.setting import Run, Setting
@@ -130,7 +130,7 @@ def _setting(folder: Path) -> Setting:
     seeded = SeededLake("bucket", "prefix", "us-east-1", "user", key, "role", "arn", "external")
     return Setting(
         Lake("http://127.0.0.1:1", seeded),
-        DataSet(folder, 1000, {}, 0, 0),
+        DataSet(SHAPES["orders"], folder, 1000, {}, 0, 0),
         folder,
         (),
         "2g",

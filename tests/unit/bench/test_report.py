@@ -10,7 +10,9 @@ from bench.measure import Measurement
 from bench.plot import main
 from bench.report import Run, Setting, summary, write_results
 
-SETTING = Setting(rows=3_000_000, runs=1, heap="2g", cores=2, bars_from_rows=3_000_000)
+SETTING = Setting(
+    shape="orders", rows=3_000_000, runs=1, heap="2g", cores=2, bars_from_rows=3_000_000
+)
 MEBIBYTE = 2**20
 
 
