@@ -20,6 +20,7 @@ from lakeload_jobs.contract.plan import TableColumns
 from lakeload_jobs.contract.result import IndexKind, TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.core.comments import Comments
 from lakeload_jobs.core.type_conflicts import Misfits
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.counting import Counted
@@ -102,6 +103,11 @@ class PreparedRows:
     def schema(self) -> StructType:
         """The columns of `frame`."""
         return self.deferred.schema
+
+    @property
+    def comments(self) -> Comments:
+        """The comments of the source, by target names."""
+        return self.rows.comments.renamed({one.source: one.target for one in self.mapping.columns})
 
     @property
     def index(self) -> IndexKind:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lakeload_jobs.contract.errors import Interrupted, LakeloadError, LoadFailed
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.core.comments import Comments
 from lakeload_jobs.rows.failures import failure_in
 
 if TYPE_CHECKING:
@@ -154,6 +155,10 @@ class Rows(Protocol):
     def keys(self) -> Keys | None:
         """Returns columns of every row that the source has, also of those that this load does not
         read: the rows of one moment, with those of `frame`. None where nothing returns them."""
+
+    @property
+    def comments(self) -> Comments:
+        """The comments that the source has, by its names of columns."""
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import Keys, Reader, Splits
@@ -67,6 +68,7 @@ class StreamSlice:
     records_anyway: bool = False
     must_record: bool = False
     sentence: str = "what has come since"
+    comments: Comments = NO_COMMENTS
     warnings: tuple[str, ...] = ()
     bytes: int | None = None
     change: StateChange | None = None

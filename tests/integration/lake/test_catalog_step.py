@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
+from lakeload_jobs.core.comments import Comments
 from lakeload_jobs.formats.parquet.log.records import (
     CleanMarker,
     Column,
@@ -36,6 +37,9 @@ class Ledger:
 
     def check(self, target: GlueTarget, columns: Sequence[Column]) -> None:
         """Not asked by the log."""
+
+    def describe(self, target: GlueTarget, comments: Comments) -> None:
+        pass
 
     def bring_into_step(self, records: Sequence[LoadRecord], columns: Sequence[Column]) -> None:
         """Write down the jobs and the columns."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from lakeload_jobs.aws.glue_calls import GlueCalls
 from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec, PartitionStrategy
+from lakeload_jobs.core.comments import Comments, one_line
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.core.names import PARTITION_KEY
 from lakeload_jobs.formats.parquet.glue import glue_target
@@ -118,6 +120,44 @@ def test_glue_update_keeps_user_parameters_and_omits_read_only_fields() -> None:
         changed
     )
     assert united(table, wanted(("id", "bigint"))) is None
+
+
+def test_comments_fill_those_that_glue_lacks_and_change_no_other() -> None:
+    comments = Comments("all orders", {"id": "the key", "note": "of the source", "b": "new"})
+    ours = replace(wanted(("id", "bigint"), ("note", "string")), comments=comments)
+    made: Any = make_input(ours)
+    assert made["Description"] == "all orders"
+    assert [column.get("Comment") for column in made["StorageDescriptor"]["Columns"]] == [
+        "the key",
+        "of the source",
+    ]
+    assert united(made, ours) is None
+    assert united(made, wanted(("id", "bigint"))) is None
+
+    by_hand: Any = {**made, "Description": "by hand"}
+    columns = [{"Name": "ID", "Type": "bigint"}, {"Name": "note", "Type": "string", "Comment": "x"}]
+    by_hand["StorageDescriptor"] = {**made["StorageDescriptor"], "Columns": columns}
+    changed: Any = united(by_hand, replace(wanted(*ours.columns, ("b", "int")), comments=comments))
+    assert changed["Description"] == "by hand"
+    assert changed["StorageDescriptor"]["Columns"] == [
+        {"Name": "ID", "Type": "bigint", "Comment": "the key"},
+        {"Name": "note", "Type": "string", "Comment": "x"},
+        {"Name": "b", "Type": "int", "Comment": "new"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "expected"),
+    [
+        (" two\r\n\tlines\x00 \u2028", 20, "two lines"),
+        ("", 20, ""),
+        ("abcdef", 6, "abcdef"),
+        ("abcdefg", 6, "abcde…"),
+        ("\U0001f600" * 4, 6, "\U0001f600\U0001f600…"),
+    ],
+)
+def test_a_comment_is_one_line_as_long_as_glue_takes(text: str, most: int, expected: str) -> None:
+    assert one_line(text, most) == expected
 
 
 @pytest.mark.parametrize(

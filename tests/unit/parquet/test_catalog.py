@@ -8,6 +8,7 @@ import pytest
 
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
+from lakeload_jobs.core.comments import Comments
 from lakeload_jobs.formats.parquet.glue import CatalogConflict
 from lakeload_jobs.formats.parquet.load.catalog import catalog_stale, check_catalog, lagging
 from lakeload_jobs.formats.parquet.log.records import Column, GlueTarget, LoadRecord
@@ -26,6 +27,9 @@ class Answering:
         self.asked += 1
         if self.error is not None:
             raise self.error
+
+    def describe(self, target: GlueTarget, comments: Comments) -> None:
+        pass
 
     def bring_into_step(self, records: Sequence[LoadRecord], columns: Sequence[Column]) -> None:
         raise AssertionError("a check only looks")

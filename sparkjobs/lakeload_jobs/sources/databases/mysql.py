@@ -123,6 +123,7 @@ class Relation:
     estimated_rows: int | None
     bytes: int | None
     query: str | None = None
+    comment: str = ""
 
     @property
     def sql(self) -> str:
@@ -328,11 +329,11 @@ def find_relation(connection: Connection, read: JdbcInput) -> Relation:
     with failures(f"finding the table `{read.schema}.{read.table}`"):
         rows = fetch(
             connection,
-            "SELECT table_name, engine, table_rows, data_length"
+            "SELECT table_name, engine, table_rows, data_length, table_comment"
             " FROM information_schema.tables WHERE table_schema = %s",
             read.schema,
         )
-    for name, engine, count, size in rows:
+    for name, engine, count, size, comment in rows:
         # The server compares names without case.
         if name == read.table:
             return Relation(
@@ -341,6 +342,8 @@ def find_relation(connection: Connection, read: JdbcInput) -> Relation:
                 engine or "",
                 None if count is None else int(count),
                 None if size is None else int(size),
+                # That of a view is the word VIEW.
+                comment=comment if engine else "",
             )
     names = [name for name, *_ in rows]
     raise LoadFailed(

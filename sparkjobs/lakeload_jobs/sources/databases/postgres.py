@@ -175,6 +175,7 @@ class Relation:
     bytes: int = 0
     pages: int = 0
     warnings: tuple[str, ...] = ()
+    comment: str = ""
 
     @property
     def shown(self) -> str:
@@ -315,7 +316,7 @@ def failure(doing: str, state: str | None, text: str) -> LoadFailed:
 
 _RELATION = """
 SELECT c.oid::int8, c.relkind::text, tree.rows, tree.bytes, tree.pages,
-       pg_catalog.row_security_active(c.oid)
+       pg_catalog.row_security_active(c.oid), pg_catalog.obj_description(c.oid, 'pg_class')
   FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   CROSS JOIN LATERAL (
@@ -346,7 +347,7 @@ def find_relation(connection: psycopg.Connection[Any], read: JdbcInput) -> Relat
     with failures(read, f"finding the table `{name}`"):
         row = connection.execute(_RELATION, (read.schema, read.table, list(KINDS))).fetchone()
         if row is not None:
-            oid, kind, rows, size, pages, limited = row
+            oid, kind, rows, size, pages, limited, comment = row
             return Relation(
                 name,
                 f"{quoted(read.schema)}.{quoted(read.table)}",
@@ -358,6 +359,7 @@ def find_relation(connection: psycopg.Connection[Any], read: JdbcInput) -> Relat
                 (f"row-level security of `{name}` decides which rows the user sees",)
                 if limited
                 else (),
+                comment or "",
             )
         names = _names(connection, read.schema)
     raise LoadFailed(

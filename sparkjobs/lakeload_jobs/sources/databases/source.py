@@ -19,6 +19,7 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.rows.casts import cast_types, quoted
 from lakeload_jobs.rows.columns import in_source_spelling, source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
@@ -206,6 +207,13 @@ class _Found:
         """The columns of the table's `primary_key`."""
         return tuple(source_names(self.table.primary_key, self.names).values())
 
+    @property
+    def comments(self) -> Comments:
+        """Those of the table and of its columns."""
+        return Comments.of(
+            self.relation.comment, {column.name: column.comment for column in self.columns}
+        )
+
     def entry_key(self, cursor: Cursor) -> tuple[str, ...]:
         """Return the expressions of key and cursor, by which a row is known again; none without a
         key."""
@@ -371,7 +379,8 @@ class JdbcSlice(_DatabaseSlice):
         )
         splits_of_rows = Splits(parts, reader, _counts(parts))
         rows = _rows(spark, spec, found.table, found.names, splits_of_rows, self.snapshot)
-        return replace(rows, wanted=self.wanted, keys=partial(self._keys, spark, splits_of_rows))
+        keys = partial(self._keys, spark, splits_of_rows)
+        return replace(rows, wanted=self.wanted, keys=keys, comments=found.comments)
 
     def _keys(self, spark: SparkSession, rows: Splits, names: Sequence[str]) -> DataFrame:
         """Return columns of all rows of the table, and read no others."""
@@ -463,8 +472,9 @@ class MysqlSlice(_DatabaseSlice):
         schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
         warnings = found.relation.warnings
         rows = MysqlRows(
-            split_frame(spark, once, schema), found.names, once, warnings, on_end=self._ended
-        )
+            split_frame(spark, once, schema), found.names, once, warnings, on_end=self._ended,
+            comments=found.comments,
+        )  # fmt: skip
         casts = _casts(found.table, schema, found.names)
         if not casts:
             return rows
@@ -518,6 +528,7 @@ class MysqlRows:
     reader: Reader = "direct"
     repeatable: bool = False
     count_reads_all_columns: bool = False
+    comments: Comments = NO_COMMENTS
 
     @property
     def frame(self) -> DataFrame:
@@ -621,6 +632,7 @@ class JdbcRows:
     reader: Reader = "direct"
     repeatable: bool = True
     count_reads_all_columns: bool = False
+    comments: Comments = NO_COMMENTS
     warnings: tuple[str, ...] = ()
     wanted: str = ""
     """The condition of the rows, '' for all."""

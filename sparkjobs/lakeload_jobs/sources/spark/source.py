@@ -19,6 +19,7 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import JobSpec, SparkInput, TableSpec
 from lakeload_jobs.contract.state import Bookmark, StateChange
+from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.sources.base import AllRows, Keys, Reader, Rows, Splits
 from lakeload_jobs.sources.files.listing import expand
@@ -112,6 +113,7 @@ class SparkReaderRows:
     repeatable: bool = False
     count_reads_all_columns: bool = True
     keys: Keys | None = None
+    comments: Comments = NO_COMMENTS
     warnings: tuple[str, ...] = ()
 
     @property

@@ -18,6 +18,7 @@ from lakeload_jobs.formats.iceberg.load.branches import drop_branch
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.table_changes import (
     Definition,
+    add_comments,
     check_location,
     create,
     definition,
@@ -106,7 +107,8 @@ def ready(
     """
     if not rows.columns.fields:
         return None if opened.facts is None else Ready(opened, rows)
-    made = definition(spark, spec, table, rows.columns, rows.key, rows.partition_by or ())
+    partitions = rows.partition_by or ()
+    made = definition(spark, spec, table, rows.columns, rows.key, partitions, rows.comment)
     if opened.facts is None:
         ensure_namespace(spark, spec.destination, table.schema)
         if not create(spark, table, made):
@@ -136,6 +138,7 @@ def _evolved(
         return Ready(opened, replace(rows, columns=StructType()))
     if not make_changes(spark, java_table, facts, opened.job, rows, made, plan):
         raise RetryLoad(f"another writer has changed the definition of `{table.target}`")
+    add_comments(spark, java_table, made, table.target)
     families = rows.mapping.families
     gone = (shown(path) for path in plan.removed)
     warnings = tuple(missing_column(name) for name in gone if name.lower() not in families)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
@@ -46,6 +46,8 @@ class FittedRows:
     columns: StructType
     cursor: str | None = None
     partition_by: tuple[PartitionField, ...] | None = None
+    comment: str = ""
+    """Of the table."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -61,13 +63,15 @@ def fit_rows(
         return FittedRows(prepared, prepared.mapping, prepared.frame, StructType())
     frame, mapping = _spelled(prepared.frame, prepared.mapping, facts)
     frame = without_null_keys(frame, mapping.key, table.source)
+    comments = prepared.rows.comments.renamed({one.source: one.target for one in mapping.columns})
     return FittedRows(
         prepared,
         mapping,
         frame,
-        _columns(frame, spec.tracking_columns),
+        _columns(frame, spec.tracking_columns, comments.columns),
         cursor=_target(mapping, table.cursor, "cursor"),
         partition_by=_partitions(mapping, table),
+        comment=comments.table,
     )
 
 
@@ -100,11 +104,19 @@ def _spelled(
     return frame.toDF(*names.values()), replace(mapping, columns=columns, key=key)
 
 
-def _columns(frame: DataFrame, tracking: Sequence[str]) -> StructType:
+def _columns(frame: DataFrame, tracking: Sequence[str], comments: Mapping[str, str]) -> StructType:
     data = [field for field in frame.schema.fields if not field.name.startswith(HELPER_PREFIX)]
     own = [StructField(name, kind) for name, kind in TRACKING_SQL_TYPES.items() if name in tracking]
-    fields = [StructField(field.name, field.dataType) for field in (*data, *own)]
+    fields = [
+        StructField(field.name, field.dataType, metadata=_described(comments.get(field.name)))
+        for field in (*data, *own)
+    ]
     return StructType.fromJson(json.loads(StructType(fields).json()))
+
+
+def _described(comment: str | None) -> dict[str, str]:
+    """Return the metadata by which Spark knows a column's comment, and Iceberg makes it `doc`."""
+    return {"comment": comment} if comment else {}
 
 
 def _target(mapping: ColumnMapping, source: str | None, setting: str) -> str | None:

@@ -53,6 +53,9 @@ from lakeload_jobs.formats.iceberg.rules.schema import (
     with_partitions,
 )
 
+COMMENT = "comment"
+"""The property with a table's comment: Spark shows it, and Glue has it as `Description`."""
+
 
 @dataclass(frozen=True)
 class Definition:
@@ -75,8 +78,9 @@ def definition(
     columns: StructType,
     key: Sequence[str],
     partition_by: Sequence[PartitionField],
+    comment: str = "",
 ) -> Definition:
-    """Return what a table of these columns is created with.
+    """Return what a table of these columns is created with; `comment` is that of the table.
 
     Raises `LoadFailed` for a key that Iceberg cannot have as identifier fields where UPSERT needs
     them, and `InvalidInput` for partition fields that do not fit their columns.
@@ -91,7 +95,7 @@ def definition(
         schema,
         partition_spec(spark, schema, partition_by),
         _sort_order(spark, schema, key) if table.mode == "UPSERT" and key else None,
-        table_properties(spec, table),
+        {**({COMMENT: comment} if comment else {}), **table_properties(spec, table)},
         key,
         tuple(partition_by),
         notes,
@@ -288,7 +292,7 @@ def _change_columns(spark: SparkSession, update: Java, plan: SchemaPlan, incomin
     for added in plan.add:
         kind = incoming.findType(".".join(spelled_in(columns, added.path)))
         if len(added.path) == 1:
-            update.addColumn(added.path[0], kind)
+            update.addColumn(added.path[0], kind, incoming.findField(added.path[0]).doc())
         else:
             update.addColumn(".".join(added.path[:-1]), added.path[-1], kind)
     for widened in plan.widen:
@@ -347,7 +351,7 @@ def _replace_columns(spark: SparkSession, transaction: Java, made: Definition) -
     update = transaction.updateSchema().allowIncompatibleChanges()
     for field in made.schema.columns():
         if field.name() not in kept:
-            update.addColumn(field.name(), field.type())
+            update.addColumn(field.name(), field.type(), field.doc())
     for name in made.key:
         update.requireColumn(name)
     update.setIdentifierFields(_strings(spark, made.key)).commit()
@@ -504,6 +508,36 @@ def make_changes(
     else:
         apply_plan(spark, transaction, plan, made.schema, job.target)
     return True
+
+
+def add_comments(spark: SparkSession, java_table: Java, made: Definition, target: str) -> None:
+    """Give the table and its columns the comments of `made` where they have none; nothing is
+    committed where there are none to give. Those of people, and of other loads, stay.
+
+    Raises `LoadFailed`, and what Spark raises for a commit that others came before.
+    """
+    schema = java_table.schema()
+    found = {field.name(): field for field in schema.columns()}
+    bare = [
+        field
+        for field in made.schema.columns()
+        if field.doc() and field.name() in found and not found[field.name()].doc()
+    ]
+    comment = made.properties.get(COMMENT)
+    if java_table.properties().get(COMMENT):
+        comment = None
+    if not bare and not comment:
+        return
+    with _told(f"adding comments to `{target}`"):
+        transaction = java_table.newTransaction()
+        if bare:
+            update = transaction.updateSchema()
+            for field in bare:
+                update.updateColumnDoc(field.name(), field.doc())
+            update.commit()
+        if comment:
+            transaction.updateProperties().set(COMMENT, comment).commit()
+        transaction.commitTransaction()
 
 
 def _defined(facts: TableFacts) -> object:

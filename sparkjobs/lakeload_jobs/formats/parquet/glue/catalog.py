@@ -13,6 +13,7 @@ from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.aws.glue_calls import MAX_BATCH, GlueCalls, PartitionProblem
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, PartitionStrategy
+from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.core.file_names import FILE_SUFFIX
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.glue import catalog as conflicts
@@ -419,6 +420,7 @@ class GlueCatalog:
         self._destination = destination
         self._lock = Lock()
         self._seen: dict[tuple[str, str], Seen] = {}
+        self._comments: dict[tuple[str, str], Comments] = {}
 
     def check(self, target: GlueTarget, columns: Sequence[Column]) -> None:
         """See `Catalog.check`. A second call for a table compares without asking Glue again."""
@@ -440,6 +442,13 @@ class GlueCatalog:
         added = [name for name, _ in wanted.columns if name not in known]
         names = (*added, *added_fields(seen.table, wanted))
         return CatalogChange(target.database, target.table, False, False, names)
+
+    def describe(self, target: GlueTarget, comments: Comments) -> None:
+        """See `Catalog.describe`."""
+        # Glue's names are in lower case.
+        named = comments.renamed({name: name.lower() for name in comments.columns})
+        with self._lock:
+            self._comments[target.database, target.table] = named
 
     def bring_into_step(self, records: Sequence[LoadRecord], columns: Sequence[Column]) -> None:
         """See `Catalog.bring_into_step`."""
@@ -504,6 +513,7 @@ class GlueCatalog:
             strategy=strategy,
             created_by=created_by,
             projection=projection_parameters(strategy, url, first) if target.projection else {},
+            comments=self._comments.get((target.database, target.table), NO_COMMENTS),
         )
 
     def _look(self, wanted: WantedTable) -> Seen:

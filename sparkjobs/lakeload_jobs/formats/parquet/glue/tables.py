@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import PartitionStrategy
+from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.core.names import PARTITION_KEY
 from lakeload_jobs.core.nested_types import new_fields, with_new_fields
 from lakeload_jobs.core.types import type_rule
@@ -240,6 +241,8 @@ class WantedTable:
     created_by: str
     projection: Mapping[str, str] = field(default_factory=dict)
     """Parameters of Athena's partition projection; none when partitions are registered."""
+    comments: Comments = NO_COMMENTS
+    """By Glue names. None where the source is not at hand, as for a late update."""
 
     @property
     def full_name(self) -> str:
@@ -289,22 +292,29 @@ def united(table: TableTypeDef, wanted: WantedTable) -> TableInputTypeDef | None
     """Return the table with what ours has and Glue's has not; None when there is nothing to add.
 
     Nothing is ever taken away or moved: columns of other loads, of people, and every parameter
-    stay as they are. Structs get their new fields at the end.
+    stay as they are. Structs get their new fields at the end. A comment fills an empty one.
     """
     known = {name for name, _ in columns_of(table)}
     added = [column for column in wanted.columns if column[0] not in known]
     grown = grown_columns(table, wanted)
     parameters = widened_range(table.get("Parameters", {}), wanted.projection)
-    if not added and not grown and not parameters:
+    there = table.get("StorageDescriptor", {}).get("Columns", [])
+    bare = {column["Name"].lower() for column in there if not column.get("Comment")}
+    comments = {name: text for name, text in wanted.comments.columns.items() if name in bare}
+    described = bool(wanted.comments.table) and not table.get("Description")
+    if not (added or grown or parameters or comments or described):
         return None
     changed = _as_input(table)
+    if described:
+        changed["Description"] = wanted.comments.table
     storage = dict(table.get("StorageDescriptor", {}))
+    kept = [
+        {**column, "Type": grown.get(column["Name"].lower(), column.get("Type", ""))}
+        for column in there
+    ]
     storage["Columns"] = [
-        *(
-            {**column, "Type": grown.get(column["Name"].lower(), column.get("Type", ""))}
-            for column in table.get("StorageDescriptor", {}).get("Columns", [])
-        ),
-        *_column_inputs(added),
+        *_commented(kept, comments),
+        *_commented(_column_inputs(added), wanted.comments.columns),
     ]
     changed["StorageDescriptor"] = storage
     changed["Parameters"] = {**table.get("Parameters", {}), **parameters}
@@ -367,8 +377,12 @@ def completed(table: TableTypeDef) -> TableInputTypeDef:
 def table_input(wanted: WantedTable, *, incomplete: bool = False) -> TableInputTypeDef:
     """Return the table as CreateTable wants it."""
     key = wanted.partition_key
+    storage = _storage(wanted.columns, wanted.location)
+    storage["Columns"] = _commented(storage["Columns"], wanted.comments.columns)
+    description = wanted.comments.table
     return {
         "Name": wanted.name,
+        **({"Description": description} if description else {}),  # type: ignore[typeddict-item]
         "TableType": TABLE_TYPE,
         "Parameters": {
             "EXTERNAL": "TRUE",
@@ -378,7 +392,7 @@ def table_input(wanted: WantedTable, *, incomplete: bool = False) -> TableInputT
             **wanted.projection,
             **({INCOMPLETE: "true"} if incomplete else {}),
         },
-        "StorageDescriptor": _storage(wanted.columns, wanted.location),
+        "StorageDescriptor": storage,
         "PartitionKeys": [{"Name": key, "Type": "string"}] if key else [],
     }
 
@@ -423,6 +437,16 @@ def _storage(columns: Sequence[tuple[str, str]], location: str) -> StorageDescri
 
 def _column_inputs(columns: Sequence[tuple[str, str]]) -> list[Any]:
     return [{"Name": name, "Type": kind} for name, kind in columns]
+
+
+def _commented(columns: Sequence[Any], comments: Mapping[str, str]) -> list[Any]:
+    """Return columns with the comments that there are for them."""
+    return [
+        {**column, "Comment": comments[column["Name"].lower()]}
+        if column["Name"].lower() in comments
+        else column
+        for column in columns
+    ]
 
 
 def _plain_location(location: str) -> str:

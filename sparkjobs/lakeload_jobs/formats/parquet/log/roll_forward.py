@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.core.comments import Comments
 from lakeload_jobs.core.nested_types import with_new_fields
 from lakeload_jobs.formats.parquet.log.commit_log import (
     CommitLog,
@@ -32,6 +33,9 @@ class ParquetCatalog(Protocol):
         reads. Raises `LakeloadError` that names both sides: a table that is not ours, a database
         or table at another location, a column of another type.
         """
+
+    def describe(self, target: GlueTarget, comments: Comments) -> None:
+        """Keep the comments of a table for `bring_into_step`, which fills empty ones with them."""
 
     def bring_into_step(self, records: Sequence[LoadRecord], columns: Sequence[Column]) -> None:
         """Make the catalog show the files of done records; doing it again changes nothing.

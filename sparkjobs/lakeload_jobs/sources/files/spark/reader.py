@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, OnBadValue
 from lakeload_jobs.contract.state import StateChange
+from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.casts import RECORD_HELPER, cast_types
@@ -56,6 +57,7 @@ class FilesRows:
     why_no_splits: str = ""
     counts: tuple[int, ...] | None = None
     repeatable: bool = True
+    comments: Comments = NO_COMMENTS
     warnings: tuple[str, ...] = ()
     keys: Keys | None = None
     values: Callable[[], None] | None = None
