@@ -50,6 +50,7 @@ def pipeline_findings(
         _type_conflicts(tables, data),
         _quarantine(tables, data),
         _detected_deletes(tables, data),
+        _late_rows(tables),
         FORMAT_RULES[destination.table_format].pipeline_findings(tables, data)
         if destination
         else (),
@@ -172,6 +173,20 @@ def _detected_deletes(tables: Numbered, data: dict[str, Any]) -> Iterator[Findin
                 "add it to the list, or remove `detect_deletes`",
                 ("tracking_columns",),
                 "tracking-column",
+            )
+
+
+def _late_rows(tables: Numbered) -> Iterator[Finding]:
+    """Refuse to compare late rows by a key where there is none."""
+    for i, table in tables:
+        unknown = not table.finds_key or "primary_key" in table.model_fields_set
+        if table.key_needed_by(table.mode) == "lookback" and unknown and not table.primary_key:
+            yield Finding(
+                "`lookback` needs `primary_key`: late rows are compared by it",
+                "add `primary_key: [id]` with the names of the columns that identify a row, or "
+                "remove the line",
+                ("tables", i, "lookback"),
+                "missing-key",
             )
 
 

@@ -83,17 +83,17 @@ def _check_targets(document: PipelineDocument, listed: Sequence[Table]) -> None:
 def _check_keys(tables: Sequence[Table]) -> None:
     """Raise `InvalidInput` for tables that need a key and have none."""
     without = [
-        table
+        (table.table, reason)
         for table in tables
-        if (table.mode == "UPSERT" or table.delete_limit is not None)
+        if (reason := table.key_needed_by(table.mode)) is not None
         and table.finds_key
         # What is not there at all, its own load reports.
         and "primary_key" in table.model_fields_set
         and not table.primary_key
     ]
     if without:
-        what = "mode: UPSERT" if without[0].mode == "UPSERT" else "detect_deletes"
-        names = [table.table for table in without]
+        what = without[0][1]
+        names = [name for name, reason in without if reason == what]
         raise InvalidInput(
             f"`{what}` needs a key, and the database has none for {quoted(names, 10)}",
             hint="set `primary_key` for each, in an entry of its own, or load it with another mode",

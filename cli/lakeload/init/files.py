@@ -155,7 +155,8 @@ def _git(path: Path, *arguments: str) -> bool:
 
 
 _HEAD = """\
-# Secrets of destination.yml. Fill them in, in single quotes and without the #: NAME='value'.
+# Secrets of your configuration files. Fill them in, in single quotes and without
+# the #: NAME='value'.
 # Then, in each shell:
 #   set -a; . {path}; set +a
 # Keep this file out of version control.

@@ -15,6 +15,7 @@ from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     JdbcInput,
     JobSpec,
+    Mode,
     ReaderChoice,
     RejectedInput,
     RejectLimit,
@@ -67,6 +68,10 @@ class TableSettings(Model):
     def source_schema(self) -> str | None:
         """The schema that the table has in the source; None where the source has no schemas."""
         return None
+
+    def key_needed_by(self, mode: Mode) -> str | None:
+        """Return the setting that needs a key; None where no setting does."""
+        return "mode: UPSERT" if mode == "UPSERT" else None
 
     @property
     def delete_limit(self) -> RejectLimit | None:

@@ -164,6 +164,10 @@ def test_upsert_needs_a_key_and_a_name_alone_needs_no_server(
     with pytest.raises(InvalidInput, match=r"the database has none for `public\.keyless`"):
         _found(upsert)
 
+    late = text.replace("public.*", "public.*, cursor: a, lookback: 5, exclude: [keyed]")
+    with pytest.raises(InvalidInput, match=r"`lookback` needs a key, and .*`public\.keyless`"):
+        _found(pipeline(tmp_path, late))
+
     away = pipeline(tmp_path, text.replace(str(postgres.port), "1").replace("public.*", "public.a"))
     assert with_found_tables(away, "runs") is away
     with pytest.raises(Refused, match="connecting to PostgreSQL"):

@@ -216,6 +216,9 @@ def test_a_lookback_is_a_duration_or_a_number_and_needs_a_cursor(tmp_path: Path)
     without = table.replace("cursor: at, ", "")
     (problem,) = problems_of(tmp_path, f"{head}{without}PT1M}}\n")
     assert problem.message == "`lookback` has no effect without `cursor`"
+    for keyless in ("primary_key: [], ", "query: SELECT 1, "):
+        (problem,) = problems_of(tmp_path, f"{head}{table}PT1M, {keyless}}}\n")
+        assert problem.message == "`lookback` needs `primary_key`: late rows are compared by it"
 
 
 def test_one_snapshot_of_all_tables_needs_three_connections_and_plan_says_what_it_holds_back(

@@ -47,6 +47,7 @@ from lakeload_jobs.contract.spec import (
     Consistency,
     DatabaseType,
     JdbcInput,
+    Mode,
     ReaderChoice,
     RejectLimit,
     RunOptions,
@@ -294,6 +295,14 @@ class JdbcTable(TableSettings):
     def source_schema(self) -> str | None:
         """The schema in the database; None for a query."""
         return name_parts(self.table)[0].text if self.query is None else None
+
+    def key_needed_by(self, mode: Mode) -> str | None:
+        """Return the setting that needs a key; None where no setting does."""
+        if self.delete_limit is not None and mode != "UPSERT":
+            return "detect_deletes"
+        if self.lookback is not None and mode == "APPEND":
+            return "lookback"
+        return super().key_needed_by(mode)
 
     @property
     def delete_limit(self) -> RejectLimit | None:
