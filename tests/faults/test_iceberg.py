@@ -18,15 +18,13 @@ PUBLISH = 3
 
 PLACES: list[tuple[Mode, bool, Point]] = [
     ("APPEND", False, Point(CREATE, 1, after=True)),
-    ("OVERWRITE", True, Point(COMMIT, PUBLISH, after=False)),
     ("UPSERT", True, Point("write deletes", 1, after=False)),
 ]
 
 REJECTING: list[tuple[Mode, bool, Point]] = [
     ("APPEND", True, Point(f"{REJECTED}{COMMIT}", 2, after=True)),
-    ("UPSERT", True, Point(COMMIT, PUBLISH, after=True)),
 ]
-"""With rejected records: before the publish, when they are in the side table, and after it."""
+"""With rejected records: before the publish, when they are in the side table."""
 
 STOPPED: list[tuple[Mode, bool, Point]] = [
     ("APPEND", False, Point("write data", 1, after=False)),

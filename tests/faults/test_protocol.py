@@ -1,10 +1,8 @@
-"""A hundred of the first layer's runs at each change: `make faults` makes thousands."""
+"""Fifty of the first layer's runs at each change: `make faults` makes thousands."""
 
 from __future__ import annotations
 
 import secrets
-
-import pytest
 
 from tests.faults.protocol.campaign import Settings, campaign, tally
 
@@ -22,9 +20,8 @@ FIFTY = {
 }
 
 
-@pytest.mark.parametrize("drawn", [False, True], ids=["known seed", "new seed"])
-def test_protocol_under_faults_keeps_each_committed_row_once(drawn: bool) -> None:
-    seed = secrets.randbelow(10**9) if drawn else 20261121
+def test_protocol_under_faults_keeps_each_committed_row_once() -> None:
+    seed = secrets.randbelow(10**9)
     again = f"python -m tests.faults.protocol --base-seed {seed} --share 0.01"
     problems = []
     times = 0

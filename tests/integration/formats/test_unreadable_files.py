@@ -107,7 +107,6 @@ def ids(world: World) -> list[int]:
         ("parquet", "CSV", cut_off),
         ("iceberg", "CSV", cut_off),
         ("parquet", "PARQUET", damaged_inside),
-        ("iceberg", "PARQUET", damaged_inside),
         # The rest is the source's: one table format shows it.
         ("parquet", "PARQUET", cut_off),
         ("parquet", "JSON", cut_off),
