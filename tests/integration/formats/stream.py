@@ -68,7 +68,6 @@ class StreamSlice:
     records_anyway: bool = False
     must_record: bool = False
     sentence: str = "what has come since"
-    comments: Comments = NO_COMMENTS
     warnings: tuple[str, ...] = ()
     bytes: int | None = None
     change: StateChange | None = None
@@ -97,6 +96,7 @@ class StreamRows:
     reader: Reader = "direct"
     why_no_splits: str = ""
     counts: tuple[int, ...] | None = None
+    comments: Comments = NO_COMMENTS
     warnings: tuple[str, ...] = ()
     repeatable: bool = False
     count_reads_all_columns: bool = False
