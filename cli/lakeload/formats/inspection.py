@@ -29,6 +29,7 @@ from lakeload_jobs.sources.files.selection import Selection
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.databases.cursors import Window
+    from lakeload_jobs.sources.databases.xids import XminWindow
 
 AT_ONCE = 8
 """Tables that are inspected at once."""
@@ -62,7 +63,7 @@ class TableState(ABC):
     """The input of a table that is incremental or reads from S3, all of it."""
     estimate: InputEstimate | None = field(default=None, kw_only=True)
     """What the source estimates of it."""
-    window: Window | None = field(default=None, kw_only=True)
+    window: Window | XminWindow | None = field(default=None, kw_only=True)
     """The rows of a table with a `cursor` that the job would load."""
     caveat: str = field(default="", kw_only=True)
     """What could not be found out, and matters should the table be loaded."""

@@ -27,6 +27,7 @@ from lakeload_jobs.contract.errors import (
 from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
+from lakeload_jobs.sources.databases.xids import XminWindow
 from lakeload_jobs.sources.files.listing import SourceReaders
 
 Action = Literal["LOAD", "NO_OP", "BLOCKED", "FAIL"]
@@ -303,7 +304,7 @@ def _cursor(state: TableState) -> CursorPlan | None:
     table, window = state.table, state.window
     if table.cursor is None or source_of(table.input).database(table.input) is None:
         return None
-    if window is None:
+    if window is None or isinstance(window, XminWindow):
         return CursorPlan(table.cursor)
     return CursorPlan(window.cursor.name, window.low, window.high)
 

@@ -26,6 +26,7 @@ from lakeload_jobs.contract.state import Bookmark
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.databases.cursors import Window
+    from lakeload_jobs.sources.databases.xids import XminWindow
     from lakeload_jobs.sources.files.file_state import FileState
     from lakeload_jobs.sources.files.listing import SourceReaders
     from lakeload_jobs.sources.files.selection import Selection
@@ -114,7 +115,7 @@ class InputInspected:
     """What of it an incremental table would load."""
     estimate: InputEstimate | None = None
     """What the source itself estimates of what a load would read."""
-    window: Window | None = None
+    window: Window | XminWindow | None = None
     """What of it a table with a `cursor` would load; None: all, or not known."""
 
 

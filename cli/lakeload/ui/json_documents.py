@@ -300,6 +300,7 @@ class RunDocument(TypedDict):
     state: str
     rejected: RejectedDocument | int | None
     retried: str | None
+    read: str | None
     table: NotRequired[str]
     number: NotRequired[int]
     author: NotRequired[str | None]

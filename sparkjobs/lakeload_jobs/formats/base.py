@@ -93,6 +93,8 @@ class PreparedRows:
     counts: tuple[int, ...] | None = None
     misfits: Misfits = field(default_factory=dict)
     filled: tuple[str, ...] = ()
+    read: str = ""
+    """What of the source they are, for people; '' for all of it."""
 
     @property
     def frame(self) -> DataFrame:

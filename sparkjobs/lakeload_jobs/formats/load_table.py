@@ -93,7 +93,7 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
     expected = opened.expected()
     rows = given.rows(opened, found, bookmark.state, expected.earlier)
     with explained_by_change(rows.check_unchanged):
-        prepared = prepare_rows(spec, table, rows, expected)
+        prepared = replace(prepare_rows(spec, table, rows, expected), read=found.sentence)
         writer = opened.check(prepared)
     if writer is None:
         rows.check_unchanged()

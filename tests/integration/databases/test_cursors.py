@@ -11,14 +11,19 @@ from typing import Any
 import psycopg
 import pytest
 
+from lakeload.formats.iceberg.runs import read_snapshots
 from lakeload.formats.inspection import InspectionRequest, outcome_without_spark
+from lakeload.formats.parquet.runs import read_history
 from lakeload.formats.plan import CursorPlan, plan_table
 from lakeload.formats.registry import commands_of
+from lakeload.formats.tables import TableRef
 from lakeload.launch.spec import new_attempt
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.cursors import (
     Fetch,
@@ -27,6 +32,7 @@ from lakeload_jobs.sources.databases.cursors import (
     request_of,
 )
 from lakeload_jobs.sources.databases.xids import XminRequest, find_xmin_window
+from lakeload_jobs.storage.objects import Objects
 from tests.integration.databases.conftest import Database, MariaDatabase
 from tests.integration.formats.worlds import World, load
 
@@ -287,11 +293,13 @@ def test_a_load_from_a_value_on_appends_its_rows_again_and_later_loads_go_on(
         result = load(world, table, options=RunOptions(since="2"))
 
         assert (result.error, result.rows) == (None, 3)
-        assert result.notes[0] == "rows with `id` from 2 to 4"
+        assert result.notes[0] == "rows with `id` from 2 (`--from`) to 4"
+        assert read_by_newest(world, table) == result.notes[0]
         assert "`--from 2` appended rows" in result.warnings[0]
         assert load(world, table).status == "NO_OP"
         run("INSERT INTO orders VALUES (5)")
         assert load(world, table).rows == 1
+        assert read_by_newest(world, table) == "rows with `id` to 5, after a load to 4"
         rows = [row["id"] for row in world.rows(table.table)]
         assert sorted(rows) == [1, 2, 2, 3, 3, 4, 5]
 
@@ -359,6 +367,18 @@ def without_spark(world: World, table: TableSpec) -> Found:
     return Found(plan.action, plan.cursor, "".join(notes))
 
 
+def read_by_newest(world: World, table: TableSpec) -> object:
+    """Return what the newest job of a table has read, as `runs` shows it."""
+    destination = world.spec(table).destination
+    session = AwsSession(destination)
+    places = [TableRef("", TableLocation(destination.prefix, table.schema, table.table))]
+    if destination.table_format == "PARQUET":
+        report = read_history(Objects(session, destination), places, 1)
+    else:
+        report = read_snapshots(open_catalog(destination, session), places, "main", 1)
+    return report.runs[0].document["read"]
+
+
 def check_rounds(
     world: World, table: TableSpec, run: Callable[[str], object], oracle: Callable[[], Any]
 ) -> None:
@@ -369,6 +389,7 @@ def check_rounds(
         result = load(world, table)
         assert (result.error, result.status) == (None, "LOADED")
         assert f"to {TIME}{'02' if number == 0 else '03'}" in result.notes[0]
+        assert read_by_newest(world, table) == result.notes[0]
         found = [(row["id"], row["note"], row["at"]) for row in world.rows()]
         assert sorted(found) == oracle()
     before = world.state()

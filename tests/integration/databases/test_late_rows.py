@@ -21,6 +21,7 @@ from lakeload_jobs.sources.databases import postgres, seen
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.xids import XminRequest, find_xmin_window
 from tests.integration.databases.conftest import Database, MariaDatabase
+from tests.integration.databases.test_cursors import without_spark
 from tests.integration.formats.worlds import World, load
 
 FILES_ONLY = pytest.mark.parametrize("world", ["parquet"], indirect=True)
@@ -281,6 +282,7 @@ def test_by_xmin_each_row_version_is_appended_once_however_late_it_is_committed(
     database.run("CREATE TABLE orders (id int PRIMARY KEY, v text)")
     database.run("INSERT INTO orders SELECT generate_series(1, 5)")
     lake = Lake(world, by_xmin(database.table(world)))
+    assert without_spark(world, lake.table).action == "LOAD"
     with closing(database.session()) as late, closing(database.session()) as other:
         late.execute("BEGIN; INSERT INTO orders VALUES (100)")
         late.execute("SAVEPOINT s; INSERT INTO orders VALUES (101); RELEASE s")
@@ -289,7 +291,9 @@ def test_by_xmin_each_row_version_is_appended_once_however_late_it_is_committed(
         database.run("INSERT INTO orders VALUES (103)")
         lake.load(103)
         lake.load()
+        assert without_spark(world, lake.table).note == "no new rows"
         late.execute("COMMIT")
+        assert without_spark(world, lake.table).action == "LOAD"
         database.run("UPDATE orders SET v = 'new' WHERE id = 1; DELETE FROM orders WHERE id = 2")
         database.run("BEGIN; SELECT FROM orders WHERE id = 3 FOR UPDATE; COMMIT")
         lake.load(100, 101, 1)
@@ -345,7 +349,7 @@ def test_by_xmin_a_view_and_another_server_are_errors(
     assert failed.error.message.startswith("`cursor: xmin` of `public.seen`: only tables of")
     table = by_xmin(database.table(world))
     load(world, table)
-    monkeypatch.setattr(postgres.Snapshot, "server", lambda _: "7/2")
+    monkeypatch.setattr(postgres, "server_of", lambda _: "7/2")
     failed = load(world, table)
     assert failed.error is not None
     assert "and this is `7/2`" in failed.error.message

@@ -138,7 +138,7 @@ def _run(
     rows = number_of(snapshot, facts_of.SUMMARY_ROWS)
     rejected = number_of(snapshot, facts_of.SUMMARY_REJECTED)
     deleted = number_of(snapshot, facts_of.SUMMARY_DELETED)
-    retried = summary.get(facts_of.SUMMARY_RETRIED)
+    retried, read = summary.get(facts_of.SUMMARY_RETRIED), summary.get(facts_of.SUMMARY_READ)
     # Data files that the snapshot added, and their bytes.
     files, size = number_of(snapshot, "added-data-files"), number_of(snapshot, "added-files-size")
     committed_at = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
@@ -165,6 +165,7 @@ def _run(
             "deleted": deleted,
             "rejected": rejected,
             "retried": retried,
+            "read": read,
             "bytes": size,
             "added_files": files,
             "state": state,
@@ -175,6 +176,7 @@ def _run(
         details=(
             f"{target}: snapshot {snapshot.id}",
             f"  attempt {attempt or ''}",
+            *((f"  {read}",) if read else ()),
             *((f"  rejected records of job {retried}",) if retried else ()),
         ),
     )

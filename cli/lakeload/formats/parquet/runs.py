@@ -13,6 +13,7 @@ from lakeload_jobs.contract.result import FileResult
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
 from lakeload_jobs.formats.parquet.log.run_history import Fence, Recent, Run, read_runs, recent
+from lakeload_jobs.sources.databases.cursors import rows_of
 from lakeload_jobs.storage.objects import Objects
 
 
@@ -74,6 +75,7 @@ def table_run(target: str, run: Run) -> TableRun:
     record = run.record
     by = f" by {record.author}" if record.author else ""
     rejects, deleted = record.rejected, record.deleted_rows or 0
+    read = rows_of(record.state) if record.state else None
     return TableRun(
         target=target,
         pipeline=record.pipeline,
@@ -103,6 +105,7 @@ def table_run(target: str, run: Run) -> TableRun:
             "files": [FileResult(file.key, file.rows, file.bytes) for file in record.files],
             "rejected": _rejected(record),
             "retried": record.retried,
+            "read": read,
             "state": run.state,
             "clean": run.clean,
             "catalog": run.catalog,
@@ -115,6 +118,7 @@ def table_run(target: str, run: Run) -> TableRun:
         details=(
             f"record {run.number}: {record.source} → {target}{by}, {record.tool}, "
             f"attempt {record.attempt_id}",
+            *((f"  {read}",) if read else ()),
             *((f"  rejected records of job {record.retried}",) if record.retried else ()),
         ),
         number=run.number,

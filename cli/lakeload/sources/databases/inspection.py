@@ -27,6 +27,7 @@ from lakeload_jobs.sources.databases.columns import (
 )
 from lakeload_jobs.sources.databases.cursors import Fetch, find_window, request_of
 from lakeload_jobs.sources.databases.identity import password_of
+from lakeload_jobs.sources.databases.xids import find_xmin_window
 from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.sources.files.text.values import UnknownType, spark_name, text_type
 
@@ -77,7 +78,10 @@ def inspect(
     with _connected(read, readers) as connection:
         if not read.incremental or read.by_xmin:
             relation = database.find_relation(connection, read)
-            return InputInspected(estimate=InputEstimate(relation.estimated_rows, relation.bytes))
+            whole = InputEstimate(relation.estimated_rows, relation.bytes)
+            if not read.by_xmin or bookmark is None:
+                return InputInspected(estimate=whole)
+            return _inspect_by_xmin(read, table, options, bookmark(), connection, relation, whole)
         relation, columns, selected = _selected(connection, table, read)
         whole = InputEstimate(relation.estimated_rows, relation.bytes)
         mark = None if bookmark is None else bookmark()
@@ -92,6 +96,28 @@ def inspect(
                 rows = database.estimate_rows(connection, relation, window.condition)
     size = 0 if not rows else whole.bytes * min(1, rows / (whole.rows or rows))
     return InputInspected(estimate=InputEstimate(rows, int(size)), window=window)
+
+
+def _inspect_by_xmin(
+    read: JdbcInput,
+    table: TableSpec,
+    options: RunOptions,
+    mark: Bookmark,
+    connection: Any,
+    relation: postgres.Relation,
+    whole: InputEstimate,
+) -> InputInspected:
+    """Return whether row versions are new. How many are, no statistics tell."""
+    if mark.state is None:
+        return InputInspected(estimate=whole)
+    with _one_transaction(read, connection, relation) as fetch:
+        request = postgres.xmin_request(relation, table, options)
+        server = postgres.server_of(connection)
+        window = find_xmin_window(request, mark, fetch, server, loads=False)
+    if window.refreshes:
+        # The job has to keep the state anew.
+        return InputInspected(estimate=whole)
+    return InputInspected(estimate=InputEstimate(0, 0) if window.idle else whole, window=window)
 
 
 @contextmanager

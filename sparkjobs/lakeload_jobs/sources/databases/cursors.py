@@ -229,13 +229,34 @@ def read_state(state: Any) -> CursorState | None:
         return None
     try:
         found = CursorState(
-            state["cursor"], state["type"], state["last"], state.get("at"), state.get("seen")
-        )
+            state["cursor"], state["type"], state["last"], state.get("at"), state.get("seen"),
+            state.get("from"),
+        )  # fmt: skip
         if found.last is not None:
             check_text(found.type, found.last)
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(str(error)) from error
     return found
+
+
+def rows_of(change: StateChange) -> str | None:
+    """Return which rows a job with this change of its state has read, for people; None where the
+    state is not that of a cursor."""
+    try:
+        before, after = read_state(change.before), read_state(change.after)
+    except LoadFailed:
+        return None
+    if after is None or after.last is None:
+        return None
+    if after.since is not None:
+        return _rows_between(after.cursor, f"{after.since} (`--from`)", after.last)
+    ended = "" if before is None or before.last is None else f", after a load to {before.last}"
+    return _rows_between(after.cursor, None, after.last) + ended
+
+
+def _rows_between(name: str, low: str | None, high: str) -> str:
+    since = "" if low is None else f"from {low} "
+    return f"rows with `{name}` {since}to {high}"
 
 
 def _damaged(why: str) -> LoadFailed:
@@ -277,6 +298,8 @@ class Window:
     """What else there is to know where rows are appended."""
     looks_back: bool = False
     """Whether there is a `lookback`."""
+    given: bool = False
+    """Whether the user has said where it begins."""
 
     @property
     def condition(self) -> str:
@@ -291,8 +314,8 @@ class Window:
             return "no new rows" if self.low is None else f"no new rows (`{name}` is at {self.low})"
         if self.high is None:
             return "the source has no rows"
-        since = "" if self.low is None else f"from {self.low} "
-        return f"rows with `{name}` {since}to {self.high}"
+        low = f"{self.low} (`--from`)" if self.given else self.low
+        return _rows_between(name, low, self.high)
 
 
 @dataclass(frozen=True)
@@ -434,7 +457,8 @@ def _window_since(
     after = CursorState(cursor.name, cursor.kind, high, at, noted, since)
     state = StateChange(bookmark.state, after.to_json())
     appended = AppendedWindow(None, None, kept_from) if given.appends else None
-    return Window(cursor, since, high, False, state, warnings, appended, bool(given.lookback))
+    looks_back = bool(given.lookback)
+    return Window(cursor, since, high, False, state, warnings, appended, looks_back, given=True)
 
 
 def _seen(given: CursorRequest, before: CursorState, bookmark: Bookmark) -> Seen:

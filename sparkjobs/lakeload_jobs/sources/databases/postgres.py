@@ -15,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret
-from lakeload_jobs.contract.spec import JdbcInput
+from lakeload_jobs.contract.spec import JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.databases.columns import (
@@ -27,6 +27,7 @@ from lakeload_jobs.sources.databases.columns import (
     keys_of,
 )
 from lakeload_jobs.sources.databases.seen import ID_BYTES, Unseen, check_size
+from lakeload_jobs.sources.databases.xids import XminRequest
 
 _MAX_DIGITS = 38
 _FIRST_DAY, _END = "0001-01-01", "10000-01-01"
@@ -627,6 +628,26 @@ SELECT s.system_identifier::text || '/' || CASE WHEN pg_catalog.pg_is_in_recover
 """
 
 
+def xmin_request(relation: Relation, table: TableSpec, options: RunOptions) -> XminRequest:
+    """Return what a load of a table by `xmin` reads."""
+    appends = table.mode == "APPEND"
+    return XminRequest(
+        relation.oid, relation.kind, relation.sql, relation.name, appends, options.reload
+    )
+
+
+def server_of(connection: psycopg.Connection[Any]) -> str:
+    """Return the system identifier of the server and its timeline, '' where the user may not read
+    them."""
+    try:
+        # A savepoint: an error must not end the transaction.
+        with connection.transaction():
+            ((may,),) = connection.execute(_MAY_READ_SERVER).fetchall()
+            return str(connection.execute(_SERVER).fetchall()[0][0]) if may else ""
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.FeatureNotSupported):
+        return ""
+
+
 class Snapshot:
     """A transaction with an exported snapshot, in which other sessions read the same rows: one of
     its own, or the one that another session has `exported`.
@@ -666,17 +687,6 @@ class Snapshot:
     def fetch(self, statement: str) -> list[tuple[Any, ...]]:
         """Run a SELECT in the transaction and return its rows."""
         return self.connection.execute(statement.encode()).fetchall()
-
-    def server(self) -> str:
-        """Return the system identifier of the server and its timeline, '' where the user may not
-        read them."""
-        try:
-            # A savepoint: an error must not end the transaction.
-            with self.connection.transaction():
-                ((may,),) = self.fetch(_MAY_READ_SERVER)
-                return str(self.fetch(_SERVER)[0][0]) if may else ""
-        except (psycopg.errors.InsufficientPrivilege, psycopg.errors.FeatureNotSupported):
-            return ""
 
     def splits(self, relation: Relation, most: int, wanted: str = "") -> tuple[Split, ...]:
         """Return at most so many parts of a table, of about the same size, with their rows.

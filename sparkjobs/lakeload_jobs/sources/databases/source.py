@@ -39,7 +39,7 @@ from lakeload_jobs.sources.databases.jvm import split_frames
 from lakeload_jobs.sources.databases.keys import key_change, remembered
 from lakeload_jobs.sources.databases.readers import check_reader, why_jvm
 from lakeload_jobs.sources.databases.seen import Seen, comparison, digests, unseen
-from lakeload_jobs.sources.databases.xids import XminRequest, XminWindow, find_xmin_window
+from lakeload_jobs.sources.databases.xids import XminWindow, find_xmin_window
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.spark.reader import check_casts, check_types
 from lakeload_jobs.sources.files.spark.typed import split_frame
@@ -324,11 +324,9 @@ class JdbcSource(_DatabaseSource):
     ) -> XminWindow:
         options = self.spec.options
         refuse_limit(incremental=True, limit=options.limit)
-        request = XminRequest(
-            relation.oid, relation.kind, relation.sql, relation.name,
-            self.table.mode == "APPEND", options.reload,
-        )  # fmt: skip
-        found = find_xmin_window(request, bookmark, snapshot.fetch, snapshot.server())
+        request = postgres.xmin_request(relation, self.table, options)
+        server = postgres.server_of(snapshot.connection)
+        found = find_xmin_window(request, bookmark, snapshot.fetch, server)
         before, after = found.state.before, found.state.after
         kept = remembered(self.given, bookmark.state)
         return replace(found, state=StateChange(before, {**after, **kept}))

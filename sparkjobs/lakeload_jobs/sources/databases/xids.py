@@ -245,9 +245,10 @@ class XminRequest:
 
 
 def find_xmin_window(
-    given: XminRequest, bookmark: Bookmark, fetch: Fetch, server: str
+    given: XminRequest, bookmark: Bookmark, fetch: Fetch, server: str, *, loads: bool = True
 ) -> XminWindow:
-    """Return the row versions to read, in the transaction of `fetch`.
+    """Return the row versions to read, in the transaction of `fetch`. Without `loads` nobody reads
+    them: the state stays as it is, which saves a pass over the table.
 
     Raises `InvalidInput` for what has no `xmin`, and `LoadFailed` where new rows cannot be known.
     """
@@ -268,12 +269,15 @@ def find_xmin_window(
         exists = f"SELECT EXISTS (SELECT 1 FROM {given.relation} WHERE {condition})"  # noqa: S608
         idle = not fetch(exists)[0][0]
         tables |= before.tables
+    refreshes = before is not None and now.end - before.snapshot.horizon >= _REFRESH
+    if not loads:
+        same = StateChange(bookmark.state, bookmark.state)
+        return XminWindow(condition, idle, same, None, refreshes)
     visible = _visible(given, noted(now), fetch)
     after = seen.after(now, visible or ())
     evidence = None if visible is None else Evidence(({"xids": sorted(after.visible)},))
     number = None if visible is None else bookmark.next_number
     state = XminState(after.snapshot, tables, number)
-    refreshes = before is not None and now.end - before.snapshot.horizon >= _REFRESH
     change = StateChange(bookmark.state, state.to_json())
     return XminWindow(condition, idle, change, evidence, refreshes)
 

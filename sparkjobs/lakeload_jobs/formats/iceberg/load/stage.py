@@ -48,6 +48,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_JOB,
     SUMMARY_MODE,
     SUMMARY_PIPELINE,
+    SUMMARY_READ,
     SUMMARY_REJECTED,
     SUMMARY_RETRIED,
     SUMMARY_ROWS,
@@ -336,6 +337,8 @@ def stage(given: Stage) -> Staged:
     base = create_branch(spark, table.schema, table.table, given.branch, given.loaded)
     begun = _head(given).id
     summary = summary_of(given.spec, table, given.counted)
+    if read := given.rows.prepared.read:
+        summary[SUMMARY_READ] = read
     if REJECTED_HELPER in given.rows.frame.columns:
         summary[SUMMARY_BRANCH] = given.branch
     java_table = load(spark, table.schema, table.table)
