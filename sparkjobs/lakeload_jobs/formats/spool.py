@@ -106,7 +106,10 @@ def spooled(spark: SparkSession, rows: Rows) -> SpooledRows:
             retryable=True,
         )
     batches = spool.where(F.col("batch").isNotNull()).select("batch")
-    frame = map_batches(batches, _unpacked, rows.schema)
+    if splits.unfinished is None:
+        frame = map_batches(batches, _unpacked, rows.schema)
+    else:
+        frame = splits.unfinished.finish(map_batches(batches, _unpacked, splits.unfinished.schema))
     counts = {row["part"]: row["rows"] for row in ended}
     parts = sorted(ends)
     return SpooledRows(

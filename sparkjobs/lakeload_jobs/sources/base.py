@@ -198,6 +198,16 @@ class Splits:
     parts: tuple[Any, ...]
     read: Callable[[Any], Iterator[pa.RecordBatch]]
     counts: tuple[int, ...] | None = None
+    unfinished: Unfinished | None = None
+    """Where Spark has to do something with what `read` yields."""
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """What splits yield, in the types `schema`, and how Spark makes the rows of it."""
+
+    schema: StructType
+    finish: Callable[[DataFrame], DataFrame]
 
 
 class BadValuesFound(LoadFailed):

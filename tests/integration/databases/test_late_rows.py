@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from lakeload_jobs.contract.spec import JdbcInput, RejectLimit, TableSpec
+from lakeload_jobs.contract.spec import ColumnsSpec, JdbcInput, RejectLimit, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence
 from lakeload_jobs.sources.databases import postgres, seen
 from lakeload_jobs.sources.databases.columns import SelectedColumn
@@ -254,15 +254,17 @@ def test_a_load_of_mariadb_that_only_deletes_appends_no_row_again(
 
 
 @FILES_ONLY
-def test_without_a_key_equal_rows_of_mariadb_are_counted(
+def test_without_a_key_equal_rows_of_mariadb_are_counted_also_with_casts(
     world: World, maria: MariaDatabase
 ) -> None:
     maria.run(
         "CREATE TABLE orders (n int, id varchar(9))",
         "INSERT INTO orders VALUES (1, 'a'), (2, 'b'), (2, 'b')",
     )
-    lake = Lake(world, by_cursor(maria.table(world, "orders", cursor="n")))
+    columns = ColumnsSpec(types={"n": "string"})
+    lake = Lake(world, by_cursor(maria.table(world, "orders", cursor="n", columns=columns)))
     lake.load("a", "b", "b")
+    assert {row["n"] for row in world.rows()} == {"1", "2"}
     maria.run("INSERT INTO orders VALUES (2, 'b'), (2, NULL), (2, ''), (1, 'late')")
     lake.load("b", None, "")
     lake.load()

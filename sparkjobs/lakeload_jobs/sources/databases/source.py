@@ -15,7 +15,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, StructType
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
@@ -23,7 +22,7 @@ from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.rows.casts import cast_types, quoted
 from lakeload_jobs.rows.columns import in_source_spelling, source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
-from lakeload_jobs.sources.base import BadValuesFound, Keys, Reader, Rows, Splits
+from lakeload_jobs.sources.base import BadValuesFound, Keys, Reader, Rows, Splits, Unfinished
 from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.adbc import ReadSplit
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn, is_read
@@ -476,14 +475,12 @@ class MysqlSlice(_DatabaseSlice):
         casts = _casts(found.table, schema, found.names)
         if not casts:
             return rows
-        if reader.noting is not None:
-            raise InvalidInput(
-                f"`columns.types` casts column `{next(iter(casts))}`, which is not supported yet "
-                "for a table of MySQL whose rows are appended by a `cursor`",
-                hint="create a view that casts the column",
-            )
-        frame = cast_types(rows.frame, casts, spec.on_bad_value)
-        return replace(rows, deferred=DeferredFrame.made(frame), splits=None)
+        cast = partial(cast_types, types=casts, on_bad_value=spec.on_bad_value)
+        return replace(
+            rows,
+            deferred=DeferredFrame.made(cast(rows.frame)),
+            splits=replace(once, unfinished=Unfinished(schema, cast)),
+        )
 
     def _noting(self) -> mysql.Noting | None:
         window, found = self.window, self.found
@@ -521,7 +518,7 @@ class MysqlRows:
     splits: Splits | None
     warnings: tuple[str, ...]
     on_end: Callable[[Sequence[Any]], None] | None = None
-    why_no_splits: str = "`columns.types` casts a column"
+    why_no_splits: str = ""
     counts: tuple[int, ...] | None = None
     reader: Reader = "direct"
     repeatable: bool = False
