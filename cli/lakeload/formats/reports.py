@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from lakeload.formats.tables import TableRef
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, worst_exit
+from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.parquet.log.commit_log import Outcome
-from lakeload_jobs.formats.parquet.log.records import StagedFile
 
 
 @dataclass(frozen=True)

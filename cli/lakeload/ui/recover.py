@@ -28,7 +28,7 @@ from lakeload.ui.json_documents import (
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.core.sizes import counted
-from lakeload_jobs.formats.parquet.log.records import StagedFile
+from lakeload_jobs.formats.data_files.uploads import StagedFile
 
 STYLES = {
     "UP_TO_DATE": "green",

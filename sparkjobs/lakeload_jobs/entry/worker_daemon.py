@@ -5,8 +5,8 @@ import gc
 
 from pyspark.daemon import manager
 
-import lakeload_jobs.formats.parquet.load.direct
-import lakeload_jobs.formats.parquet.load.stage
+import lakeload_jobs.formats.data_files.direct
+import lakeload_jobs.formats.data_files.stage
 import lakeload_jobs.sources.files.text.table
 import lakeload_jobs.sources.files.typed.rows  # noqa: F401
 

@@ -36,9 +36,9 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.formats.base import ExpectedColumns
+from lakeload_jobs.formats.data_files.stage import REPORT_SCHEMA
 from lakeload_jobs.formats.iceberg.format import IcebergFormat
 from lakeload_jobs.formats.load_table import TableLoad, load_table
-from lakeload_jobs.formats.parquet.load.stage import REPORT_SCHEMA
 from lakeload_jobs.formats.read_rows import prepare_rows
 from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.rows.batches import map_batches

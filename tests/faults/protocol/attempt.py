@@ -17,8 +17,10 @@ from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS, DestinationSpec
 from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.layout import TableLocation, partition_path
-from lakeload_jobs.formats.parquet.load import stage
-from lakeload_jobs.formats.parquet.load.encode import UploadPool
+from lakeload_jobs.formats.data_files import stage
+from lakeload_jobs.formats.data_files.encode import UploadPool
+from lakeload_jobs.formats.data_files.uploads import StagedFile
+from lakeload_jobs.formats.parquet.load.files import ParquetFiles
 from lakeload_jobs.formats.parquet.log import recovery
 from lakeload_jobs.formats.parquet.log.publish import RecordDamaged, UnexpectedObject
 from lakeload_jobs.formats.parquet.log.records import (
@@ -26,7 +28,6 @@ from lakeload_jobs.formats.parquet.log.records import (
     GlueTarget,
     LoadRecord,
     Rejects,
-    StagedFile,
     Target,
     tool_version,
 )
@@ -162,7 +163,7 @@ def _stage(
     stage._connection = lambda *_, **__: (place.objects, pool)
     writer = stage.PartitionWriter(
         destination=place.destination,
-        location=place.location,
+        files=ParquetFiles(place.destination, place.location, action["job"], _synced(action)),
         job_id=action["job"],
         attempt_id=action["attempt"],
         synced=_synced(action),

@@ -15,16 +15,16 @@ import pyarrow.parquet as pq
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec, ParquetSpec, TableHandling
 from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
+from lakeload_jobs.formats.data_files.uploads import StagedFile
+from lakeload_jobs.formats.data_files.uploads import upload_metadata as metadata
 from lakeload_jobs.formats.parquet.glue import GlueCatalog, glue_target
 from lakeload_jobs.formats.parquet.log.records import (
     Column,
     GlueTarget,
     LoadRecord,
-    StagedFile,
     Target,
     encode,
 )
-from lakeload_jobs.formats.parquet.log.records import upload_metadata as metadata
 from lakeload_jobs.formats.parquet.log.table_log import Committed, OpenedLog, TableLog
 from lakeload_jobs.storage.objects import Objects
 from tests import athena

@@ -11,15 +11,14 @@ from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.spec import TableHandling
 from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.layout import TableLocation, data_key
+from lakeload_jobs.formats.data_files.uploads import StagedFile, upload_metadata
 from lakeload_jobs.formats.parquet.log.records import (
     Column,
     GlueTarget,
     LoadRecord,
     Rejects,
-    StagedFile,
     Target,
     encode,
-    upload_metadata,
 )
 from lakeload_jobs.formats.parquet.log.roll_forward import ParquetCatalog
 from lakeload_jobs.formats.parquet.log.table_log import (

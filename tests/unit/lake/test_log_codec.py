@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeload_jobs.contract.state import StateChange
+from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.parquet.log.commit_log import Checkpoint, PipelineHistory
 from lakeload_jobs.formats.parquet.log.records import (
     CatMarker,
@@ -27,7 +28,6 @@ from lakeload_jobs.formats.parquet.log.records import (
     LogObject,
     NewerFormat,
     Rejects,
-    StagedFile,
     Target,
     decode,
     decode_record,

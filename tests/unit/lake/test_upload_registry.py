@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lakeload_jobs.formats.parquet.log.stale_uploads import NotedUpload, UploadRegistry
+from lakeload_jobs.formats.data_files.uploads import NotedUpload, UploadRegistry
 
 ONE = NotedUpload("lake/a", "id-1")
 TWO = NotedUpload("lake/b", "id-2")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.formats.parquet.load import stage
+from lakeload_jobs.formats.data_files import stage
 
 
 def test_a_worker_keeps_the_clients_of_one_attempt(monkeypatch: pytest.MonkeyPatch) -> None:

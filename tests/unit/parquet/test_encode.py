@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakeload_jobs.formats.parquet.load import encode
-from lakeload_jobs.formats.parquet.load.encode import dictionary_columns, encode_file
+from lakeload_jobs.formats.data_files import encode
+from lakeload_jobs.formats.data_files.encode import dictionary_columns, encode_file
 
 
 class Memory:

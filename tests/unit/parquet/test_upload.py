@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from lakeload_jobs.formats.parquet.load.encode import (
+from lakeload_jobs.formats.data_files.encode import (
     MIN_PART_BYTES,
     PartWriter,
     UploadPool,

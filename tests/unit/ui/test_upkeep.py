@@ -19,7 +19,8 @@ from lakeload.ui import recover as recover_ui
 from lakeload.ui import runs as runs_ui
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.parquet.log.records import FenceRecord, Rejects, StagedFile
+from lakeload_jobs.formats.data_files.uploads import StagedFile
+from lakeload_jobs.formats.parquet.log.records import FenceRecord, Rejects
 from lakeload_jobs.formats.parquet.log.recovery import Damaged, TableRecovery
 from lakeload_jobs.formats.parquet.log.run_history import Fence
 from tests.unit.upkeep.runs import make_run

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lakeload_jobs.formats.parquet.log.records import Column, LoadRecord, StagedFile, Target
+from lakeload_jobs.formats.data_files.uploads import StagedFile
+from lakeload_jobs.formats.parquet.log.records import Column, LoadRecord, Target
 from lakeload_jobs.formats.parquet.log.run_history import Run, RunState
 
 

@@ -12,13 +12,13 @@ from lakeload_jobs.contract.result import ErrorInfo, FileResult, IndexKind, Tabl
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.core.layout import TableLocation, partition_path
+from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.parquet.glue import glue_target
 from lakeload_jobs.formats.parquet.load.catalog import catalog_stale
 from lakeload_jobs.formats.parquet.log.records import (
     Column,
     LoadRecord,
     Rejects,
-    StagedFile,
     Target,
     tool_version,
 )

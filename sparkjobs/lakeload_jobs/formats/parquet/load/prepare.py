@@ -9,7 +9,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import TRACKING_TYPES, JobSpec, SchemaChanges, TableSpec
 from lakeload_jobs.core.type_conflicts import Misfits
 from lakeload_jobs.formats.base import PreparedRows
-from lakeload_jobs.formats.parquet.load.direct import DirectRows, direct_rows
+from lakeload_jobs.formats.data_files.direct import DirectRows, direct_rows
 from lakeload_jobs.formats.parquet.schema_change import SchemaDifference, check_schema_change
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.tracking import HELPER_PREFIX

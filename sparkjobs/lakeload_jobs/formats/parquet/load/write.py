@@ -19,20 +19,20 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.base import PreparedRows
-from lakeload_jobs.formats.deletes import DeletedKeys, find_deleted, newest_keys, source_keys
-from lakeload_jobs.formats.parquet.load.outcome import load_record, table_result, with_state
-from lakeload_jobs.formats.parquet.load.prepare import WrittenColumns
-from lakeload_jobs.formats.parquet.load.stage import (
+from lakeload_jobs.formats.data_files.stage import (
     REPORT_SCHEMA,
     PartitionReport,
     PartitionWriter,
-    SplitWriter,
-    abort_uploads,
     read_report,
+    stage_parts,
 )
+from lakeload_jobs.formats.data_files.uploads import UploadRegistry, abort_uploads
+from lakeload_jobs.formats.deletes import DeletedKeys, find_deleted, newest_keys, source_keys
+from lakeload_jobs.formats.parquet.load.files import ParquetFiles
+from lakeload_jobs.formats.parquet.load.outcome import load_record, table_result, with_state
+from lakeload_jobs.formats.parquet.load.prepare import WrittenColumns
 from lakeload_jobs.formats.parquet.load.versions import read_versions
 from lakeload_jobs.formats.parquet.log.bookmark import loaded_files
-from lakeload_jobs.formats.parquet.log.stale_uploads import UploadRegistry
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog, TableLog
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.casts import quoted
@@ -153,7 +153,7 @@ class ParquetWriter:
         shared = spec.runtime.tasks_share_driver
         writer = PartitionWriter(
             destination=spec.destination,
-            location=load.location,
+            files=ParquetFiles(spec.destination, load.location, spec.job_id, spec.synced),
             job_id=spec.job_id,
             attempt_id=spec.attempt_id,
             synced=spec.synced,
@@ -164,7 +164,7 @@ class ParquetWriter:
             registry=str(registry) if shared else None,
             on_executor=not shared,
         )
-        reports = sorted(map(read_report, self._texts(writer)), key=lambda r: r.partition)
+        reports = sorted(self._staged(writer), key=lambda report: report.partition)
         if gone is not None:
             if self.prepared.index == "dense":
                 before = tuple(report.rows for report in reports)
@@ -180,16 +180,13 @@ class ParquetWriter:
             )
         return reports
 
-    def _texts(self, writer: PartitionWriter) -> list[str]:
+    def _staged(self, writer: PartitionWriter) -> list[PartitionReport]:
         """Run a task for each partition, and return what it reports."""
         direct = self.columns.direct
-        if direct is None:
-            rows = map_batches(self.prepared.frame, writer, REPORT_SCHEMA).collect()
-            return [row["report"] for row in rows]
-        if not direct.parts:
-            return []
-        parts = self.load.spark.sparkContext.parallelize(direct.parts, len(direct.parts))
-        return parts.mapPartitionsWithIndex(SplitWriter(writer, direct.read)).collect()
+        if direct is not None:
+            return stage_parts(self.load.spark, direct, writer)
+        rows = map_batches(self.prepared.frame, writer, REPORT_SCHEMA).collect()
+        return [read_report(row["report"]) for row in rows]
 
 
 def _deleted_rows(gone: DeletedKeys, schema: StructType) -> DataFrame:

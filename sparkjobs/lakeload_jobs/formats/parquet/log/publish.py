@@ -9,12 +9,11 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.formats.data_files.uploads import ATTEMPT_METADATA, StagedFile
 from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, Outcome, run_all
 from lakeload_jobs.formats.parquet.log.records import (
-    ATTEMPT_METADATA,
     EndMarker,
     LoadRecord,
-    StagedFile,
     tool_version,
 )
 from lakeload_jobs.storage.objects import Completion, ObjectHead, Objects, UnknownOutcome

@@ -13,26 +13,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import IndexKind
 from lakeload_jobs.contract.spec import PartitionStrategy, TableHandling
 from lakeload_jobs.contract.state import StateChange
-from lakeload_jobs.storage.objects import Part
-
-ATTEMPT_METADATA = "attempt"
-"""Metadata name of the attempt: "ours" is decided by it alone, never by the job id."""
-
-
-@dataclass(frozen=True)
-class StagedFile:
-    """One multipart upload: its parts are in S3, its object is not visible yet. Key in full."""
-
-    key: str
-    upload_id: str
-    parts: tuple[Part, ...]
-    rows: int
-    bytes: int
-
-
-def upload_metadata(job_id: str, attempt_id: str, seq: int) -> dict[str, str]:
-    """Return the metadata every data object carries: what says whose it is."""
-    return {"job": job_id, ATTEMPT_METADATA: attempt_id, "seq": str(seq)}
+from lakeload_jobs.formats.data_files.uploads import StagedFile
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from datetime import timedelta
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.parquet.log.admission import unfinished_reset
 from lakeload_jobs.formats.parquet.log.commit_log import (
     CommitLog,
@@ -18,7 +19,7 @@ from lakeload_jobs.formats.parquet.log.commit_log import (
     Outcome,
 )
 from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher, RecordDamaged
-from lakeload_jobs.formats.parquet.log.records import LoadRecord, StagedFile
+from lakeload_jobs.formats.parquet.log.records import LoadRecord
 from lakeload_jobs.formats.parquet.log.roll_forward import (
     CatalogStep,
     ParquetCatalog,

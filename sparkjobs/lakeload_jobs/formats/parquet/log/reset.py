@@ -13,6 +13,7 @@ from typing import Protocol
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.data_files.uploads import ATTEMPT_METADATA, StagedFile
 from lakeload_jobs.formats.parquet.log.commit_log import (
     CommitLog,
     Ending,
@@ -22,11 +23,9 @@ from lakeload_jobs.formats.parquet.log.commit_log import (
 )
 from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher, RecordDamaged
 from lakeload_jobs.formats.parquet.log.records import (
-    ATTEMPT_METADATA,
     FenceRecord,
     GlueTarget,
     LoadRecord,
-    StagedFile,
     encode,
     tool_version,
 )

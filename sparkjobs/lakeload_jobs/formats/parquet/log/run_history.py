@@ -8,13 +8,12 @@ from typing import Literal
 
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.data_files.uploads import ATTEMPT_METADATA, StagedFile
 from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, Ending, LogEntry
 from lakeload_jobs.formats.parquet.log.publish import look
 from lakeload_jobs.formats.parquet.log.records import (
-    ATTEMPT_METADATA,
     FenceRecord,
     LoadRecord,
-    StagedFile,
 )
 from lakeload_jobs.formats.parquet.log.stale_uploads import open_uploads
 from lakeload_jobs.storage.objects import Objects

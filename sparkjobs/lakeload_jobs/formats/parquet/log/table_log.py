@@ -12,6 +12,7 @@ from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.spec import TableHandling
 from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.parquet.log import admission
 from lakeload_jobs.formats.parquet.log.admission import LoadAttempt, TableSettings, check_passed
 from lakeload_jobs.formats.parquet.log.commit_log import (
@@ -28,7 +29,6 @@ from lakeload_jobs.formats.parquet.log.records import (
     LoadRecord,
     LogDamaged,
     Record,
-    StagedFile,
     encode,
 )
 from lakeload_jobs.formats.parquet.log.roll_forward import (

@@ -1,34 +1,31 @@
-"""The end of a load that did not come to its commit: none of its uploads stays open."""
+"""Tasks that encode rows into data files and upload them; no upload is completed here."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import time
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.core.file_names import render_file_name
-from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
-from lakeload_jobs.formats.parquet.load.encode import (
-    PartWriter,
-    UploadPool,
-    encode_file,
-    part_bytes,
+from lakeload_jobs.formats.data_files.direct import DirectRows
+from lakeload_jobs.formats.data_files.encode import PartWriter, UploadPool, part_bytes
+from lakeload_jobs.formats.data_files.uploads import (
+    NotedUpload,
+    StagedFile,
+    UploadRegistry,
+    upload_metadata,
 )
-from lakeload_jobs.formats.parquet.log.records import StagedFile, upload_metadata
-from lakeload_jobs.formats.parquet.log.stale_uploads import NotedUpload, UploadRegistry
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.rejects import (
     NONE_REJECTED,
@@ -46,32 +43,33 @@ from lakeload_jobs.rows.tracking import (
 )
 from lakeload_jobs.storage.objects import Objects
 
-_PASSES = 5
-_PAUSE = 0.5
-
-
-def abort_uploads(objects: Objects, registry: UploadRegistry, staged: Sequence[StagedFile]) -> None:
-    """Abort every upload of this attempt, also those of tasks that are only now being killed.
-
-    S3 may keep a part that arrives during an abort, so it is repeated until nothing is listed.
-    What AWS refuses here must not hide why the load failed.
-    """
-    for _ in range(_PASSES):
-        uploads = {(note.key, note.upload_id) for note in registry.close()}
-        uploads |= {(file.key, file.upload_id) for file in staged}
-        if not uploads:
-            return
-        with contextlib.suppress(AwsError):
-            for key, upload_id in sorted(uploads):
-                objects.abort_upload(key, upload_id)
-            folders = {key.rpartition("/")[0] + "/" for key, _ in uploads}
-            left = {u.upload_id for folder in folders for u in objects.list_uploads(folder)}
-            if not left & {upload_id for _, upload_id in uploads}:
-                return
-        time.sleep(_PAUSE)
-
-
 REPORT_SCHEMA = "report string"
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One encoded file: its rows, and what a format wants to know of its contents; '' for
+    nothing."""
+
+    rows: int
+    facts: str = ""
+
+
+class DataFiles(Protocol):
+    """The data files of one load of a table. It travels to the tasks."""
+
+    @property
+    def target_size(self) -> int:
+        """About how many bytes a file has."""
+
+    def key(self, seq: int, *, rejects: bool) -> str:
+        """Return the key of a new file, which no other file has. `seq` is unique in a load, and
+        the file is one of the side table where it `rejects`."""
+
+    def encode(
+        self, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], sink: PartWriter
+    ) -> Encoded:
+        """Encode one file from `first` and as much of `rest` as fits."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +86,8 @@ class PartitionReport:
     files: tuple[StagedFile, ...]
     rejected: Rejected = NONE_REJECTED
     rejects: tuple[StagedFile, ...] = ()
+    facts: tuple[str, ...] = ()
+    """What `Encoded.facts` says of each of `files`."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class PartitionWriter:
     """
 
     destination: DestinationSpec
-    location: TableLocation
+    files: DataFiles
     job_id: str
     attempt_id: str
     synced: datetime
@@ -133,63 +133,51 @@ class PartitionWriter:
             rows = _TrackedRows(self, partition, batches, side)
 
             def staged(
-                batches: Iterator[pa.RecordBatch], location: TableLocation
-            ) -> Iterator[StagedFile]:
+                batches: Iterator[pa.RecordBatch], *, rejects: bool
+            ) -> Iterator[tuple[StagedFile, str]]:
                 number = 0
                 while (first := next(batches, None)) is not None:
-                    writer = self._open(objects, pool, location, partition, number)
+                    writer = self._open(objects, pool, partition, number, rejects=rejects)
                     opened.append(writer)
                     number += 1
-                    size = self.destination.target_file_size
-                    written = encode_file(first, batches, writer, target_size=size)
-                    parts = writer.finish()
-                    yield StagedFile(writer.key, writer.upload_id, parts, written, writer.size)
+                    encoded = self.files.encode(first, batches, writer)
+                    key, upload, rows = writer.key, writer.upload_id, encoded.rows
+                    file = StagedFile(key, upload, writer.finish(), rows, writer.size)
+                    yield file, encoded.facts
 
             try:
                 # Lazily, one file at a time: memory holds a part, never a partition.
-                files = tuple(staged(iter(rows), self.location))
+                files = tuple(staged(iter(rows), rejects=False))
                 # Before the report: indexes of later partitions depend on this count.
                 self._check_count(partition, rows.count)
                 rejects: tuple[StagedFile, ...] = ()
                 if side.found.rows:
-                    rejects = tuple(staged(side.read(), self.location.side_table))
+                    rejects = tuple(file for file, _ in staged(side.read(), rejects=True))
             # Also KeyboardInterrupt and a killed task: an upload without a report is waste.
             except BaseException:
                 _abort(objects, opened)
                 raise
         rejected = replace(side.found, of=rows.count)
-        return PartitionReport(partition, rows.count, rows.bad_values, files, rejected, rejects)
+        return PartitionReport(
+            partition,
+            rows.count,
+            rows.bad_values,
+            tuple(file for file, _ in files),
+            rejected,
+            rejects,
+            tuple(facts for _, facts in files),
+        )
 
     def _open(
-        self,
-        objects: Objects,
-        pool: UploadPool,
-        location: TableLocation,
-        partition: int,
-        number: int,
+        self, objects: Objects, pool: UploadPool, partition: int, number: int, *, rejects: bool
     ) -> PartWriter:
         # Unique without coordination: each partition has its own residue class.
         seq = partition + number * self.partitions
-        key = data_key(
-            location,
-            partition_path(self.destination.parquet.partition_strategy, self.synced, self.job_id),
-            render_file_name(
-                self.destination.parquet.file_name_pattern,
-                seq=seq,
-                uuid=str(uuid.uuid4()),
-                synced=self.synced,
-                job_id=self.job_id,
-            ),
-        )
+        key = self.files.key(seq, rejects=rejects)
         metadata = upload_metadata(self.job_id, self.attempt_id, seq)
         upload_id = objects.create_upload(key, metadata)
-        writer = PartWriter(
-            objects,
-            pool,
-            key,
-            upload_id,
-            size_of_part=part_bytes(self.destination.target_file_size),
-        )
+        size_of_part = part_bytes(self.files.target_size)
+        writer = PartWriter(objects, pool, key, upload_id, size_of_part=size_of_part)
         if self.registry is not None:
             registry = UploadRegistry(Path(self.registry))
             # The driver has already cleaned up: an upload it does not know would stay open.
@@ -219,6 +207,17 @@ class SplitWriter:
         """Stage the part of one partition and yield its report."""
         for part in parts:
             yield self.writer.report(partition, self.read(part))
+
+
+def stage_parts(
+    spark: SparkSession, rows: DirectRows, writer: PartitionWriter
+) -> list[PartitionReport]:
+    """Run a task for each part of the rows, and return their reports, in no certain order."""
+    if not rows.parts:
+        return []
+    parts = spark.sparkContext.parallelize(rows.parts, len(rows.parts))
+    texts = parts.mapPartitionsWithIndex(SplitWriter(writer, rows.read)).collect()
+    return list(map(read_report, texts))
 
 
 class _TrackedRows:

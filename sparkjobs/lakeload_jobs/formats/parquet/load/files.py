@@ -1,0 +1,52 @@
+"""Data files of a Parquet table: their keys, and how they are encoded."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.core.file_names import render_file_name
+from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
+from lakeload_jobs.formats.data_files.encode import PartWriter, encode_file
+from lakeload_jobs.formats.data_files.stage import Encoded
+
+
+@dataclass(frozen=True)
+class ParquetFiles:
+    """The files of one job (`stage.DataFiles`)."""
+
+    destination: DestinationSpec
+    location: TableLocation
+    job_id: str
+    synced: datetime
+
+    @property
+    def target_size(self) -> int:
+        """What the destination says."""
+        return self.destination.target_file_size
+
+    def key(self, seq: int, *, rejects: bool) -> str:
+        """Return a key in the partition of this job."""
+        settings = self.destination.parquet
+        return data_key(
+            self.location.side_table if rejects else self.location,
+            partition_path(settings.partition_strategy, self.synced, self.job_id),
+            render_file_name(
+                settings.file_name_pattern,
+                seq=seq,
+                uuid=str(uuid.uuid4()),
+                synced=self.synced,
+                job_id=self.job_id,
+            ),
+        )
+
+    def encode(
+        self, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], sink: PartWriter
+    ) -> Encoded:
+        """Encode one file."""
+        return Encoded(encode_file(first, rest, sink, target_size=self.target_size))
