@@ -16,6 +16,7 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.ui.console import MANY_TABLES
 from lakeload_jobs.contract.events import Event, Stage
+from lakeload_jobs.core.sizes import format_size
 
 STAGES: Mapping[Stage, str] = {
     "session": "starting the Spark session",
@@ -30,6 +31,12 @@ STAGES: Mapping[Stage, str] = {
     "expire": "expiring snapshots",
     "orphans": "finding orphan files",
 }
+
+READING_ROWS = "reading its rows"
+"""What "open" is where rows can be read only once, so that they are read before they are written.
+"""
+LINE_SECONDS = 30.0
+"""So often a line says how far a stage is, where there is no live display."""
 
 STYLES = {
     "LOADED": "green",
@@ -48,6 +55,21 @@ class _Row:
     since: float = 0.0
     ended: str | None = None
     seconds: float = 0.0
+    rows: int = 0
+    """Rows and bytes of this stage so far, and of how many rows it is; None: not known."""
+    bytes: int = 0
+    of_rows: int | None = None
+    told: float = 0.0
+    """When a line was last printed of it, or its stage began."""
+
+    @property
+    def words(self) -> str:
+        """What the table is doing, and how far it is."""
+        if not self.rows:
+            return self.stage
+        doing = READING_ROWS if self.stage == STAGES["open"] else self.stage
+        rows = f"{self.rows:,}" if self.of_rows is None else f"{self.rows:,} of {self.of_rows:,}"
+        return f"{doing}: {rows} rows, {format_size(self.bytes)}"
 
 
 class ProgressView:
@@ -105,8 +127,15 @@ class ProgressView:
                 self._stage = self._doing
                 row.since = row.since or now
                 row.stage = words
+                row.rows, row.bytes, row.of_rows, row.told = 0, 0, event.rows, now
             if event.table is None or len(self._rows) <= MANY_TABLES:
                 self._line(f"{event.table}: {words}" if event.table else words, live=False)
+        elif event.kind == "progress" and event.table:
+            row = self._rows.setdefault(event.table, _Row())
+            row.rows, row.bytes = event.rows or 0, event.bytes or 0
+            if now - row.told >= LINE_SECONDS:
+                row.told = now
+                self._line(f"{event.table}: {row.words}", live=False)
         elif event.kind == "progress":
             self._tasks = (event.done or 0, event.total or 0)
         elif event.kind == "table" and event.table and event.name:
@@ -162,7 +191,7 @@ class ProgressView:
             return Text(row.ended, STYLES.get(row.ended, "")), Text(_clock(row.seconds))
         if not row.since:
             return Text(row.stage, "dim"), Text("")
-        return Text(row.stage), Text(_clock(time.monotonic() - row.since))
+        return Text(row.words), Text(_clock(time.monotonic() - row.since))
 
 
 def _clock(seconds: float) -> str:

@@ -28,8 +28,9 @@ class Event:
     """One line of events.jsonl. Which fields are set depends on `kind`:
 
     opened    message (Spark version), pid          first line; the JVM and Python are up
-    stage     stage; table when it belongs to one
+    stage     stage; table when it belongs to one; rows where it is known how many there are
     progress  done, total (Spark tasks)             at most two a second
+    progress  table, rows, bytes                    at most two a second; in this stage, so far
     note      level, message, table                 something the user should see
     table     table, name (status), message         a table has ended
     closed    name (status)                         last line
@@ -45,3 +46,5 @@ class Event:
     done: int | None = None
     total: int | None = None
     pid: int | None = None
+    rows: int | None = None
+    bytes: int | None = None

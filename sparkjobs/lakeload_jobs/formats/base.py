@@ -52,8 +52,9 @@ class MaintenanceStep:
 class Reporter(Protocol):
     """Told how the load of one table goes on."""
 
-    def on_stage(self, stage: Stage) -> None:
-        """Note the step that begins. Raises `Interrupted` when the run is to stop."""
+    def on_stage(self, stage: Stage, rows: int | None = None) -> None:
+        """Note the step that begins, and of how many rows it is, where that is known. Raises
+        `Interrupted` when the run is to stop."""
 
     def on_message(self, text: str) -> None:
         """Note what takes long, in a sentence."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import TableResult
@@ -20,6 +21,7 @@ from lakeload_jobs.formats.base import (
     TableWriter,
 )
 from lakeload_jobs.formats.read_rows import LoadInput, prepare_rows
+from lakeload_jobs.rows.progress import new_progress_file
 from lakeload_jobs.rows.rejects import Rejected, check_rejected
 from lakeload_jobs.sources.base import (
     ReadAgain,
@@ -53,7 +55,10 @@ def load_table(load: TableLoad) -> TableResult:
     target = load.table.target
     reason = ""
     compares = load.table.max_deleted is not None
-    with closing(LoadInput(load.source, load.table.source, load.reporter, compares)) as given:
+    progress = partial(new_progress_file, load.spec, load.table)
+    with closing(
+        LoadInput(load.source, load.table.source, load.reporter, compares, progress)
+    ) as given:
         for tries in range(ROUNDS):
             try:
                 result = _once(load, given)
@@ -104,7 +109,7 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         if rows.repeatable:
             load.reporter.on_stage("count")
             counted = writer.count()
-        load.reporter.on_stage("stage")
+        load.reporter.on_stage("stage", None if counted is None else counted.rows)
         staged = writer.stage(counted)
     if found.idle and not opened.replaces and not staged.deleted:
         staged.abandon()

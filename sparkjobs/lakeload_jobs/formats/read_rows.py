@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakeload_jobs.contract.errors import LoadFailed
@@ -25,14 +25,23 @@ if TYPE_CHECKING:
 class LoadInput:
     """The input of one load. What can be read once only is read once for all its rounds.
 
-    `compares`: the keys that were read are compared with those of the table.
+    `compares`: the keys that were read are compared with those of the table. `progress` returns the
+    file in which tasks tell how far they are.
     """
 
-    def __init__(self, source: Source, name: str, reporter: Reporter, compares: bool) -> None:
+    def __init__(
+        self,
+        source: Source,
+        name: str,
+        reporter: Reporter,
+        compares: bool,
+        progress: Callable[[], str | None] = lambda: None,
+    ) -> None:
         self.source = source
         self._name = name
         self._reporter = reporter
         self._compares = compares
+        self._progress = progress
         self._spooled: tuple[Any, Slice, SpooledRows] | None = None
 
     def slice(self, bookmark: Bookmark) -> Slice:
@@ -63,7 +72,7 @@ class LoadInput:
         if rows.repeatable or not rows.names:
             return rows
         self._reporter.on_message(f"`{self._name}` is read only once: its rows are stored on disk")
-        kept = spooled(table.spark, rows)
+        kept = spooled(table.spark, rows, self._progress())
         self._spooled = (state, found, kept)
         return kept
 

@@ -24,6 +24,7 @@ from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.failures import failures_for_driver
+from lakeload_jobs.rows.progress import TaskProgress
 from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import KEY_ONLY_HELPER
 from lakeload_jobs.sources.base import Keys, Reader, Rows, Splits
@@ -86,8 +87,8 @@ class SpooledRows:
             self._spool._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
 
-def spooled(spark: SparkSession, rows: Rows) -> SpooledRows:
-    """Read the rows, once, and return what was read.
+def spooled(spark: SparkSession, rows: Rows, progress: str | None = None) -> SpooledRows:
+    """Read the rows, once, and return what was read. `progress` is the file of `rows.progress`.
 
     Raises what reading raises, and `LoadFailed` where Spark tries a task again.
     """
@@ -95,7 +96,7 @@ def spooled(spark: SparkSession, rows: Rows) -> SpooledRows:
     if splits is None:
         kept = rows.frame.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
         return SpooledRows(rows, kept, kept, ())
-    spool = map_batches(part_numbers(spark, len(splits.parts)), _Read(splits), _SPOOL)
+    spool = map_batches(part_numbers(spark, len(splits.parts)), _Read(splits, progress), _SPOOL)
     spool = spool.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
     ended = spool.where(F.col("end").isNotNull()).select("part", "rows", "end").collect()
     ends = {row["part"]: json.loads(row["end"]) for row in ended}
@@ -126,6 +127,7 @@ class _Read:
     """The function of tasks that pack what they read, and at last what the read returned."""
 
     splits: Splits
+    progress: str | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with failures_for_driver("open"):
@@ -134,11 +136,13 @@ class _Read:
                 yield from self._pack(number)
 
     def _pack(self, number: int) -> Iterator[pa.RecordBatch]:
-        rows, count = self.splits.read(self.splits.parts[number]), 0
+        rows, count, size = self.splits.read(self.splits.parts[number]), 0, 0
+        progress = TaskProgress(self.progress)
         while True:
             try:
                 batch = next(rows)
             except StopIteration as stop:
+                progress.at(count, size, last=True)
                 yield _spool_row(number, None, count, json.dumps(stop.value))
                 return
             for block in _blocks(batch):
@@ -146,6 +150,8 @@ class _Read:
             count += batch.num_rows
             if KEY_ONLY_HELPER in batch.schema.names:
                 count -= pc.sum(batch.column(KEY_ONLY_HELPER)).as_py() or 0
+            size += batch.nbytes
+            progress.at(count, size)
 
 
 def refuse_second_attempt(context: TaskContext | None) -> None:

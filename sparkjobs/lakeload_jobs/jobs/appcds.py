@@ -225,7 +225,7 @@ def load_iceberg_tables(spark: SparkSession, spec: JobSpec, folder: Path) -> Non
 class _Silent:
     """Tells nobody."""
 
-    def on_stage(self, stage: Stage) -> None:
+    def on_stage(self, stage: Stage, rows: int | None = None) -> None:
         """Tell nobody."""
 
     def on_message(self, text: str) -> None:

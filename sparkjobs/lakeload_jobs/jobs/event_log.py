@@ -17,6 +17,7 @@ from pyspark import SparkContext
 
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.events import Event, EventKind
+from lakeload_jobs.rows.progress import ProgressFiles
 
 
 class EventLog:
@@ -63,12 +64,16 @@ _LAST_PAUSE = 0.1
 
 
 class Progress:
-    """A daemon thread that watches Spark's status tracker and emits `progress` events.
+    """A daemon thread that emits `progress` events: of Spark's status tracker, and of the rows and
+    bytes of tables, where `files` are given.
 
     Jobs leave the tracker some time after they end, so stages are remembered: `done` never falls.
     """
 
-    def __init__(self, context: SparkContext, events: EventLog) -> None:
+    def __init__(
+        self, context: SparkContext, events: EventLog, files: ProgressFiles | None = None
+    ) -> None:
+        self._files = files
         self._tracker = context.statusTracker()
         self._events = events
         self._stages: dict[int, tuple[int, int]] = {}
@@ -110,6 +115,8 @@ class Progress:
             return
 
     def _tell(self) -> None:
+        for table, (rows, size) in self._files.changed().items() if self._files else ():
+            self._events.emit("progress", table=table, rows=rows, bytes=size)
         numbers = self._read()
         if numbers != self._told:
             self._told = numbers

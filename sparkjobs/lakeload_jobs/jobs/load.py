@@ -16,6 +16,7 @@ from lakeload_jobs.jobs.attempt import attempt, result_of
 from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.jobs.failures import describe
 from lakeload_jobs.jobs.scheduler import GOOD, Scheduler
+from lakeload_jobs.rows.progress import ProgressFiles
 from lakeload_jobs.sources.registry import Sources
 
 
@@ -43,7 +44,7 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> RunResult:
         session = kind.connect(spark, spec, aws)
     except LakeloadError as error:
         return _failed_run(spec, started_at, describe(error, "session"))
-    with closing(session), Progress(spark.sparkContext, events):
+    with closing(session), Progress(spark.sparkContext, events, ProgressFiles(spec)):
         results = Scheduler(spark, spec, session, Sources(spec, aws), events).load_all()
     good = all(result.status in GOOD for result in results)
     return result_of(RunResult, spec, started_at, results, good=good)

@@ -38,12 +38,12 @@ class _TableReporter:
     """The reports of one table."""
 
     table: TableSpec
-    enter: Callable[[TableSpec, Stage], None]
+    enter: Callable[[TableSpec, Stage, int | None], None]
     note: Callable[[TableSpec, str], None]
 
-    def on_stage(self, stage: Stage) -> None:
+    def on_stage(self, stage: Stage, rows: int | None = None) -> None:
         """Note the step. Raises `Interrupted` when the run is to stop."""
-        self.enter(self.table, stage)
+        self.enter(self.table, stage, rows)
 
     def on_message(self, text: str) -> None:
         """Note what takes long."""
@@ -141,11 +141,11 @@ class Scheduler:
             error=told,
         )
 
-    def _enter(self, table: TableSpec, stage: Stage) -> None:
+    def _enter(self, table: TableSpec, stage: Stage, rows: int | None) -> None:
         if self._stopping.is_set():
             raise Interrupted("stopped before the commit: nothing of this table is visible")
         self._stages[table.source] = stage
-        self._events.emit("stage", table=table.source, stage=stage)
+        self._events.emit("stage", table=table.source, stage=stage, rows=rows)
 
     def _note(
         self, table: TableSpec, message: str, level: Literal["info", "warning"] = "info"

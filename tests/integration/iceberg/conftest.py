@@ -127,7 +127,7 @@ class Loads:
 class Silent:
     """Hears how a load goes on, and tells nobody."""
 
-    def on_stage(self, stage: Stage) -> None:
+    def on_stage(self, stage: Stage, rows: int | None = None) -> None:
         """Let it go on."""
 
     def on_message(self, text: str) -> None:

@@ -86,8 +86,12 @@ def test_events_report_each_stage_of_each_table(job: Job) -> None:
     assert ends["b"][0] == "FAILED"
     assert "/nowhere.csv" in str(ends["b"][1])
     progress = [event for event in told if event["kind"] == "progress"]
-    assert progress
-    assert progress[-1]["done"] == progress[-1]["total"]
+    tasks = [event for event in progress if "done" in event]
+    assert tasks[-1]["done"] == tasks[-1]["total"]
+    (rows,) = (event for event in progress if "done" not in event)
+    assert (rows["table"], rows["rows"]) == ("a", 1)
+    assert int(str(rows["bytes"])) > 100
+    assert [e["rows"] for e in told if e.get("stage") == "stage" and e["table"] == "a"] == [1]
 
 
 def test_warning_is_an_event_and_in_the_result(job: Job) -> None:

@@ -9,6 +9,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from lakeload.ui.console import Stream
@@ -27,6 +28,7 @@ EVENTS = (
     event("stage", stage="session"),
     event("stage", stage="open", table="orders"),
     event("progress", done=3, total=9),
+    event("progress", table="orders", rows=1_234_567, bytes=5 << 20),
     event("note", level="warning", message="2 values became null", table="orders"),
     event("note", level="info", message="finishing a job", table="orders"),
     event("stage", stage="commit", table=EVIL),
@@ -66,9 +68,35 @@ def test_without_a_terminal_there_is_one_line_for_each_stage() -> None:
     ]
 
 
+def test_the_rows_of_a_stage_are_a_line_every_half_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("lakeload.ui.progress.time.monotonic", lambda: clock[0])
+    stream = io.StringIO()
+    with ProgressView(Console(file=stream, width=80), ["orders"]) as progress:
+        for each in (
+            event("stage", stage="open", table="orders"),
+            event("progress", table="orders", rows=5, bytes=10),
+            event("progress", table="orders", rows=7_000, bytes=2048),
+            event("stage", stage="stage", table="orders", rows=10_000),
+            event("progress", table="orders", rows=1, bytes=1),
+            event("progress", table="orders", rows=9_999, bytes=3 << 20),
+        ):
+            progress.show(each)
+            clock[0] += 15
+    lines = [re.sub(r"^\[ *\d+\.\d s\] ", "", line) for line in stream.getvalue().splitlines()]
+    assert lines == [
+        "starting Spark",
+        "orders: reading its history and schema",
+        "orders: reading its rows: 7,000 rows, 2.0 KiB",
+        "orders: writing",
+        "orders: writing: 9,999 of 10,000 rows, 3.0 MiB",
+    ]
+
+
 def test_a_terminal_shows_every_table_with_its_stage_and_spark_s_tasks() -> None:
     text = shown(terminal=True)
     assert "reading its history and schema" in text
+    assert "reading its rows: 1,234,567 rows, 5.0 MiB" in text
     assert "3/9 tasks" in text
     assert "waiting" in text
     assert "e\\x1b[2J\\nvil" in text

@@ -27,6 +27,7 @@ from lakeload_jobs.formats.data_files.uploads import (
     upload_metadata,
 )
 from lakeload_jobs.rows.failures import failures_for_driver
+from lakeload_jobs.rows.progress import TaskProgress
 from lakeload_jobs.rows.rejects import (
     NONE_REJECTED,
     REJECTED_HELPER,
@@ -97,7 +98,8 @@ class PartitionWriter:
 
     `counts` are the rows of each of the `partitions`, None where nobody has counted them: one needs
     no count, and over several the index then has gaps. Spark's first partition is number `first`.
-    `registry` is a folder of this machine when tasks run on it.
+    `registry` is a folder of this machine when tasks run on it, and `progress` a file there
+    (`rows.progress`).
     """
 
     destination: DestinationSpec
@@ -112,6 +114,7 @@ class PartitionWriter:
     registry: str | None
     on_executor: bool
     first: int = 0
+    progress: str | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Stage one partition and yield one row: its report."""
@@ -129,8 +132,13 @@ class PartitionWriter:
         """Encode and upload the batches; on any failure abort what this call has opened."""
         objects, pool = _connection(self.destination, self.attempt_id, on_executor=self.on_executor)
         opened: list[PartWriter] = []
+        progress = TaskProgress(self.progress)
+
+        def tell(rows: int, *, last: bool = False) -> None:
+            progress.at(rows, sum(writer.size for writer in opened), last=last)
+
         with SideRows() as side:
-            rows = _TrackedRows(self, partition, batches, side)
+            rows = _TrackedRows(self, partition, batches, side, tell)
 
             def staged(
                 batches: Iterator[pa.RecordBatch], *, rejects: bool
@@ -155,8 +163,10 @@ class PartitionWriter:
                     rejects = tuple(file for file, _ in staged(side.read(), rejects=True))
             # Also KeyboardInterrupt and a killed task: an upload without a report is waste.
             except BaseException:
+                progress.at(0, 0, last=True)
                 _abort(objects, opened)
                 raise
+        tell(rows.count, last=True)
         rejected = replace(side.found, of=rows.count)
         return PartitionReport(
             partition,
@@ -230,8 +240,10 @@ class _TrackedRows:
         partition: int,
         batches: Iterator[pa.RecordBatch],
         side: SideRows,
+        tell: Callable[[int], None],
     ) -> None:
         self.count = 0
+        self._tell = tell
         self.bad_values = 0
         self._writer = writer
         self._batches = batches
@@ -259,6 +271,7 @@ class _TrackedRows:
                 self._side.add(rejects, self._first_index + self.count, self._job)
                 tracked = loaded_rows(tracked, rejects)
             self.count += batch.num_rows
+            self._tell(self.count)
             if tracked.num_rows:
                 yield tracked
 

@@ -38,6 +38,7 @@ from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.columns import added_column, missing_column
 from lakeload_jobs.rows.counting import Counted, count_rows, partition_count
+from lakeload_jobs.rows.progress import new_progress_file
 from lakeload_jobs.rows.rejects import NONE_REJECTED
 from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX
 from lakeload_jobs.sources.base import Reader
@@ -162,6 +163,7 @@ class ParquetWriter:
             partitions=partitions,
             counts=counts,
             registry=str(registry) if shared else None,
+            progress=new_progress_file(spec, load.table),
             on_executor=not shared,
         )
         reports = sorted(self._staged(writer), key=lambda report: report.partition)

@@ -1,0 +1,99 @@
+"""How many rows and bytes tasks have handled so far, while they run: Spark itself tells of a task
+when it has ended, which can be minutes later.
+
+Tasks on the driver's machine append lines to a file of their table, and the driver adds them up. On
+a cluster there is no such file, and progress is that of Spark's tasks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
+
+_SECONDS = 0.5
+"""So often a task says how far it is."""
+
+
+def _folder(spec: JobSpec) -> Path:
+    """Return the folder of the run's files, one for each table, named by its place in the spec."""
+    return Path(spec.result_path).parent / "progress"
+
+
+def new_progress_file(spec: JobSpec, table: TableSpec) -> str | None:
+    """Return the table's file, which is empty; None where tasks run on other machines."""
+    if not spec.runtime.tasks_share_driver:
+        return None
+    path = _folder(spec) / str(spec.tables.index(table))
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"")
+    return str(path)
+
+
+class TaskProgress:
+    """What one task tells of itself; `path` None: nothing."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+        self._told = (0, 0)
+        self._next = time.monotonic() + _SECONDS
+
+    def at(self, rows: int, size: int, *, last: bool = False) -> None:
+        """Tell how many rows and bytes the task has handled by now, unless it has just done so.
+
+        With `last` in any case: a task that fails takes back what it has told by two zeros.
+        """
+        now = time.monotonic()
+        if self._path is None or (now < self._next and not last):
+            return
+        self._next = now + _SECONDS
+        line = b"%d %d\n" % (rows - self._told[0], size - self._told[1])
+        self._told = (rows, size)
+        # Whatever is wrong with the disk, the load does not depend on this file.
+        with contextlib.suppress(OSError):
+            # One write of a short line at the end of a file is not torn by those of other tasks.
+            file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
+            try:
+                os.write(file, line)
+            finally:
+                os.close(file)
+
+
+class ProgressFiles:
+    """The driver's view of all tables of a run."""
+
+    def __init__(self, spec: JobSpec) -> None:
+        self._folder = _folder(spec)
+        self._tables = [table.source for table in spec.tables]
+        self._read: dict[str, tuple[int, int, int]] = {}
+
+    def changed(self) -> Mapping[str, tuple[int, int]]:
+        """Return rows and bytes of the tables, by their names in the source, whose numbers are
+        others than when they were last asked for."""
+        found: dict[str, tuple[int, int]] = {}
+        with contextlib.suppress(OSError):
+            for path in self._folder.iterdir():
+                before = self._read.get(path.name, (0, 0, 0))
+                now = self._read[path.name] = _read_on(path, *before)
+                if now[1:] != before[1:]:
+                    found[self._tables[int(path.name)]] = now[1:]
+        return found
+
+
+def _read_on(path: Path, offset: int, rows: int, size: int) -> tuple[int, int, int]:
+    """Return the numbers with what was appended behind `offset`, and its end."""
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size < offset:
+            # The table begins again.
+            offset = rows = size = 0
+        file.seek(offset)
+        lines = file.read()
+    lines = lines[: lines.rfind(b"\n") + 1]
+    for line in lines.splitlines():
+        more = line.split(b" ")
+        rows, size = rows + int(more[0]), size + int(more[1])
+    return offset + len(lines), rows, size
