@@ -1,5 +1,5 @@
-"""How many rows and bytes tasks have handled so far, while they run: Spark itself tells of a task
-when it has ended, which can be minutes later.
+"""Progress of tasks while they run: the rows and bytes that they have handled so far. Spark itself
+tells of a task when it has ended, which can be minutes later.
 
 Tasks on the driver's machine append lines to a file of their table, and the driver adds them up. On
 a cluster there is no such file, and progress is that of Spark's tasks.
