@@ -68,6 +68,11 @@ def anchors(text: str) -> set[str]:
 
 
 @each_command
+def test_the_list_of_commands_has_the_first_sentences_of_their_help(name: str) -> None:
+    assert COMMANDS[name].summary == command(name).help.partition("\n\n")[0].replace("\n", " ")
+
+
+@each_command
 def test_every_command_and_option_has_help(name: str) -> None:
     found = command(name)
     assert found.help

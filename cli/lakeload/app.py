@@ -5,34 +5,91 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator, MutableMapping
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from lakeload.commands.options import with_common_options
 from lakeload.ui.errors import show_bug, show_error, survive_any_terminal
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, disk_full
 
+
+class Entry(NamedTuple):
+    """Where a command is, and the first sentence of its help."""
+
+    module: str
+    summary: str
+
+
 # The name of the function is the module's. A command's module imports at its top only what
-# is light: typer, contract and config; its function imports the rest.
+# is light: typer, contract and config; its function imports the rest. The list of all commands
+# imports none of them.
 COMMANDS = {
-    "demo": "lakeload.commands.demo",
-    "init": "lakeload.commands.init",
-    "import": "lakeload.commands.import_configuration",
-    "inspect": "lakeload.commands.inspect",
-    "validate": "lakeload.commands.validate",
-    "schema": "lakeload.commands.schema",
-    "test-connection": "lakeload.commands.test_connection",
-    "policy": "lakeload.commands.policy",
-    "doctor": "lakeload.commands.doctor",
-    "plan": "lakeload.commands.plan",
-    "sync": "lakeload.commands.sync",
-    "recover": "lakeload.commands.recover",
-    "runs": "lakeload.commands.runs",
-    "reset": "lakeload.commands.reset",
-    "maintain": "lakeload.commands.maintain",
-    "jars": "lakeload.commands.jars",
+    "demo": Entry(
+        "lakeload.commands.demo",
+        "Show the whole product in one minute, without an AWS account.",
+    ),
+    "init": Entry(
+        "lakeload.commands.init",
+        "Write destination.yml and pipeline.yml, and .env for their secrets.",
+    ),
+    "import": Entry(
+        "lakeload.commands.import_configuration",
+        "Write destination.yml and pipeline.yml from another product's configuration.",
+    ),
+    "inspect": Entry(
+        "lakeload.commands.inspect",
+        "Show the content of files: format, encoding, dialect, columns, types, three rows.",
+    ),
+    "validate": Entry(
+        "lakeload.commands.validate",
+        "Check configuration files: every problem, with line, column and a hint. No network.",
+    ),
+    "schema": Entry(
+        "lakeload.commands.schema",
+        "Print the JSON Schema of a configuration file, or of a command's `--output json`.",
+    ),
+    "test-connection": Entry(
+        "lakeload.commands.test_connection",
+        "Test identity, role, bucket, permissions and the database of a pipeline; show fixes.",
+    ),
+    "policy": Entry(
+        "lakeload.commands.policy",
+        "Write the IAM policies that a destination needs, and no more.",
+    ),
+    "doctor": Entry(
+        "lakeload.commands.doctor",
+        "Check this machine: Java, Spark, memory, disk, clock, credentials, variables.",
+    ),
+    "plan": Entry(
+        "lakeload.commands.plan",
+        "Show what `sync` would do, table by table; writes nothing.",
+    ),
+    "sync": Entry(
+        "lakeload.commands.sync",
+        "Load the tables of a pipeline: all rows of a table or none, each job once.",
+    ),
+    "recover": Entry(
+        "lakeload.commands.recover",
+        "Finish abandoned attempts in the tables of a pipeline or a destination.",
+    ),
+    "runs": Entry(
+        "lakeload.commands.runs",
+        "Show the load history: the newest jobs of the tables, from their logs.",
+    ),
+    "reset": Entry(
+        "lakeload.commands.reset",
+        "Remove the rows that this pipeline has loaded into some of its tables.",
+    ),
+    "maintain": Entry(
+        "lakeload.commands.maintain",
+        "Compact and clean up a pipeline's tables, also while loads run.",
+    ),
+    "jars": Entry(
+        "lakeload.commands.jars",
+        "Fetch, list or verify the jars that Spark does not include, with pinned checksums.",
+    ),
 }
 
 
@@ -44,7 +101,7 @@ class LazyCommands(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._loaded:
-            self._loaded[name] = _command(name, COMMANDS[name])
+            self._loaded[name] = _command(name, COMMANDS[name].module)
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: Any) -> None:
@@ -70,6 +127,17 @@ class ErrorBoundary(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names in the order of the table, without importing anything."""
         return list(self.commands)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Show the help, with the summaries of commands that are not imported for it."""
+        commands = self.commands
+        self.commands = {
+            name: TyperCommand(name, help=entry.summary) for name, entry in COMMANDS.items()
+        }
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.commands = commands
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
