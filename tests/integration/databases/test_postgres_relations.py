@@ -32,9 +32,9 @@ from tests.unit.launch.specs import SYNCED
 
 
 @contextmanager
-def opened(given: JdbcInput, **changes: Any) -> Iterator[Rows]:
-    """Open the rows of a table as a load does."""
-    table = TableSpec("t", "shop", "t", given, "0" * 64)
+def opened(given: JdbcInput, key: tuple[str, ...] = (), **changes: Any) -> Iterator[Rows]:
+    """Open the rows of a table as a load does, with this `primary_key`."""
+    table = TableSpec("t", "shop", "t", given, "0" * 64, primary_key=key)
     spec = JobSpec(
         CONTRACT_VERSION, "shop", "job", "attempt", SYNCED, DestinationSpec("none", "us-east-1"),
         (table,), "", "",

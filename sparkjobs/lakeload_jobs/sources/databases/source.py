@@ -206,6 +206,15 @@ class _Found:
         """The columns of the table's `primary_key`."""
         return tuple(source_names(self.table.primary_key, self.names).values())
 
+    def by_key(self, cursor: str | None) -> postgres.ByKey:
+        """Return the columns in whose ranges the rows may be read: of those that are read, that of
+        the cursor and the first one of the key."""
+        read = {column.name for column in self.selected}
+        by_name = {column.name: column for column in self.columns if column.name in read}
+        names = dict.fromkeys((cursor, *self.key[:1]))
+        columns = tuple(by_name[name] for name in names if name in by_name)
+        return postgres.ByKey(columns, self.selected)
+
     @property
     def comments(self) -> Comments:
         """Those of the table and of its columns."""
@@ -384,23 +393,28 @@ class JdbcSlice(_DatabaseSlice):
         spec, read, parts = self.source.spec, rows.read, rows.parts
         assert isinstance(read, ReadSplit)  # noqa: S101
         if self.window is not None:
-            parts = self.snapshot.splits(self.found.relation, self.readers)
+            parts = self.snapshot.splits(self.found.relation, self.readers, by_key=self._by_key)
         reader = replace(read, selected=tuple(c for c in read.selected if c.name in names))
         deferred = _deferred(spark, spec, Splits(parts, reader), self.snapshot)
         frame, casts = deferred.frame, _casts(self.found.table, deferred.schema, self.found.names)
         cast = cast_types(frame, casts, spec.on_bad_value) if casts else frame
         return cast.select(*map(quoted, names))
 
+    @property
+    def _by_key(self) -> postgres.ByKey:
+        window = self.window
+        return self.found.by_key(window.cursor.name if isinstance(window, Window) else None)
+
     def _parts(self) -> tuple[postgres.Split, ...]:
         """Return the parts with new rows; note those that the next load reads again."""
         relation, window, snapshot = self.found.relation, self.window, self.snapshot
         if not isinstance(window, Window) or window.appended is None or window.high is None:
-            return snapshot.splits(relation, self.readers, self.wanted)
+            return snapshot.splits(relation, self.readers, self.wanted, self._by_key)
         appended, cursor = window.appended, window.cursor
         new = self.wanted
         if appended.last is not None:
             new = cursor.between(appended.last, window.high, after=True)
-        parts = snapshot.splits(relation, self.readers, new)
+        parts = snapshot.splits(relation, self.readers, new, self._by_key)
         if appended.seen is not None and window.low is not None:
             parts += self._unseen(cursor, appended.seen, cursor.between(window.low, appended.last))
         entry = postgres.entry_sql(self.found.entry_key(cursor), self.found.selected)

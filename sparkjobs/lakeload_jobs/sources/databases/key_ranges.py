@@ -1,0 +1,100 @@
+"""Ranges of a column's values, in which several sessions read the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from itertools import pairwise
+from uuid import UUID
+
+_MINUTE = timedelta(minutes=1)
+_MINUTES = (datetime.max - datetime.min) // _MINUTE
+_DIGITS = 10**20
+
+
+@dataclass(frozen=True)
+class Places:
+    """Values of a type at which a range may begin, numbered in the order of the type.
+
+    They need not be all values of the type: those between two of them are in one range, and those
+    before the first or behind the last one are in a range at the end.
+    """
+
+    least: int
+    greatest: int
+    text: Callable[[int], str]
+    """The value of a number, as the database writes it."""
+
+
+def _integers(bits: int) -> Places:
+    return Places(-(1 << bits - 1), (1 << bits - 1) - 1, str)
+
+
+_TIMES = Places(0, _MINUTES, lambda number: str(datetime.min + number * _MINUTE))
+PLACES = {
+    "int2": _integers(16),
+    "int4": _integers(32),
+    "int8": _integers(64),
+    "numeric": Places(-_DIGITS, _DIGITS, str),
+    "date": Places(1, date.max.toordinal(), lambda number: str(date.fromordinal(number))),
+    "timestamp": _TIMES,
+    "timestamptz": _TIMES,
+    "uuid": Places(0, (1 << 64) - 1, lambda number: str(UUID(int=number << 64))),
+}
+"""The types of PostgreSQL that are split. Texts are not: an index of a collation whose rules have
+changed does not find all of them."""
+
+
+def find_bounds(
+    places: Places, count: int, whole: int, rows_below: Callable[[int], int]
+) -> tuple[int, ...]:
+    """Return at most `count` - 1 places that divide `whole` rows into parts of about the same size.
+
+    `rows_below` estimates the rows before a place. It need not be exact: it decides about the size
+    of the parts, and not about which rows they have.
+    """
+    known: dict[int, int] = {}
+
+    def below(place: int) -> int:
+        if place not in known:
+            known[place] = rows_below(place)
+        return known[place]
+
+    found = set()
+    for number in range(1, count):
+        low, high = places.least, places.greatest
+        while low < high:
+            middle = (low + high) // 2
+            if below(middle) * count < whole * number:
+                low = middle + 1
+            else:
+                high = middle
+        found.add(low)
+    return tuple(sorted(found))
+
+
+def conditions(key: str, bounds: Sequence[str]) -> tuple[str, ...]:
+    """Return the conditions of the ranges between ascending bounds, which are SQL like `key`.
+
+    Each row whose key is not null meets exactly one: `<` and `>=` of one bound exclude each other,
+    and one of them is true.
+    """
+    if not bounds:
+        return ()
+    inner = pairwise(bounds)
+    return (
+        f"{key} < {bounds[0]}",
+        *(f"({key} >= {low} AND {key} < {high})" for low, high in inner),
+        f"{key} >= {bounds[-1]}",
+    )
+
+
+def with_nulls(key: str, condition: str) -> str:
+    """Return the condition of a range and of the rows without a key."""
+    return f"({condition} OR {key} IS NULL)"
+
+
+def all_of(parts: Iterable[str]) -> str:
+    """Return the condition that all conditions are met; '' is none."""
+    return " AND ".join(filter(None, parts))
