@@ -15,10 +15,12 @@ from lakeload.commands.options import (
     Schema,
     Tables,
 )
+from lakeload.sources.databases.kept_connections import connections_kept
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 
 
+@connections_kept()
 def plan(
     pipeline: PipelineFile,
     table: Tables = None,

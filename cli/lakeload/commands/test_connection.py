@@ -14,10 +14,12 @@ import typer
 from lakeload.commands.options import MIN_TIMEOUT, Output, parse_seconds, stoppable
 from lakeload.documents.load import load_either
 from lakeload.documents.spec import specs_of
+from lakeload.sources.databases.kept_connections import connections_kept
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode, Refused
 
 
+@connections_kept()
 def test_connection(
     file: Annotated[
         Path,

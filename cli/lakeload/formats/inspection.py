@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from lakeload.launch.outcome import Outcome, exit_code_of
 from lakeload.launch.spec import Attempt
 from lakeload.sources.base import InputEstimate
+from lakeload.sources.databases.kept_connections import connections_kept
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo, TableResult
@@ -140,7 +141,7 @@ def inspect_each(
         except LakeloadError as error:
             return failed(table, error)
 
-    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="inspect") as pool:
+    with connections_kept(), ThreadPoolExecutor(AT_ONCE, thread_name_prefix="inspect") as pool:
         return tuple(pool.map(work, tables))
 
 

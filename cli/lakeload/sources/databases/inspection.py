@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from lakeload.sources.base import (
     SourceCheck,
     SourceColumns,
 )
+from lakeload.sources.databases.kept_connections import connected
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.rows.columns import in_source_spelling
@@ -33,8 +33,6 @@ from lakeload_jobs.sources.files.text.values import UnknownType, spark_name, tex
 
 _DATABASES: dict[DatabaseType, Any] = {"POSTGRESQL": postgres, "MYSQL": mysql}
 """The module of each database; they have the functions that are called here."""
-_AT_ONCE = threading.Semaphore(2)
-"""Connections of one command: no source allows fewer (`max_connections`)."""
 
 
 def list_tables(
@@ -210,10 +208,11 @@ def _selected(
     return relation, found, selected
 
 
-@contextmanager
-def _connected(read: JdbcInput, readers: SourceReaders) -> Iterator[Any]:
-    password = password_of(readers.session, read)
-    with _AT_ONCE, closing(_DATABASES[read.database].connect(read, password)) as connection:
+def _connected(read: JdbcInput, readers: SourceReaders) -> AbstractContextManager[Any]:
+    def connect() -> Any:
+        connection = _DATABASES[read.database].connect(read, password_of(readers.session, read))
         if read.database == "POSTGRESQL":
             connection.execute("SET default_transaction_read_only = on")
-        yield connection
+        return connection
+
+    return connected(read, connect)
