@@ -2,7 +2,11 @@
 
 import sys
 
-from lakeload_jobs.jobs.appcds import main
+from lakeload_jobs.installed_pyspark import use_installed_pyspark
+
+use_installed_pyspark()
+
+from lakeload_jobs.jobs.appcds import main  # noqa: E402
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1]))

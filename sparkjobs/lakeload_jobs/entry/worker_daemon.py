@@ -3,6 +3,11 @@ and they share its memory. Its argument is the module of a worker."""
 
 import gc
 
+from lakeload_jobs.installed_pyspark import use_installed_pyspark
+
+use_installed_pyspark()
+
+# ruff: noqa: E402
 from pyspark.daemon import manager
 
 import lakeload_jobs.formats.data_files.direct
