@@ -91,7 +91,7 @@ faults: setup ## kill and disturb writers and whole syncs some 4,800 times, in a
 
 .PHONY: bench
 bench: setup ## compare with other tools, side by side, in about an hour and a half
-	@status=0; for part in bench "bench.tiny --class-data" bench.postgres bench.iceberg; do \
+	@status=0; for part in bench bench.tiny bench.postgres bench.iceberg; do \
 	  echo "python -m $$part"; $(BIN)/python -m $$part || status=1; done; exit $$status
 
 .PHONY: bench-quick

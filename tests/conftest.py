@@ -87,6 +87,8 @@ _QUICK = ("unit", "", "model", "servers")
 _LONGEST = (
     "faults/test_iceberg.py",
     "integration/iceberg/test_catalog_loads.py",
+    "e2e/test_databases.py",
+    "integration/databases/test_deletes.py",
     "faults/test_product.py",
     "e2e/test_demo.py",
     "integration/job/test_direct_parquet.py",
@@ -108,6 +110,11 @@ _LONGEST = (
     "faults/test_damaged_records.py",
     "integration/iceberg/test_upsert.py",
     "e2e/test_generated_policies.py",
+    "e2e/test_published_policies.py",
+    "integration/databases/test_late_rows.py",
+    "e2e/test_iceberg_rest.py",
+    "e2e/test_localstack.py",
+    "integration/databases/test_cursors.py",
 )
 """Files of 20 CPU seconds and more, the longest first: none of them is to be alone at the end."""
 _FOLDERS = (*_QUICK, "e2e", "faults", "integration")
