@@ -29,6 +29,15 @@ def jars_cache() -> Path:
 
 
 @pytest.fixture(scope="session")
-def jars(jars_cache: Path) -> tuple[Path, ...]:
+def jars(jars_cache: Path, jdbc_jars: tuple[Path, ...]) -> tuple[Path, ...]:
     """The jars themselves; Iceberg's first, whose AWS clients are newer than those of Hadoop."""
-    return fetch(pinned("iceberg", "s3", "avro", "postgresql"), jars_cache / "jars", REPOSITORY)
+    features = pinned("iceberg", "s3", "avro", "postgresql")
+    return (*fetch(features, jars_cache / "jars", REPOSITORY), *jdbc_jars)
+
+
+@pytest.fixture(scope="session")
+def jdbc_jars() -> tuple[Path, ...]:
+    """The JDBC drivers that users of tests name: of H2, and of SQLite."""
+    from tests.servers.catalog_jars import catalog_jars
+
+    return tuple(catalog_jars("jdbc"))

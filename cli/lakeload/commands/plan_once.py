@@ -12,6 +12,7 @@ from lakeload.commands.spark_job import (
     Context,
     chosen_master,
     find_installation,
+    own_jars,
     prepared,
     spark_settings,
 )
@@ -138,7 +139,7 @@ def _with_schema(
         job.document.model.spark.reader,
     )
     settings, folder = prepared(
-        job.document, settings, installation, features, job.attempt, context
+        job.document, settings, installation, features, job.attempt, context, own_jars(chosen)
     )
     spec = build_job_spec(job.document, job.destination, chosen, job.attempt, folder, job.options)
     spec = replace(spec, job="plan")

@@ -25,7 +25,9 @@ from lakeload.machine.java import find_java
 from lakeload.machine.memory import available_memory, driver_memory
 from lakeload.machine.spark import find_spark
 from lakeload.runtimes import runtime_of
+from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import TableSpec
 
 logger = logging.getLogger(__name__)
 
@@ -83,15 +85,22 @@ def prepared(
     features: Sequence[str],
     attempt: Attempt,
     context: Context,
+    own_jars: Sequence[Path] = (),
 ) -> tuple[SparkSettings, RunFolder]:
-    """Return the settings with the jars of these sets and their class data, and a folder for the
-    attempt. Raises `MachineNotReady`."""
-    jars = jars_of(document, features, context)
+    """Return the settings with the jars of these sets and of the user, and their class data, and a
+    folder for the attempt. Raises `MachineNotReady`."""
+    jars = (*jars_of(document, features, context), *own_jars)
     archive = class_data_of(installation, jars, settings.master, context.environment)
     runs = runs_directory(context.environment)
     folder = create_run_folder(runs, attempt.synced, attempt.attempt_id)
     logger.info("the run folder is %s", folder.path)
     return replace(settings, jars=jars, archive=archive), folder
+
+
+def own_jars(tables: Sequence[TableSpec]) -> tuple[Path, ...]:
+    """Return the jars that the documents of tables name, each once."""
+    found = (jar for table in tables for jar in source_of(table.input).jars(table.input))
+    return tuple(dict.fromkeys(found))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from lakeload.commands.spark_job import Context, find_installation, prepared, spark_settings
+from lakeload.commands.spark_job import (
+    Context,
+    find_installation,
+    own_jars,
+    prepared,
+    spark_settings,
+)
 from lakeload.connections import Connections
 from lakeload.documents.load import PipelineDocument
 from lakeload.documents.spec import destination_spec
@@ -102,10 +108,15 @@ def sync_once(job: LoadJob, context: Context) -> Synced:
             job.destination.table_format,
             job.document.model.spark.reader,
         )
+        jars = own_jars(job.tables)
         settings, folder = prepared(
-            job.document, settings, installation, features, job.attempt, context
+            job.document, settings, installation, features, job.attempt, context, jars
         )
-        if settings.archive is None and takes_class_data(settings, context.environment):
+        if (
+            not jars
+            and settings.archive is None
+            and takes_class_data(settings, context.environment)
+        ):
             archive_for = tuple(sorted(features))
         tables = [
             replace(state.table, input_bytes=state.input_bytes, inspected=to_json(state.inspected))

@@ -29,6 +29,10 @@ _SECRET_LOOKING = re.compile(
 )
 _PLAIN_CREDENTIAL_KEYS = frozenset({"role_arn", "session_duration", "session_tags", "profile"})
 _USERINFO = re.compile(r"(?<=://)[^/\s@'\"]+(?=@)")
+_SECRET_PARAMETER = re.compile(
+    r"((?:passw|pwd|secret|token)[A-Za-z0-9_.-]*\s*=\s*)[^&;,\s'\"]+", re.IGNORECASE
+)
+_ORACLE_LOGIN = re.compile(r"(?<=jdbc:oracle:)\w+:[^@\s'\"]+(?=@)")
 _ACCESS_KEY_ID = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b")
 MASK = "****"
 
@@ -49,7 +53,9 @@ def has_userinfo(url: str) -> bool:
 
 
 def masked(text: str) -> str:
-    """Hide user information of URLs and AWS access key ids wherever they stand in `text`."""
+    """Hide user information and secret parameters of URLs, and AWS access key ids, wherever they
+    stand in `text`."""
+    text = _SECRET_PARAMETER.sub(rf"\g<1>{MASK}", _ORACLE_LOGIN.sub(MASK, text))
     return _ACCESS_KEY_ID.sub(MASK, _USERINFO.sub(MASK, text))
 
 

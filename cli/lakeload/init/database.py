@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from lakeload.config.model import FINDINGS
 from lakeload.init.documents import Answers, Variable
 from lakeload.init.table_settings import yaml_text
-from lakeload.sources.databases.source_type import JDBC, JdbcSettings, JdbcTable
+from lakeload.sources.databases.source_type import JDBC, JdbcSettings, JdbcTable, parse_url
 from lakeload.sources.databases.table_names import written_name
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.secrets import SecretReference
@@ -100,6 +100,12 @@ def find_database(answers: Answers, folder: Path, environment: Mapping[str, str]
     from lakeload_jobs.sources.files.listing import SourceReaders
 
     settings = _settings(answers.from_url)
+    if parse_url(settings.url).database == "OTHER":
+        raise InvalidInput(
+            f"`--from-url {answers.from_url}`: lakeload lists tables of PostgreSQL, MySQL and "
+            "MariaDB",
+            hint="write `source` and `tables` yourself: docs/databases.md has an example",
+        )
     written = JDBC.written(settings, JdbcTable.model_construct(table="any.table"))
     given = PASSWORD.name in environment
     read = replace(

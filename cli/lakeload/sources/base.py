@@ -257,6 +257,10 @@ class SourceType(ABC, Generic[S, T, I]):
         """Return the sets of jars that Spark needs to read it."""
         return frozenset()
 
+    def jars(self, read: I) -> tuple[Path, ...]:
+        """Return the user's own jars that Spark needs to read it."""
+        return ()
+
     def has_credentials(self, read: I) -> bool:
         """Return whether another identity than the destination's reads it."""
         return False

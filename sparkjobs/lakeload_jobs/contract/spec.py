@@ -37,7 +37,8 @@ TableFormat = Literal["PARQUET", "ICEBERG"]
 CatalogType = Literal["GLUE", "REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"]
 Mode = Literal["APPEND", "OVERWRITE", "UPSERT"]
 Deletes = Literal["MARK", "DELETE"]
-DatabaseType = Literal["POSTGRESQL", "MYSQL"]
+DatabaseType = Literal["POSTGRESQL", "MYSQL", "OTHER"]
+"""OTHER: one that is read with a JDBC driver that the user names."""
 Consistency = Literal["TABLE", "SYNC"]
 Transform = Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"]
 AccessDelegation = Literal["VENDED_CREDENTIALS", "NONE"]
@@ -237,6 +238,12 @@ class JdbcInput:
     lookback: str | None = None
     """How far before the last value of the cursor a load reads again: a number, or a duration as
     ISO 8601 writes it."""
+    url: str | None = None
+    """OTHER: the URL as its driver takes it, without secrets. Without `host`, `port`, `name`."""
+    jars: tuple[str, ...] = ()
+    """OTHER: the files of the driver, absolute paths of this machine."""
+    driver: str | None = None
+    """OTHER: the class of the driver; None: the one that the jars name."""
     type: Literal["JDBC"] = "JDBC"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -96,7 +96,11 @@ def spooled(spark: SparkSession, rows: Rows, progress: str | None = None) -> Spo
     if splits is None:
         kept = rows.frame.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
         return SpooledRows(rows, kept, kept, ())
-    spool = map_batches(part_numbers(spark, len(splits.parts)), _Read(splits, progress), _SPOOL)
+    if splits.frame is None:
+        tasks, read = part_numbers(spark, len(splits.parts)), _Read(splits, progress)
+    else:
+        tasks, read = splits.frame, _Read(replace(splits, frame=None), progress, whole=True)
+    spool = map_batches(tasks, read, _SPOOL)
     spool = spool.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
     ended = spool.where(F.col("end").isNotNull()).select("part", "rows", "end").collect()
     ends = {row["part"]: json.loads(row["end"]) for row in ended}
@@ -128,15 +132,17 @@ class _Read:
 
     splits: Splits
     progress: str | None
+    whole: bool = False
+    """Whether the batches of the task are what the one part is read from."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with failures_for_driver("open"):
             refuse_second_attempt(TaskContext.get())
-            for number in numbers(batches):
-                yield from self._pack(number)
+            for number in (0,) if self.whole else numbers(batches):
+                yield from self._pack(number, batches if self.whole else self.splits.parts[number])
 
-    def _pack(self, number: int) -> Iterator[pa.RecordBatch]:
-        rows, count, size = self.splits.read(self.splits.parts[number]), 0, 0
+    def _pack(self, number: int, part: Any) -> Iterator[pa.RecordBatch]:
+        rows, count, size = self.splits.read(part), 0, 0
         progress = TaskProgress(self.progress)
         while True:
             try:

@@ -18,6 +18,7 @@ from lakeload_jobs.contract.errors import DISK_FULL_HINT, ExitCode, LakeloadErro
 from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.rows.failures import expected_failure, failure_in
+from lakeload_jobs.sources.databases import jdbc_driver
 from lakeload_jobs.sources.databases.postgres import failure
 from lakeload_jobs.sources.files.spark.paths import plain_path
 
@@ -33,7 +34,7 @@ _MEMORY_HINT = (
     "set `spark: {driver_memory: …}` in the pipeline higher (with executors of their own: "
     "`spark.executor.memory` in `spark.conf`)"
 )
-_SQL_ERRORS = ("org.postgresql.util.PSQLException",)
+_OF_POSTGRES = "org.postgresql.util.PSQLException"
 JAVA_GONE = "JavaGone"
 """The type of the error of a job whose JVM has died."""
 _MAX_TEXT = 400
@@ -109,10 +110,19 @@ def _causes(error: BaseException) -> Iterator[_Cause]:
             if java is None:
                 return
             name, text = str(java.getClass().getName()), str(java.getMessage() or "").strip()
-            yield _Cause(name, text, java.getSQLState() if name in _SQL_ERRORS else None)
+            yield _Cause(name, text, _sqlstate(java))
             java = java.getCause()
     except (Py4JError, OSError):
         return
+
+
+def _sqlstate(java: Any) -> str | None:
+    """Return the SQLSTATE of an exception, None where it is no error of a database."""
+    try:
+        state = java.getSQLState()
+    except Py4JError:
+        return None
+    return state or ""
 
 
 def _out_of_memory(causes: list[_Cause]) -> ErrorInfo | None:
@@ -141,11 +151,15 @@ def _disk_full(causes: list[_Cause]) -> ErrorInfo | None:
 
 
 def _sql_error(causes: list[_Cause]) -> ErrorInfo | None:
-    """A statement that PostgreSQL has rejected, or a connection that was lost."""
+    """A statement that a database has rejected, or a connection that was lost."""
     for cause in causes:
-        if cause.name in _SQL_ERRORS:
+        if cause.name == _OF_POSTGRES:
             text = cause.text.removeprefix("ERROR: ")
             return ErrorInfo.of(failure("reading the source", cause.sqlstate, text))
+        if cause.sqlstate is not None:
+            return ErrorInfo.of(
+                jdbc_driver.failure("reading the source", cause.sqlstate, cause.text)
+            )
     return None
 
 

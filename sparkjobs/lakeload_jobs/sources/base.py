@@ -200,6 +200,9 @@ class Splits:
     counts: tuple[int, ...] | None = None
     unfinished: Unfinished | None = None
     """Where Spark has to do something with what `read` yields."""
+    frame: DataFrame | None = None
+    """Where Spark reads what cannot be read twice: the one part is the one partition of this frame,
+    and `read` is given its batches. It stays on the driver."""
 
 
 @dataclass(frozen=True)

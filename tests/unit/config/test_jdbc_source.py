@@ -256,3 +256,65 @@ def test_xmin_is_no_column_of_the_rows_and_only_tables_of_postgres_have_it(tmp_p
     maria = head.replace("postgresql://", "mysql://").replace("&sslrootcert=ca.pem", "")
     (problem,) = problems_of(tmp_path, f"{maria}{table}}}\n")
     assert problem.message == "`cursor: xmin` is the transaction id of PostgreSQL's rows"
+
+
+OTHER = """\
+version: 1
+name: shop
+destination: {version: 1, bucket: my-data-lake, region: us-east-1}
+source: {type: JDBC, url: "jdbc:h2:tcp://db/~/shop", jar: [../h2.jar], user: sa}
+tables:
+  - {table: PUBLIC.ORDERS}
+  - {table: orders}
+  - {table: asked, query: SELECT 1 AS a}
+"""
+
+
+def test_any_other_database_is_read_by_the_driver_that_the_document_names(tmp_path: Path) -> None:
+    orders, plain, query = table_specs(pipeline(tmp_path, OTHER))
+
+    assert orders.input == JdbcInput(
+        "OTHER", "", 0, "", "PUBLIC", "ORDERS", user="sa", url="jdbc:h2:tcp://db/~/shop",
+        jars=(f"{tmp_path}/../h2.jar",),
+    )  # fmt: skip
+    assert isinstance(plain.input, JdbcInput)
+    assert (plain.input.schema, plain.input.table, plain.target) == ("", "orders", "orders")
+    assert query.target == "asked"
+    assert orders.target == "PUBLIC.ORDERS"
+    reads = [orders.input]
+    assert source_of(reads[0]).jars(reads[0]) == (Path(f"{tmp_path}/../h2.jar"),)
+    assert "not always exact" in source_of(reads[0]).warnings(reads)[0]
+    moved = table_specs(pipeline(tmp_path, OTHER.replace("../h2.jar", "b.jar, c.jar")))[0]
+    assert moved.fingerprint == orders.fingerprint
+    moved = table_specs(pipeline(tmp_path, OTHER.replace("~/shop", "~/other")))[0]
+    assert moved.fingerprint != orders.fingerprint
+    jsonschema.validate(yaml.safe_load(OTHER), json_schema("pipeline"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "message"),
+    [
+        ("~/shop", "~/shop;PASSWORD=hunter2", "source.url", "`PASSWORD` of the URL is a secret"),
+        ("tcp://db", "tcp://sa:hunter2@db", "source.url", "the URL carries a password"),
+        ("jdbc:h2:tcp:", "jdbc:oracle:thin:sa/hunter2@", "source.url", "carries a password"),
+        (", jar: [../h2.jar]", "", "source", "`jar` is missing"),
+        ("jar:", "consistency: SYNC, jar:", "source.consistency", "is not possible"),
+        ("jar:", "iam_authentication: true, jar:", "source.iam_authentication", "not possible"),
+        ("jar:", "lock_timeout: 9, jar:", "source.lock_timeout", "is not possible"),
+        ("PUBLIC.ORDERS", "PUBLIC.*", "tables[0].table", "a glob in `table` is not possible"),
+        ("PUBLIC.ORDERS", "A.B.C", "tables[0].table", "a schema and a table"),
+        ("PUBLIC.ORDERS", "A.B, cursor: xmin", "tables[0].cursor", "`cursor: xmin` is not"),
+        ("ORDERS", "B, cursor: a, lookback: 5", "tables[0].lookback", "is not possible"),
+        ("ORDERS", "B, detect_deletes: true", "tables[0].detect_deletes", "is not possible"),
+        ("ORDERS", "B, mode: UPSERT", "tables[0]", "needs `primary_key`"),
+        ("jdbc:h2:tcp://db/~/shop", "postgresql://db/shop", "source.jar", "has the driver of this"),
+        ("jdbc:h2:tcp://db/~/shop", "postgresql://db/shop", "tables[1].table", "a schema and a"),
+    ],
+)
+def test_what_a_driver_of_the_user_cannot_do_is_found(
+    old: str, new: str, key: str, message: str, tmp_path: Path
+) -> None:
+    problems = problems_of(tmp_path, OTHER.replace(old, new, 1))
+
+    assert any(problem.key == key and message in problem.message for problem in problems), problems
+    assert "hunter2" not in repr([(problem.message, problem.hint) for problem in problems])

@@ -168,6 +168,8 @@ def test_secret_names_are_detected(name: str, expected: bool) -> None:
 
 def test_values_in_messages_are_masked_short_and_printable() -> None:
     assert masked("http://u:p@h AKIAIOSFODNN7EXAMPLE") == "http://****@h ****"
+    assert masked("jdbc:h2:x;PASSWORD=a;B=c") == "jdbc:h2:x;PASSWORD=****;B=c"
+    assert masked("jdbc:oracle:thin:scott/tiger@//h") == "jdbc:oracle:****@//h"
     assert shown("a\x1b[31m\n") == "a\\x1b[31m\\n"
     assert len(shown("x" * 500)) == 60
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, LoadFailed
@@ -35,6 +35,11 @@ class JavaError:
 
     def getCause(self) -> JavaError | None:
         return self._cause
+
+    def getSQLState(self) -> str:
+        if not self._name.startswith("java.sql."):
+            raise Py4JError("Method getSQLState([]) does not exist")
+        return "22012"
 
 
 def spark_error(*chain: tuple[str, str]) -> PySparkException:
@@ -103,6 +108,19 @@ def test_memory_of_the_jvm_names_its_setting() -> None:
 
     assert "driver_memory" in info.message
     assert info.exit_code == ExitCode.MACHINE
+
+
+def test_an_error_of_any_database_has_its_state() -> None:
+    info = describe(
+        spark_error(
+            ("org.apache.spark.SparkException", "Job aborted due to stage failure"),
+            ("java.sql.SQLDataException", "Division by zero; SQL statement: SELECT 1 / 0"),
+        ),
+        "stage",
+    )
+
+    assert info.message == "reading the source: Division by zero (SQLSTATE 22012)"
+    assert (info.type, info.retryable) == ("LoadFailed", False)
 
 
 def test_killed_worker_is_reported_as_killed() -> None:

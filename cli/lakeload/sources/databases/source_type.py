@@ -41,6 +41,7 @@ from lakeload.sources.base import (
     TableSettings,
 )
 from lakeload.sources.databases.table_names import name_parts
+from lakeload.sources.files.settings import Paths
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     DELETE_LIMIT,
@@ -56,13 +57,16 @@ from lakeload_jobs.contract.spec import (
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.databases.keys import remembered
-from lakeload_jobs.sources.databases.readers import why_jvm
+from lakeload_jobs.sources.databases.readers import DRIVER_WARNING, why_jvm
 from lakeload_jobs.sources.databases.seen import parse_lookback
 from lakeload_jobs.sources.databases.xids import CURSOR
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.files.listing import SourceReaders
 
+_NAMED = re.compile(r"jdbc:([A-Za-z][A-Za-z0-9+._-]*):.+", re.DOTALL)
+_NAME_AND_VALUE = re.compile(r"([A-Za-z0-9_.\-]+)\s*=")
+_PASSWORD_IN_URL = re.compile(r"//[^/@:]*:[^@/]*@|^jdbc:oracle:\w+:[^/@]*/[^@]+@")
 _EXAMPLE = "write it as `postgresql://db.example.com:5432/shop`"
 _DATABASES: dict[str, tuple[DatabaseType, int]] = {
     "postgresql": ("POSTGRESQL", 5432),
@@ -94,8 +98,34 @@ class DatabaseUrl:
     parameters: Mapping[str, str]
 
 
+_IN_REFERENCE = "remove it from the URL, and write `password: {env: NAME}` below `source`"
+
+
+def _other_url(url: str) -> DatabaseUrl | None:
+    """Return the URL of a database that only its driver knows; None where it is none."""
+    found = _NAMED.fullmatch(url)
+    if found is None or found[1] in _DATABASES:
+        return None
+    secret = next((name for name in _NAME_AND_VALUE.findall(url) if looks_secret(name)), None)
+    if secret is not None:
+        raise refusal(
+            f"the parameter `{shown(secret)}` of the URL is a secret",
+            _IN_REFERENCE,
+            code="secret-literal",
+        )
+    if _PASSWORD_IN_URL.search(url):
+        raise refusal(
+            "the URL carries a password; secrets must be references",
+            _IN_REFERENCE,
+            code="secret-literal",
+        )
+    return DatabaseUrl("OTHER", "", 0, "", "", {})
+
+
 def parse_url(url: str) -> DatabaseUrl:
     """Return the parts of a database's URL. Raises `PydanticCustomError`."""
+    if (other := _other_url(url)) is not None:
+        return other
     plain = url.removeprefix("jdbc:")
     try:
         parts = urlsplit(plain)
@@ -112,7 +142,8 @@ def parse_url(url: str) -> DatabaseUrl:
         known = ", ".join(f"`{scheme}://`" for scheme in _DATABASES)
         raise refusal(
             f"`{shown(parts.scheme)}` is not a database that lakeload reads",
-            did_you_mean(parts.scheme, _DATABASES) or f"the URL begins with one of {known}",
+            did_you_mean(parts.scheme, _DATABASES)
+            or f"the URL begins with one of {known}, or with `jdbc:` for a driver of your own",
         )
     database, default = _DATABASES[parts.scheme]
     name = unquote(parts.path.removeprefix("/"))
@@ -161,15 +192,14 @@ DatabaseAddress = Annotated[Text, Called("URL of a database"), AfterValidator(_c
 
 
 def _no_table_name(given: str, at: tuple[str | int, ...]) -> PydanticCustomError:
-    return refusals(
-        [
-            Finding(
-                f"`{shown(given)}` does not name a schema and a table",
-                "write `schema.table`, as in `public.orders`; put names with a dot in "
-                "double quotes",
-                at,
-            )
-        ]
+    return refusals([_no_table(given, at)])
+
+
+def _no_table(given: str, at: tuple[str | int, ...]) -> Finding:
+    return Finding(
+        f"`{shown(given)}` does not name a schema and a table",
+        "write `schema.table`, as in `public.orders`; put names with a dot in double quotes",
+        at,
     )
 
 
@@ -201,7 +231,12 @@ class JdbcSettings(SourceSettings):
     type: Literal["JDBC"]
     """`JDBC`: tables of a database."""
     url: DatabaseAddress
-    """The database, as `postgresql://HOST:PORT/DATABASE` or `mysql://…`. Without a password."""
+    """The database, as `postgresql://HOST:PORT/DATABASE`, `mysql://…`, or any other as its driver
+    has it: `jdbc:NAME:…`. Without a password."""
+    jar: Paths | None = None
+    """`jdbc:NAME:…`: the jar of the JDBC driver, or a list of jars; relative to this file."""
+    driver: Text | None = setting(None, "the one that the jar names")
+    """`jdbc:NAME:…`: the class of the JDBC driver."""
     user: Text | None = None
     """The user who reads. Default: the one in the URL, or as libpq finds it."""
     password: Secret = None
@@ -258,7 +293,7 @@ class JdbcTable(TableSettings):
 
     @model_validator(mode="after")
     def _names_a_table(self) -> JdbcTable:
-        if self.query is None and len(name_parts(self.table)) != 2:
+        if self.query is None and len(name_parts(self.table)) not in (1, 2):
             raise _no_table_name(self.table, ("table",))
         for i, name in enumerate(self.exclude):
             if len(name_parts(name)) not in (1, 2):
@@ -294,7 +329,8 @@ class JdbcTable(TableSettings):
     @property
     def source_schema(self) -> str | None:
         """The schema in the database; None for a query."""
-        return name_parts(self.table)[0].text if self.query is None else None
+        *schemas, _ = name_parts(self.table) if self.query is None else (None,)
+        return schemas[0].text if schemas else None
 
     def key_needed_by(self, mode: Mode) -> str | None:
         """Return the setting that needs a key; None where no setting does."""
@@ -312,7 +348,7 @@ class JdbcTable(TableSettings):
     @property
     def source_table(self) -> str:
         """The table's name in its schema."""
-        return name_parts(self.table)[1].text if self.query is None else self.table
+        return name_parts(self.table)[-1].text if self.query is None else self.table
 
 
 class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
@@ -344,6 +380,9 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             lock_timeout=source.lock_timeout,
             statement_timeout=source.statement_timeout,
             key=table.found_key,
+            url=source.url if url.database == "OTHER" else None,
+            jars=source.jar or (),
+            driver=source.driver,
         )
 
     def resolved(self, written: JdbcInput, source: JdbcSettings, folder: Path) -> JdbcInput:
@@ -357,6 +396,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             written,
             password=absolute_reference(source.password, folder),
             parameters=parameters or None,
+            jars=tuple(absolute_path(folder, jar) for jar in written.jars),
         )
 
     def identity(self, written: JdbcInput) -> Mapping[str, Any]:
@@ -367,6 +407,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             "host": written.host,
             "port": written.port,
             "name": written.name,
+            **({} if written.url is None else {"url": written.url}),
             "schema": written.schema,
             "table": written.table,
             **({} if written.query is None else {"query": written.query}),
@@ -383,6 +424,21 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             return
         url = parse_url(settings.url)
         yield from _glob_findings(tables)
+        if url.database == "OTHER":
+            yield from _other_findings(settings, tables)
+            return
+        for name in ("jar", "driver"):
+            if getattr(settings, name) is not None:
+                yield Finding(
+                    f"`{name}` is for a URL such as `jdbc:NAME:…`: lakeload has the driver of this "
+                    "database",
+                    "remove it",
+                    ("source", name),
+                    "contradiction",
+                )
+        for i, table in tables:
+            if table.query is None and len(name_parts(table.table)) != 2:
+                yield _no_table(table.table, ("tables", i, "table"))
         if settings.consistency == "SYNC" and url.database == "MYSQL":
             yield Finding(
                 "`consistency: SYNC`: sessions of MySQL and MariaDB have no common snapshot",
@@ -443,6 +499,8 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
     ) -> Sequence[JdbcTable]:
         """Return the tables that the database has for globs, and the keys of those whose document
         says none."""
+        if parse_url(source.url).database == "OTHER":
+            return tables
         if not any(table.is_glob or (keys and takes_found_key(table)) for table in tables):
             return tables
         # With the drivers, which the documents alone do without.
@@ -474,6 +532,9 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         # With the drivers, which the documents alone do without.
         from lakeload.sources.databases.inspection import inspect
 
+        if read.database == "OTHER":
+            check_driver(read)
+            return InputInspected()
         if bookmark is not None:
             remembered(read, bookmark().state)
         goes_on = known and not options.starts_over
@@ -483,6 +544,8 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         self, read: JdbcInput, request: ColumnsRequest, readers: SourceReaders
     ) -> SourceColumns | None:
         """Read the columns from the catalog, and check that they may be selected."""
+        if read.database == "OTHER":
+            return None
         from lakeload.sources.databases.inspection import read_columns
 
         return read_columns(read, request, readers)
@@ -491,6 +554,9 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         self, tables: Sequence[tuple[TableSpec, JdbcInput]], readers: SourceReaders
     ) -> tuple[SourceCheck, ...]:
         """Return the checks of the login, of snapshots and of the right to read each table."""
+        if (read := tables[0][1]).database == "OTHER":
+            proves = "the jar has the JDBC driver"
+            return (SourceCheck("source-driver", proves, lambda: check_driver(read)),)
         from lakeload.sources.databases.inspection import checks
 
         return checks(tables, readers)
@@ -504,11 +570,13 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         return read.incremental and not read.by_xmin
 
     def numbering(self, read: JdbcInput, found: InputFound) -> Numbering:
-        """Return what counts the rows; those of MySQL are read once."""
-        return "one partition" if read.database == "MYSQL" else "counted in the database"
+        """Return what counts the rows; only those of PostgreSQL are read more than once."""
+        return "counted in the database" if read.database == "POSTGRESQL" else "one partition"
 
     def warnings(self, reads: Sequence[JdbcInput]) -> tuple[str, ...]:
-        """Return what a snapshot of all tables holds back."""
+        """Return what a snapshot of all tables holds back, and how types are found."""
+        if any(read.database == "OTHER" for read in reads):
+            return (DRIVER_WARNING,)
         if not any(read.consistency == "SYNC" for read in reads):
             return ()
         return (
@@ -518,7 +586,12 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
 
     def jar_sets(self, read: JdbcInput, reader: ReaderChoice) -> frozenset[str]:
         """Return the driver of PostgreSQL where Spark reads."""
-        return frozenset({"postgresql"} if why_jvm(read, reader) else ())
+        of_spark = read.database == "POSTGRESQL" and why_jvm(read, reader)
+        return frozenset({"postgresql"} if of_spark else ())
+
+    def jars(self, read: JdbcInput) -> tuple[Path, ...]:
+        """Return the jars of the user's driver."""
+        return tuple(map(Path, read.jars))
 
     def only_jvm(self, read: JdbcInput) -> bool:
         """Return whether the other reader is not installed."""
@@ -528,6 +601,54 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         """Return who would read it, and why Spark would."""
         why = why_jvm(read, reader)
         return "jvm" if why else "direct", why
+
+
+def check_driver(read: JdbcInput) -> str:
+    """Return the class of the driver. Raises `InvalidInput` where the jars do not have it."""
+    # With py4j, which other databases do without.
+    from lakeload_jobs.sources.databases.jdbc_driver import driver_class
+
+    return driver_class(read)
+
+
+def _other_findings(settings: JdbcSettings, tables: Sequence[tuple[int, Any]]) -> Iterator[Finding]:
+    """Yield what a database that only its driver knows lacks or needs."""
+    what = "for a database with a driver of your own"
+    if settings.jar is None:
+        name = settings.url.split(":")[1]
+        yield Finding(
+            f"`jar` is missing: lakeload has no driver of `{shown(name)}`",
+            did_you_mean(name, _DATABASES) or "write `jar: PATH` of the JDBC driver",
+            ("source",),
+            "missing-key",
+        )
+    given = {
+        "consistency": settings.consistency == "SYNC",
+        "iam_authentication": settings.iam_authentication,
+        "lock_timeout": "lock_timeout" in settings.model_fields_set,
+    }
+    for name in (name for name, is_given in given.items() if is_given):
+        message = f"`{name}` is not possible {what}"
+        yield Finding(message, "remove it", ("source", name), "contradiction")
+    for i, table in tables:
+        lacking = {
+            "table": table.is_glob,
+            "cursor": not table.cursor_is_column,
+            "lookback": table.lookback is not None,
+            "detect_deletes": table.detect_deletes,
+        }
+        texts = {"table": "a glob in `table`", "cursor": f"`cursor: {CURSOR}`"}
+        for name in (name for name, is_given in lacking.items() if is_given):
+            message = f"{texts.get(name, f'`{name}`')} is not possible {what}"
+            hint = "write one entry for each table" if name == "table" else "remove it"
+            yield Finding(message, hint, ("tables", i, name), "contradiction")
+        if (reason := table.key_needed_by(table.mode)) and not table.primary_key:
+            yield Finding(
+                f"`{reason}` needs `primary_key`, which is not looked up {what}",
+                "write `primary_key: [COLUMN]`",
+                ("tables", i),
+                "missing-key",
+            )
 
 
 def takes_found_key(table: Any) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
@@ -54,12 +54,25 @@ _MYSQL: dict[str, tuple[Kind, str]] = {
         ("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), ("TEXT", "")
     ),
 }
+_OTHER: dict[str, tuple[Kind, str]] = {
+    **dict.fromkeys(
+        ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "NUMERIC", "DECIMAL"), ("INTEGER", "")
+    ),
+    # The escapes of JDBC, which drivers make the literals of their databases of.
+    "DATE": ("DATE", "d"),
+    "TIMESTAMP": ("TIMESTAMP", "ts"),
+}
 _TYPES: dict[DatabaseType, dict[str, tuple[Kind, str]]] = {
     "POSTGRESQL": _POSTGRES,
     "MYSQL": _MYSQL,
+    "OTHER": _OTHER,
 }
 """The kind of a column by its type in the catalog, and the type of its literals."""
-_WITH_SCALE = ("numeric", "decimal")
+_WITH_SCALE = ("numeric", "decimal", "NUMERIC", "DECIMAL")
+_QUOTES: dict[DatabaseType, Callable[[str], str]] = {
+    "POSTGRESQL": postgres.quoted,
+    "MYSQL": mysql.quoted,
+}
 _TEXTS: dict[Kind, str] = {
     "INTEGER": r"-?\d{1,1000}",
     "DATE": r"\d{4}-\d\d-\d\d",
@@ -104,6 +117,8 @@ class Cursor:
         check_text(self.kind, text)
         if self.database == "POSTGRESQL":
             return f"{postgres.literal(text)}::{self.literal_type}"
+        if self.database == "OTHER":
+            return f"{{{self.literal_type} '{text}'}}" if self.literal_type else text
         if self.kind == "TEXT":
             return f"X'{text.encode().hex()}'"
         return f"{self.literal_type}'{text}'" if self.literal_type else text
@@ -128,6 +143,8 @@ class Cursor:
         text, less = greatest, "NULL" if than is None else f"{greatest} < {self.literal(than)}"
         if self.database == "POSTGRESQL":
             text, less = f"{greatest}::text", f"({less})::int4::text"
+        elif self.database == "OTHER":
+            less = "0" if than is None else f"CASE WHEN {less} THEN 1 ELSE 0 END"
         return f"SELECT {text}, {less} FROM {relation}"  # noqa: S608
 
 
@@ -139,6 +156,15 @@ def check_text(kind: Kind, text: str) -> None:
         raise ValueError(f"`{text}` is not {_CALLED[kind]}")
     if kind != "INTEGER":
         datetime.fromisoformat(text)
+
+
+def value_of(kind: Kind, text: str) -> Any:
+    """Return the value that text writes, as Python has it."""
+    if kind == "INTEGER":
+        return int(text)
+    if kind == "TEXT":
+        return text
+    return date.fromisoformat(text) if kind == "DATE" else datetime.fromisoformat(text)
 
 
 def parse_value(kind: Kind, given: str) -> str:
@@ -158,7 +184,11 @@ def parse_value(kind: Kind, given: str) -> str:
 
 
 def find_cursor(
-    database: DatabaseType, columns: Sequence[CatalogColumn], wanted: str, table: str
+    database: DatabaseType,
+    columns: Sequence[CatalogColumn],
+    wanted: str,
+    table: str,
+    quote: Callable[[str], str],
 ) -> Cursor:
     """Return the cursor that a setting names. Raises `InvalidInput` where there is no such column,
     or its values have no order."""
@@ -173,10 +203,10 @@ def find_cursor(
     if found is None or (column.type in _WITH_SCALE and column.scale != 0):
         raise InvalidInput(
             f"`cursor` of `{table}`: column `{column.name}` has the type `{column.declared}`",
-            hint="set `cursor` to a column of integers, dates, timestamps or text",
+            hint="set `cursor` to a column of integers, dates, timestamps"
+            + (" without time zone" if database == "OTHER" else " or text"),
         )
     kind, literal_type = found
-    quote = postgres.quoted if database == "POSTGRESQL" else mysql.quoted
     name = quote(column.name)
     value = name
     if kind == "TEXT" and database == "POSTGRESQL":
@@ -185,7 +215,7 @@ def find_cursor(
         # Byte by byte: collations of MySQL take blanks at the end, and letters, for equal.
         value = f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)"
     unusable = [f"{name} IS NULL"] if column.nullable else []
-    if kind in ("DATE", "TIMESTAMP", "TIMESTAMPTZ"):
+    if kind in ("DATE", "TIMESTAMP", "TIMESTAMPTZ") and database != "OTHER":
         first = f"'0001-01-01'::{literal_type}" if literal_type.islower() else "'0001-01-01'"
         unusable.append(f"{name} < {first}")
         if database == "POSTGRESQL":
@@ -350,7 +380,8 @@ def request_of(
     """Return the request of a table. Raises as `find_cursor` does, and `InvalidInput` for a
     `lookback` that it cannot have."""
     name = relation.shown
-    cursor = find_cursor(given.database, columns, table.cursor or "", name)
+    quote = _QUOTES.get(given.database) or relation.quoted
+    cursor = find_cursor(given.database, columns, table.cursor or "", name, quote)
     lookback = check_lookback(given.lookback, cursor.kind, name)
     appends = table.mode == "APPEND"
     if lookback and appends and not table.primary_key:
@@ -441,7 +472,7 @@ def _window_since(
     kept_from = earlier(high, given.lookback)
     # No load may begin later than it would without the value: what comes late is in between.
     for bound in () if last is None else (earlier(last, given.lookback), kept_from):
-        if bound is None or _text(fetch(cursor.is_greater(since, bound))[0][0]) == "1":
+        if bound is None or _is_greater(cursor, since, bound, fetch):
             raise InvalidInput(
                 f"`--from {since}`: without it a load of `{given.name}` reads the rows from "
                 f"{bound} on, and some of them would be left out",
@@ -459,6 +490,13 @@ def _window_since(
     appended = AppendedWindow(None, None, kept_from) if given.appends else None
     looks_back = bool(given.lookback)
     return Window(cursor, since, high, False, state, warnings, appended, looks_back, given=True)
+
+
+def _is_greater(cursor: Cursor, text: str, than: str, fetch: Fetch) -> bool:
+    if cursor.database == "OTHER":
+        # Not every database has a SELECT without a table, or of a condition.
+        return bool(value_of(cursor.kind, text) > value_of(cursor.kind, than))
+    return _text(fetch(cursor.is_greater(text, than))[0][0]) == "1"
 
 
 def _seen(given: CursorRequest, before: CursorState, bookmark: Bookmark) -> Seen:
@@ -507,9 +545,11 @@ def _check_usable(given: CursorRequest, fetch: Fetch) -> None:
         quote, text = mysql.quoted, "CAST({0} AS CHAR)"
     names = (cursor.name, *given.key)
     shown = ", ".join(text.format(quote(name)) for name in names)
-    rows = fetch(f"SELECT {shown}{where} LIMIT 1")
-    (value, *key) = rows[0]
-    at = ", ".join(f"{name} = {part}" for name, part in zip(given.key, key, strict=True))
+    select = f"SELECT {shown}{where} LIMIT 1"
+    if cursor.database == "OTHER":
+        select = f"SELECT {cursor.value}{where}"
+    (value, *key) = fetch(select)[0]
+    at = ", ".join(f"{name} = {part}" for name, part in zip(given.key, key, strict=bool(key)))
     first = f", such as the row with {at}" if at else ""
     raise LoadFailed(
         f"reading `{given.name}`: the cursor `{cursor.name}` is "
@@ -534,6 +574,9 @@ def _digest(given: CursorRequest, low: str, high: str | None) -> str:
     """Return the SELECT of a digest of the rows that the next load reads again."""
     cursor = given.cursor
     where = cursor.between(low, high)
+    if cursor.database == "OTHER":
+        # No two databases have the same hash function.
+        return f"SELECT COUNT(*) FROM {given.relation} WHERE {where}"  # noqa: S608
     if cursor.database == "POSTGRESQL":
         values = ", ".join(postgres.quoted(column.name) for column in given.selected)
         row = f"pg_catalog.convert_to(ROW({values})::text, 'UTF8')"

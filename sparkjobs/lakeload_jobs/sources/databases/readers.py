@@ -8,11 +8,18 @@ from lakeload_jobs.contract.errors import InvalidInput, MachineNotReady
 from lakeload_jobs.contract.spec import JdbcInput, ReaderChoice
 
 _ADBC = "adbc-driver-postgresql"
+DRIVER_WARNING = (
+    "the JDBC driver is yours, and lakeload proves nothing of it: types are as Spark's JDBC source "
+    "maps them, which is not always exact"
+)
+"""Of every load of a database that only its driver knows."""
 
 
 def why_jvm(read: JdbcInput, choice: ReaderChoice) -> str:
     """Return why Spark's JDBC reader reads a table, as a clause; '' where it does not."""
-    if read.database != "POSTGRESQL":
+    if read.database == "OTHER":
+        return "a JDBC driver of your own is used by Spark alone"
+    if read.database == "MYSQL":
         return ""
     if choice == "JVM":
         return "`spark.reader` is `JVM`"
@@ -24,7 +31,11 @@ def why_jvm(read: JdbcInput, choice: ReaderChoice) -> str:
 def check_reader(read: JdbcInput, choice: ReaderChoice) -> None:
     """Raise `InvalidInput` for a reader that does not read the database, and `MachineNotReady`
     where it is not installed."""
-    if read.database != "POSTGRESQL" and choice == "JVM":
+    if read.database == "OTHER" and choice == "DIRECT":
+        raise InvalidInput(
+            f"`spark.reader: DIRECT`: {why_jvm(read, choice)}", hint="leave `spark.reader` out"
+        )
+    if read.database == "MYSQL" and choice == "JVM":
         raise InvalidInput(
             "MySQL and MariaDB cannot be read with `spark.reader: JVM`",
             hint="leave `spark.reader` out",

@@ -22,7 +22,15 @@ from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.rows.casts import cast_types, quoted
 from lakeload_jobs.rows.columns import in_source_spelling, source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
-from lakeload_jobs.sources.base import BadValuesFound, Keys, Reader, Rows, Splits, Unfinished
+from lakeload_jobs.sources.base import (
+    BadValuesFound,
+    Keys,
+    Reader,
+    Rows,
+    Source,
+    Splits,
+    Unfinished,
+)
 from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.adbc import ReadSplit
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn, is_read
@@ -47,18 +55,21 @@ _LEAST = 2
 """Connections of one table: that of the snapshot, and one that reads."""
 
 
-def connect_databases(
-    spec: JobSpec, aws: AwsSession
-) -> Callable[[TableSpec, JdbcInput], JdbcSource | MysqlSource]:
+def connect_databases(spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, JdbcInput], Source]:
     """Return what makes the source of a table. The tables of a run share the connections."""
     shared = _Shared(
         _Budget(min(spec.concurrency, len(spec.tables))), _CommonSnapshot(len(spec.tables))
     )
-    sources: dict[DatabaseType, type[JdbcSource | MysqlSource]] = {
-        "POSTGRESQL": JdbcSource,
-        "MYSQL": MysqlSource,
-    }
-    return lambda table, given: sources[given.database](spec, table, given, aws, shared)
+    return lambda table, given: _source_class(given.database)(spec, table, given, aws, shared)
+
+
+def _source_class(database: DatabaseType) -> Callable[..., Source]:
+    if database == "OTHER":
+        # It is built on this module.
+        from lakeload_jobs.sources.databases.jdbc_url import JdbcUrlSource
+
+        return JdbcUrlSource
+    return JdbcSource if database == "POSTGRESQL" else MysqlSource
 
 
 class _Budget:
@@ -118,7 +129,7 @@ class _Shared:
     snapshot: _CommonSnapshot
 
 
-class _DatabaseSource:
+class DatabaseSource:
     """One table of a database, and the connections that it has of the run."""
 
     def __init__(
@@ -163,14 +174,14 @@ class _DatabaseSource:
 
     def _found(
         self, relation: Any, columns: Sequence[CatalogColumn], selected: Sequence[SelectedColumn]
-    ) -> _Found:
+    ) -> FoundTable:
         names = tuple(column.name for column in columns)
         table = replace(self.table, columns=in_source_spelling(self.table.columns, names))
         read = tuple(column for column in selected if is_read(table, table.columns, column))
-        return _Found(table, relation, tuple(columns), read)
+        return FoundTable(table, relation, tuple(columns), read)
 
     def _window(
-        self, found: _Found, key: tuple[str, ...], bookmark: Bookmark, fetch: Fetch
+        self, found: FoundTable, key: tuple[str, ...], bookmark: Bookmark, fetch: Fetch
     ) -> Window | None:
         """Return the rows to read, None where all are."""
         if not self.incremental:
@@ -187,7 +198,7 @@ class _DatabaseSource:
 
 
 @dataclass(frozen=True)
-class _Found:
+class FoundTable:
     """What the catalog says of a table: `table` has the settings with names as the source has them,
     `selected` are the columns that are read."""
 
@@ -236,7 +247,7 @@ class _Noted:
 
     seen: Seen | None = None
 
-    def note(self, found: _Found, window: Window, packed: bytes) -> None:
+    def note(self, found: FoundTable, window: Window, packed: bytes) -> None:
         """Keep the entries of the rows that the next load reads again."""
         appended = window.appended
         if appended is not None and appended.kept_from is not None:
@@ -244,10 +255,10 @@ class _Noted:
 
 
 @dataclass(frozen=True)
-class _DatabaseSlice:
+class DatabaseSlice:
     """The rows of one load: those of the window, all without one."""
 
-    found: _Found
+    found: FoundTable
     window: Window | XminWindow | None
     key: StateChange | None
     """The change of the state of a table that is loaded whole."""
@@ -296,7 +307,7 @@ class _DatabaseSlice:
         return None if self.kept.seen is None else self.kept.seen.evidence()
 
 
-class JdbcSource(_DatabaseSource):
+class JdbcSource(DatabaseSource):
     """One table of a database. It holds the snapshot of its newest slice until it is closed."""
 
     _snapshot: postgres.Snapshot | None = None
@@ -364,7 +375,7 @@ class JdbcSource(_DatabaseSource):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JdbcSlice(_DatabaseSlice):
+class JdbcSlice(DatabaseSlice):
     """Rows of a table in one snapshot, in which `readers` sessions may read."""
 
     source: JdbcSource
@@ -396,7 +407,7 @@ class JdbcSlice(_DatabaseSlice):
             parts = self.snapshot.splits(self.found.relation, self.readers, by_key=self._by_key)
         reader = replace(read, selected=tuple(c for c in read.selected if c.name in names))
         deferred = _deferred(spark, spec, Splits(parts, reader), self.snapshot)
-        frame, casts = deferred.frame, _casts(self.found.table, deferred.schema, self.found.names)
+        frame, casts = deferred.frame, casts_of(self.found.table, deferred.schema, self.found.names)
         cast = cast_types(frame, casts, spec.on_bad_value) if casts else frame
         return cast.select(*map(quoted, names))
 
@@ -432,7 +443,7 @@ class JdbcSlice(_DatabaseSlice):
         return postgres.unseen_splits(relation, found.selected, again, entry, late)
 
 
-class MysqlSource(_DatabaseSource):
+class MysqlSource(DatabaseSource):
     """One table of MySQL or MariaDB. Sessions have no snapshot in common there, so that one task
     reads the table, once, in one transaction."""
 
@@ -459,7 +470,7 @@ class MysqlSource(_DatabaseSource):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MysqlSlice(_DatabaseSlice):
+class MysqlSlice(DatabaseSlice):
     """Rows of a table that one task reads."""
 
     source: MysqlSource
@@ -486,7 +497,7 @@ class MysqlSlice(_DatabaseSlice):
             split_frame(spark, once, schema), found.names, once, warnings, on_end=self._ended,
             comments=found.comments,
         )  # fmt: skip
-        casts = _casts(found.table, schema, found.names)
+        casts = casts_of(found.table, schema, found.names)
         if not casts:
             return rows
         cast = partial(cast_types, types=casts, on_bad_value=spec.on_bad_value)
@@ -567,7 +578,7 @@ class MysqlRows:
         return None
 
 
-def _casts(table: TableSpec, schema: StructType, names: tuple[str, ...]) -> dict[str, str]:
+def casts_of(table: TableSpec, schema: StructType, names: tuple[str, ...]) -> dict[str, str]:
     """Return the types of `columns.types` that columns do not have already."""
     kinds = {field.name: field.dataType for field in schema}
     return {
@@ -603,7 +614,7 @@ def _rows(
     reader: Any = splits.read
     why = why_jvm(reader.read, spec.reader)
     deferred = _deferred(spark, spec, splits, snapshot)
-    casts = _casts(table, deferred.schema, names)
+    casts = casts_of(table, deferred.schema, names)
     rows = JdbcRows(
         deferred,
         names,

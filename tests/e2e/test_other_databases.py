@@ -1,0 +1,99 @@
+"""Loads with a JDBC driver of the user through the command line."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakeload.machine.java import find_java
+from tests.e2e.canaries import Canaries
+from tests.e2e.command import Ended, lakeload
+from tests.e2e.watching import ArgvWatcher
+from tests.servers.ministack import Lake
+
+pytestmark = pytest.mark.e2e
+
+CANARIES = Canaries({"password": "CANARY pass/w'or\\d%41"})
+
+
+@pytest.fixture
+def h2(jdbc_jars: tuple[Path, ...], tmp_path: Path) -> dict[str, Any]:
+    """What a pipeline in the folder `documents` says of a database of H2."""
+    jar, url = jdbc_jars[0], f"jdbc:h2:file:{tmp_path}/shop"
+    sql = "CREATE TABLE orders (id int PRIMARY KEY, note varchar(9)); INSERT INTO orders VALUES "
+    login = ["-user", "sa", "-password", CANARIES.values["password"]]
+    java = find_java({}).home / "bin" / "java"
+    shell = [str(java), "-cp", str(jar), "org.h2.tools.Shell", "-url", url, *login]
+    subprocess.run([*shell, "-sql", f"{sql} (1, 'a'), (2, 'b')"], check=True)
+    (tmp_path / "drivers").mkdir()
+    (tmp_path / "drivers" / "h2.jar").symlink_to(jar)
+    (tmp_path / "documents").mkdir()
+    return {
+        "type": "JDBC", "url": url, "jar": "../drivers/h2.jar", "user": "sa",
+        "password": {"env": "SHOP_PASSWORD"},
+    }  # fmt: skip
+
+
+def _run(lake: Lake, folder: Path, command: str, *arguments: str, **environment: str) -> Ended:
+    """Run a command from another folder than that of the documents."""
+    password = {"SHOP_PASSWORD": CANARIES.values["password"]} | environment
+    path = "../documents/pipeline.yml"
+    (folder / "elsewhere").mkdir(exist_ok=True)
+    return lakeload(lake, folder / "elsewhere", command, path, *arguments, **password)
+
+
+def _check_secrets(folder: Path, ended: Ended) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file():
+            assert CANARIES.found_in(path.read_bytes()) == [], f"in the file {path}"
+    assert CANARIES.found_in((ended.stdout + ended.stderr).encode()) == []
+
+
+def test_a_driver_of_the_user_loads_and_nothing_shows_the_password(
+    lake: Lake, h2: dict[str, Any], tmp_path: Path
+) -> None:
+    lake.write_pipeline(tmp_path / "documents", tables=[{"table": "PUBLIC.ORDERS"}], source=h2)
+
+    valid = _run(lake, tmp_path, "validate")
+    checked = _run(lake, tmp_path, "test-connection", "--output", "json")
+    planned = _run(lake, tmp_path, "plan", "--output", "json")
+    with ArgvWatcher() as watcher:
+        ended = _run(lake, tmp_path, "sync", "-vv", "--log-file", "load.log")
+
+    assert valid.code == 0, valid.stdout + valid.stderr
+    found = {probe["name"]: probe for probe in checked.document["probes"]}
+    assert found["source-driver"]["detail"] == "org.h2.Driver"
+    (table,) = planned.document["tables"]
+    assert (table["reader"], table["numbering"]) == ("jvm", "one partition")
+    assert any("types are as Spark's" in text for text in planned.document["warnings"]), planned
+    assert ended.code == 0, ended.stdout + ended.stderr
+    assert "types are as Spark's" in " ".join((ended.stdout + ended.stderr).split())
+    assert len([key for key in lake.keys() if key.endswith(".parquet")]) == 1  # noqa: SIM118
+    for one in (valid, checked, planned, ended):
+        _check_secrets(tmp_path, one)
+    for argv in watcher.seen:
+        assert CANARIES.found_in(argv) == [], "in the argv of a process"
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "message"),
+    [
+        ({"jar": "../drivers/h3.jar"}, 2, "did you mean `h2.jar`"),
+        ({"driver": "org.h2.Nothing"}, 2, "no class `org.h2.Nothing`"),
+    ],
+)
+def test_a_driver_that_is_not_there_is_found_before_spark_starts(
+    lake: Lake, h2: dict[str, Any], tmp_path: Path, changes: dict[str, Any], code: int, message: str
+) -> None:
+    lake.write_pipeline(
+        tmp_path / "documents", tables=[{"table": "PUBLIC.ORDERS"}], source=h2 | changes
+    )
+
+    ended = _run(lake, tmp_path, "sync")
+
+    assert message in " ".join((ended.stdout + ended.stderr).split())
+    assert ended.code == code, ended.stdout + ended.stderr
+    assert not list(tmp_path.rglob("spark.log"))
