@@ -28,7 +28,7 @@ FORMS = ("CSV", "PARQUET")
 NAMES = ("lakeload", "lakeload-jvm", "lakeload-1core", "spark", "duckdb", "polars")
 ONLY = {"lakeload-jvm": "PARQUET", "lakeload-1core": "CSV"}
 """Contestants that run on one input form alone."""
-LARGE = ("lakeload", "polars")
+LARGE = ("lakeload", "lakeload-1core", "polars")
 """Those that also copy the larger data set."""
 
 BARS_FROM_ROWS = 3_000_000
@@ -134,7 +134,7 @@ def _rounds(options: Options, contestants: list[Contestant], scratch: Path) -> I
         large = _warm(data_set(options.large, options.shape))
         for form in options.forms:
             for contestant in contestants:
-                if contestant.name in LARGE:
+                if contestant.name in LARGE and ONLY.get(contestant.name, form) == form:
                     yield _run(contestant, form, large, scratch)
 
 
