@@ -2,7 +2,7 @@
 
 An append of `--rows` rows into a new table, and an upsert of `--changes` changes (four fifths of
 them updates all over the table) into one of `--rows`, each as a whole command against AWS Glue of
-the embedded AWS, through the same role, with the same 18 columns. Bars: 1.15 × the CPU of Spark's
+the embedded AWS, through the same role, with the same 18 columns. Bars: 0.70 × the CPU of Spark's
 `df.writeTo(t).append()` and 1.25 × that of a bare MERGE with the same dedupe, medians of the runs.
 pyiceberg and dlt upsert the same changes into tables of their own. See docs/benchmarks.md.
 """

@@ -18,6 +18,7 @@ PUBLISH = 3
 
 PLACES: list[tuple[Mode, bool, Point]] = [
     ("APPEND", False, Point(CREATE, 1, after=True)),
+    ("APPEND", True, Point(COMMIT, 2, after=False)),
     ("UPSERT", True, Point("write deletes", 1, after=False)),
 ]
 

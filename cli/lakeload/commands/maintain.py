@@ -96,7 +96,7 @@ AbortOlderThan = Annotated[
     typer.Option(
         "--abort-older-than",
         metavar="AGE",
-        help="Remove branches (Iceberg) and uploads (Parquet) of unfinished attempts of this age. "
+        help="Remove branches and uploads of unfinished attempts of this age. "
         "Choose more than your longest load takes.",
     ),
 ]
@@ -136,9 +136,9 @@ def maintain(
 ) -> None:
     """Compact and clean up a pipeline's tables, also while loads run.
 
-    Iceberg: drops branches of abandoned attempts, compacts small files, rewrites
-    deletes and manifests, expires old snapshots, removes orphans. Parquet:
-    aborts uploads of abandoned attempts. Without --apply it only shows its plan.
+    Aborts uploads of abandoned attempts. Iceberg: also drops their branches,
+    compacts small files, rewrites deletes and manifests, expires old snapshots,
+    removes orphans. Without --apply it only shows its plan.
     Exit code 0 when all is done, 1 when a step failed, 5 when loads conflicted with it.
     """
     from lakeload.documents.found_tables import with_found_tables

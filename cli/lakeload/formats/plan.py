@@ -202,6 +202,11 @@ class TablePlan:
     """The first rows of the source, by its columns; None: not asked for, or read by Spark alone."""
     why_jvm: str = ""
     """Why only Spark can read the rows, where the job that looked at them said so."""
+    writer: str | None = None
+    """Who would write the data files of an Iceberg table, where that job said so: direct (tasks, by
+    themselves) or spark."""
+    why_spark: str = ""
+    """Why Spark would, as a clause."""
     side_table: str | None = None
     """Where records that cannot be read would be set aside; None where they would not."""
     max_rejected: str | None = None
@@ -372,7 +377,13 @@ def with_schema(
     specs = {table.source: table for table in tables}
     return tuple(
         with_columns(
-            replace(plan, reader=known[plan.table].reader, why_jvm=known[plan.table].why_jvm),
+            replace(
+                plan,
+                reader=known[plan.table].reader,
+                why_jvm=known[plan.table].why_jvm,
+                writer=known[plan.table].writer,
+                why_spark=known[plan.table].why_spark,
+            ),
             _judged(judge, known[plan.table], spec, specs[plan.table]),
         )
         if plan.table in known

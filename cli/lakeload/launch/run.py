@@ -45,7 +45,7 @@ from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.maintain import MaintainResult, TableMaintenance
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.contract.traits import format_of
+from lakeload_jobs.contract.traits import catalog_of, format_of, vends
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +141,12 @@ def jvm_bytes(spec: JobSpec) -> int | None:
 def _without_jvm(spec: JobSpec, table: TableSpec) -> bool:
     """Return whether rows probably go from reader to encoder within one Python process."""
     source = source_of(table.input)
-    if not format_of(spec.destination).takes_splits or spec.reader == "JVM":
+    if table.mode not in format_of(spec.destination).split_modes or spec.reader == "JVM":
+        return False
+    if table.partition_by or (
+        (catalog := catalog_of(spec.destination)) is not None and vends(catalog)
+    ):
+        # Spark writes the files of such Iceberg tables.
         return False
     if table.where is not None or table.deleted_when is not None:
         return False

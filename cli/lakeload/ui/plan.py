@@ -250,6 +250,10 @@ def _details(plan: TablePlan) -> list[str]:
         lines += _schema(plan.schema)
     if plan.action == "LOAD" and (plan.reader == "direct" or plan.why_jvm):
         lines.append(_reader(plan))
+    if plan.action == "LOAD" and plan.writer == "direct":
+        lines.append("data files written without Spark's writer")
+    elif plan.action == "LOAD" and plan.why_spark:
+        lines.append(f"data files written by Spark: {plan.why_spark}")
     if plan.action == "LOAD":
         if plan.estimated_rows is not None:
             lines.append(f"about {counted(plan.estimated_rows, 'row')}, as the database estimates")

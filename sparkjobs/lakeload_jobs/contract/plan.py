@@ -42,6 +42,10 @@ class TableColumns:
     reader: str = "jvm"
     why_jvm: str = ""
     """Why only Spark can read the rows, as a clause."""
+    writer: str | None = None
+    """Who would write the data files: direct (tasks, by themselves) or spark."""
+    why_spark: str = ""
+    """Why Spark would, as a clause."""
     warnings: tuple[str, ...] = ()
     error: ErrorInfo | None = None
     """Why the source cannot be read, or, of a Parquet table, the change that the load refuses."""

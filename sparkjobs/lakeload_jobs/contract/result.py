@@ -89,6 +89,10 @@ class TableResult:
     reader: str | None = None
     why_jvm: str = ""
     """Why only Spark could read the rows, as a clause."""
+    writer: str | None = None
+    """Who wrote the data files: direct (tasks, by themselves) or spark."""
+    why_spark: str = ""
+    """Why Spark wrote them, as a clause."""
     index: IndexKind | None = None
     snapshot_id: int | None = None
     """The Iceberg snapshot that this job published."""

@@ -47,8 +47,8 @@ class FormatTraits:
     """In the order they are taken: what is replaced first is what can be removed afterwards."""
     has_catalog: bool = False
     """Tables are those of the catalog in the destination, which also takes the commits."""
-    takes_splits: bool = False
-    """Its tasks write rows that a source reads there, without Spark."""
+    split_modes: tuple[Mode, ...] = ()
+    """The modes in which its tasks write rows that a source reads there, without Spark."""
     commits_in_store: bool = False
     """Commits are objects: they rest on the store's conditional writes."""
     lists_uploads: bool = False
@@ -74,7 +74,7 @@ FORMATS: Mapping[TableFormat, FormatTraits] = {
         commit_unknown="commit state unknown: the next sync or `lakeload recover` finishes it",
         cut_off="the next sync or `recover` finishes it",
         maintenance_steps=("uploads",),
-        takes_splits=True,
+        split_modes=("APPEND",),
         commits_in_store=True,
         lists_uploads=True,
     ),
@@ -100,7 +100,17 @@ FORMATS: Mapping[TableFormat, FormatTraits] = {
                 "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
             )
         },
-        maintenance_steps=("branches", "compact", "deletes", "manifests", "expire", "orphans"),
+        maintenance_steps=(
+            "branches",
+            "uploads",
+            "compact",
+            "deletes",
+            "manifests",
+            "expire",
+            "orphans",
+        ),
+        split_modes=("APPEND", "OVERWRITE"),
+        lists_uploads=True,
         has_catalog=True,
         plan_reads_columns=True,
         tracks_dead_attempts=True,

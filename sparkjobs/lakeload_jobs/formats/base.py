@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import FollowUpFailed
@@ -31,6 +31,10 @@ from lakeload_jobs.sources.base import Reader, Rows, Slice
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
+
+
+Writer = Literal["direct", "spark"]
+"""Who writes data files: lakeload's own tasks, or Spark."""
 
 
 class RetryLoad(Exception):
@@ -230,6 +234,14 @@ class TableWriter(Protocol):
     @property
     def why_jvm(self) -> str:
         """Why only Spark can read them, as a clause; '' where it is not asked."""
+
+    @property
+    def writer(self) -> Writer:
+        """Who writes the data files."""
+
+    @property
+    def why_spark(self) -> str:
+        """Why Spark writes them, as a clause; '' where tasks do by themselves."""
 
     def count(self) -> Counted | None:
         """Count the rows before they are written; None where nothing needs their number.

@@ -154,8 +154,15 @@ def _told(
     if result.status == "NO_OP":
         return replace(result, warnings=warnings)
     notes = (*_notes(found), *mapping.notes, *writer.notes, *result.notes)
-    reader, why_jvm = writer.reader, writer.why_jvm
-    return replace(result, reader=reader, why_jvm=why_jvm, notes=notes, warnings=warnings)
+    return replace(
+        result,
+        reader=writer.reader,
+        why_jvm=writer.why_jvm,
+        writer=writer.writer,
+        why_spark=writer.why_spark,
+        notes=notes,
+        warnings=warnings,
+    )
 
 
 def _set_aside(rejected: Rejected, result: TableResult) -> str:

@@ -384,15 +384,18 @@ class Objects:
             )
         return Part(number, answer["ETag"], checksum)
 
-    def complete_upload(self, key: str, upload_id: str, parts: tuple[Part, ...]) -> Completion:
-        """Make an upload visible if nothing is at its key; asked again until S3 answers.
+    def complete_upload(
+        self, key: str, upload_id: str, parts: tuple[Part, ...], *, if_absent: bool = True
+    ) -> Completion:
+        """Make an upload visible if nothing is at its key; asked again until S3 answers. Without
+        `if_absent` the key is nobody else's, and no condition is sent.
 
         Raises `UnknownOutcome` when no clear answer came in time: completing again is safe.
         """
-        conditional = self._conditions.in_force()
-        if not conditional and self.find(key) is not None:
+        conditional = if_absent and self._conditions.in_force()
+        if if_absent and not conditional and self.find(key) is not None:
             return Completion.KEY_TAKEN
-        if_absent: IfAbsent = {"IfNoneMatch": "*"} if conditional else {}
+        condition: IfAbsent = {"IfNoneMatch": "*"} if conditional else {}
         doing = f"completing the upload of `{self.url(key)}`"
         listed: list[CompletedPartTypeDef] = [
             {"PartNumber": part.number, "ETag": part.etag, "ChecksumCRC32": part.checksum}
@@ -406,7 +409,7 @@ class Objects:
                     Key=key,
                     UploadId=upload_id,
                     MultipartUpload={"Parts": listed},
-                    **if_absent,
+                    **condition,
                 )
             return Completion.COMPLETED
 

@@ -88,10 +88,14 @@ class World:
                 "columns": {
                     "types": {"id": "bigint", "version": "bigint", "gone": "boolean"},
                 },
-                "deleted_when": "gone",
             }
             if mode == "UPSERT":
-                entry |= {"primary_key": ["id"], "cursor": "version", "deletes": "DELETE"}
+                entry |= {
+                    "primary_key": ["id"],
+                    "cursor": "version",
+                    "deletes": "DELETE",
+                    "deleted_when": "gone",
+                }
             if options:
                 entry["options"] = dict(options)
             listed.append(entry)

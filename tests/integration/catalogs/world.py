@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
+import uuid
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,12 +23,21 @@ from lakeload_jobs.contract.spec import (
 from tests.servers.seaweedfs import KEY, SECRET, SeaweedFs
 
 PREFIX = "team/lake"
+_FOLDER = tempfile.TemporaryDirectory(prefix="lakeload-secrets-")
 
 
 def secret(environment: pytest.MonkeyPatch, name: str, value: str) -> SecretReference:
     """Put a secret into the environment and return the reference to it."""
     environment.setenv(name, value)
     return SecretReference("env", name)
+
+
+def secret_file(name: str, value: str) -> SecretReference:
+    """Put a secret into a file and return the reference to it. Tasks read it too: the Python
+    processes of a Spark session have the environment of its start."""
+    path = Path(_FOLDER.name) / f"{name}-{uuid.uuid4().hex}"
+    path.write_text(value)
+    return SecretReference("file", str(path))
 
 
 @dataclass

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import pytest
 from pyiceberg.catalog import load_catalog
 from pyiceberg.table import Table
 
@@ -19,7 +18,7 @@ from lakeload_jobs.contract.spec import (
     EndpointsSpec,
     IcebergSpec,
 )
-from tests.integration.catalogs.world import PREFIX, secret
+from tests.integration.catalogs.world import PREFIX, secret_file
 from tests.servers.oauth2_gate import Gate
 from tests.servers.seaweedfs import KEY, SECRET, SeaweedFs
 
@@ -66,24 +65,22 @@ def client(store: dict[str, str], **settings: str) -> Reader:
     return read
 
 
-def stored_destination(
-    store: SeaweedFs, environment: pytest.MonkeyPatch, bucket: str, catalog: CatalogSpec
-) -> DestinationSpec:
+def stored_destination(store: SeaweedFs, bucket: str, catalog: CatalogSpec) -> DestinationSpec:
     """Return a destination in a bucket of SeaweedFS, with its administrator's keys."""
     return DestinationSpec(
         bucket=bucket,
         region="us-east-1",
         prefix=PREFIX,
-        credentials=_store_keys(environment),
+        credentials=_store_keys(),
         endpoints=EndpointsSpec(s3=store.s3_endpoint),
         table_format="ICEBERG",
         iceberg=IcebergSpec(catalog=catalog),
     )
 
 
-def _store_keys(environment: pytest.MonkeyPatch) -> CredentialsSpec:
-    """Return the SeaweedFS administrator's keys, as references into the environment."""
+def _store_keys() -> CredentialsSpec:
+    """Return the SeaweedFS administrator's keys, as references to files."""
     return CredentialsSpec(
-        access_key_id=secret(environment, "STORE_KEY", KEY),
-        secret_access_key=secret(environment, "STORE_SECRET", SECRET),
+        access_key_id=secret_file("STORE_KEY", KEY),
+        secret_access_key=secret_file("STORE_SECRET", SECRET),
     )

@@ -31,7 +31,7 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
-from tests.integration.catalogs.world import secret
+from tests.integration.catalogs.world import secret_file
 from tests.servers.rest_catalog import BUCKET
 from tests.servers.seaweedfs import KEY, SECRET, SeaweedFs
 
@@ -139,7 +139,6 @@ def loads(
     spark: SparkSession,
     rest_backend: str,
     seaweedfs: SeaweedFs,
-    monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> Loads:
     """Loads of one test into a namespace of its own."""
@@ -154,8 +153,8 @@ def loads(
         region="us-east-1",
         prefix="team",
         credentials=CredentialsSpec(
-            access_key_id=secret(monkeypatch, "STORE_KEY", KEY),
-            secret_access_key=secret(monkeypatch, "STORE_SECRET", SECRET),
+            access_key_id=secret_file("STORE_KEY", KEY),
+            secret_access_key=secret_file("STORE_SECRET", SECRET),
         ),
         endpoints=EndpointsSpec(s3=seaweedfs.s3_endpoint),
         table_format="ICEBERG",

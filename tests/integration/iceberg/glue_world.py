@@ -7,9 +7,8 @@ import secrets
 import pytest
 
 from lakeload.demo.aws import destination_policy, seed_lake
-from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
-from tests.integration.catalogs.world import PREFIX
+from tests.integration.catalogs.world import PREFIX, secret_file
 from tests.integration.iceberg.catalog_world import CatalogWorld, client, store_settings
 from tests.servers.ministack import EXTERNAL_ID_VARIABLE, AwsServer, Lake
 
@@ -29,12 +28,16 @@ def exact_lake(server: AwsServer, environment: pytest.MonkeyPatch) -> Lake:
 def glue_destination(lake: Lake) -> DestinationSpec:
     """Return Glue on the emulator, reached with a role and its ExternalId."""
     seeded, place = lake.seeded, lake.server.endpoint
+    given = lake.environment
     return DestinationSpec(
         bucket=seeded.bucket,
         region=seeded.region,
         prefix=seeded.prefix,
         credentials=CredentialsSpec(
-            role_arn=seeded.role_arn, external_id=SecretReference("env", EXTERNAL_ID_VARIABLE)
+            role_arn=seeded.role_arn,
+            external_id=secret_file("EXTERNAL_ID", given[EXTERNAL_ID_VARIABLE]),
+            access_key_id=secret_file("KEY", given["AWS_ACCESS_KEY_ID"]),
+            secret_access_key=secret_file("SECRET", given["AWS_SECRET_ACCESS_KEY"]),
         ),
         endpoints=EndpointsSpec(s3=place, sts=place, glue=place),
         glue_database_prefix="lakes",

@@ -40,7 +40,7 @@ def nessie_world(nessie: Nessie, environment: pytest.MonkeyPatch) -> Iterator[Ca
     environment.setenv(TOKEN, "nessie-bearer")
     token = SecretReference("env", TOKEN)
     catalog = CatalogSpec(type="NESSIE", uri=gate.endpoint, ref=branch, api="NATIVE", token=token)
-    destination = stored_destination(nessie.store, environment, BUCKET, catalog)
+    destination = stored_destination(nessie.store, BUCKET, catalog)
     store = store_settings(nessie.store.s3_endpoint, KEY, SECRET)
 
     def read(namespace: str, table: str) -> Table:

@@ -51,7 +51,7 @@ def rest_client_world(
             access_delegation="NONE",
             headers={"X-Tenant": secret(environment, "TENANT", "tenant-4711")},
         )
-        destination = stored_destination(store, environment, REST_BUCKET, catalog)
+        destination = stored_destination(store, REST_BUCKET, catalog)
         yield CatalogWorld("rest", destination, _gate_reader(store, gate), (gate, tokens))
 
 
@@ -69,7 +69,7 @@ def rest_token_world(
             warehouse=CATALOG,
             token=secret(environment, "TOKEN", str(answer["access_token"])),
         )
-        destination = stored_destination(store, environment, REST_BUCKET, catalog)
+        destination = stored_destination(store, REST_BUCKET, catalog)
         yield CatalogWorld("rest-token", destination, _gate_reader(store, gate), (gate,))
 
 
@@ -88,7 +88,7 @@ def open_catalog_world(
             scope="PRINCIPAL_ROLE:loader_role",
             catalog_region="us-east-1",
         )
-        destination = stored_destination(store, environment, REST_BUCKET, catalog)
+        destination = stored_destination(store, REST_BUCKET, catalog)
         yield CatalogWorld("open-catalog", destination, _gate_reader(store, gate), (gate,))
 
 
@@ -113,7 +113,7 @@ def seaweedfs_world(store: SeaweedFs, environment: pytest.MonkeyPatch) -> Catalo
         scope="PRINCIPAL_ROLE:ALL",
         access_delegation="NONE",
     )
-    destination = stored_destination(store, environment, TABLE_BUCKET, catalog)
+    destination = stored_destination(store, TABLE_BUCKET, catalog)
     return CatalogWorld("seaweedfs", destination, _seaweedfs_reader(store))
 
 
@@ -126,5 +126,5 @@ def sigv4_world(store: SeaweedFs, environment: pytest.MonkeyPatch) -> CatalogWor
         sigv4=SigV4Spec(signing_name="s3tables"),
         access_delegation="NONE",
     )
-    destination = stored_destination(store, environment, TABLE_BUCKET, catalog)
+    destination = stored_destination(store, TABLE_BUCKET, catalog)
     return CatalogWorld("sigv4", destination, _seaweedfs_reader(store))

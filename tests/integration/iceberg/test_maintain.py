@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeload_jobs.contract.maintain import StepResult
 from lakeload_jobs.formats.iceberg import maintenance
-from lakeload_jobs.formats.iceberg.load.branches import create_branch
-from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
+from lakeload_jobs.formats.iceberg.load.branches import create_branch, drop_branch
+from lakeload_jobs.formats.iceberg.rules.branches import data_file_name, staging_branch
 from tests.integration.iceberg.test_publish_races import before_publishing
 from tests.integration.iceberg.upkeep import (
     NOW,
@@ -54,6 +56,7 @@ def test_maintain_dry_run_lists_the_steps_and_writes_nothing(upkeep: Upkeep) -> 
 
     assert statuses(said) == {
         "branches": "WOULD_DO",
+        "uploads": "NOTHING_TO_DO",
         "compact": "WOULD_DO",
         "deletes": "NOTHING_TO_DO",
         "manifests": "WOULD_DO",
@@ -95,6 +98,47 @@ def test_maintain_dry_run_lists_the_steps_and_writes_nothing(upkeep: Upkeep) -> 
     # The state's snapshot is still there: the next load goes on from it.
     upkeep.file([{"id": 11}])
     assert upkeep.loaded(table).rows == 1
+
+
+def test_maintain_aborts_uploads_that_no_load_will_complete(upkeep: Upkeep) -> None:
+    table = upkeep.table(upkeep.file([{"id": 1}]))
+    assert upkeep.loaded(table).writer == "direct"
+    now, admin, bucket = datetime.now(UTC), upkeep.lake.server.s3, upkeep.destination.bucket
+    folder = str(upkeep.java().location()).removeprefix(f"s3://{bucket}/") + "/data/"
+    dead = staging_branch(now - timedelta(days=2), ATTEMPT)
+    left = folder + data_file_name(dead, 3, uuid.uuid4())
+    others = f"{folder}00000-1-of-another-writer.parquet"
+    for key in (left, others):
+        admin.create_multipart_upload(Bucket=bucket, Key=key)
+
+    def open_keys() -> set[str]:
+        found = admin.list_multipart_uploads(Bucket=bucket, Prefix=folder).get("Uploads", [])
+        return {one["Key"] for one in found}
+
+    def said(*, apply: bool, age: int = 0) -> StepResult:
+        return upkeep.keep(table, "uploads", apply=apply, abort_older_than=age)["uploads"]
+
+    would = said(apply=False)
+    young = said(apply=True, age=3600)
+    create_branch(upkeep.spark, upkeep.schema, "orders", dead, "main")
+    waits = said(apply=True)
+    drop_branch(upkeep.spark, upkeep.schema, "orders", dead)
+    at_work = staging_branch(now - timedelta(hours=1), str(uuid.uuid4()))
+    create_branch(upkeep.spark, upkeep.schema, "orders", at_work, "main")
+    beside = said(apply=True)
+    drop_branch(upkeep.spark, upkeep.schema, "orders", at_work)
+    assert open_keys() == {left, others}
+    with upkeep.without_action("s3:ListBucketMultipartUploads"):
+        denied = said(apply=True)
+    done = said(apply=True)
+
+    assert (would.status, would.items) == ("WOULD_DO", (left,))
+    assert [one.status for one in (young, waits, beside)] == ["NOTHING_TO_DO"] * 3
+    assert denied.status == "UNSUPPORTED"
+    assert "listing the open uploads" in denied.notes[0]
+    assert (done.status, done.files, done.items) == ("DONE", 1, (left,))
+    assert open_keys() == {others}
+    assert upkeep.rows() == [{"id": 1}]
 
 
 def test_loads_concurrent_with_maintenance_are_all_committed(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,19 @@ class Upkeep(Loads):
             statements += [one.as_json() for one in extra.statements]
         role = self.lake.seeded.role
         self.lake.server.admin.put_role_policy(role, {**load_policy, "Statement": statements})
+
+    @contextmanager
+    def without_action(self, action: str) -> Iterator[None]:
+        """Take one action from the role for a while."""
+        policy = dict(embedded_policy(self.destination))
+        found: Any = policy["Statement"]
+        statements = [one for one in found if action not in (one["Action"], *one["Action"])]
+        role = self.lake.seeded.role
+        self.lake.server.admin.put_role_policy(role, {**policy, "Statement": statements})
+        try:
+            yield
+        finally:
+            self.allow(maintain=True)
 
     def sql(self, text: str) -> None:
         """Somebody else writes: `{t}` is the table."""

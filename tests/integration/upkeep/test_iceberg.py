@@ -30,7 +30,7 @@ from lakeload.policy.policy_set import merged
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.file_ledger import LedgerEntry, ledger_key, write_entry
-from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
+from lakeload_jobs.formats.iceberg.rules.branches import data_file_name, staging_branch
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.upkeep.conftest import ADMIN, Command
 from tests.integration.upkeep.iceberg_writer import ATTEMPT, IcebergWriter, rows_of
@@ -112,6 +112,30 @@ def test_recover_drops_only_branches_of_abandoned_attempts(
     assert set(writer.table().metadata.refs) == {"main", "audit"}
     refused = command("recover", "pipeline.yml", "--void", "monday", "--yes")
     assert refused.code == 2
+
+
+def test_recover_aborts_uploads_of_abandoned_attempts(
+    writer: IcebergWriter, command: Command, shop: Lake
+) -> None:
+    writer.load("monday", 3)
+    bucket, admin = shop.seeded.bucket, shop.server.s3
+    gone = staging_branch(datetime.now(UTC) - timedelta(hours=30), ATTEMPT)
+    name = data_file_name(gone, 0, uuid.uuid4())
+    key = f"{shop.seeded.prefix}/{SCHEMA}/orders/data/{name}"
+    admin.create_multipart_upload(Bucket=bucket, Key=key)
+    young = command("recover", "pipeline.yml", "--output", "json").document
+    flags = ("--abort-older-than", "0", "--output", "json")
+
+    planned = command("recover", "pipeline.yml", "--dry-run", *flags).document
+    left = admin.list_multipart_uploads(Bucket=bucket)["Uploads"]
+    done = command("recover", "pipeline.yml", "--abort-older-than", "0")
+
+    assert young["tables"][0]["uploads"] == []
+    assert [one["key"] for one in planned["tables"][0]["uploads"]] == [key]
+    assert planned["tables"][0]["status"] == "UNFINISHED"
+    assert [one["Key"] for one in left] == [key]
+    assert f"{SCHEMA}.orders  RECOVERED   removed 1 upload of abandoned attempts" in done.out
+    assert "Uploads" not in admin.list_multipart_uploads(Bucket=bucket)
 
 
 def test_recover_removes_rejected_records_of_abandoned_attempts(

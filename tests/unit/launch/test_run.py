@@ -19,9 +19,12 @@ from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.codec import from_json
 from lakeload_jobs.contract.spec import (
     DELETE_LIMIT,
+    CatalogSpec,
     ColumnsSpec,
     FilesInput,
+    IcebergSpec,
     JobSpec,
+    PartitionField,
     RejectedInput,
 )
 from tests.fakes.spark_home import fake_spark_home
@@ -97,8 +100,14 @@ def test_jvm_bytes_include_rows_of_iceberg_tables(tmp_path: Path) -> None:
     spec = job_spec(create_run_folder(tmp_path / "runs", SYNCED, ATTEMPT), ["orders"])
     files = FilesInput("CSV", (str(tmp_path / "rows"),), {})
     destination = replace(spec.destination, table_format="ICEBERG")
-    table = replace(spec.tables[0], input=files)
+    appended = replace(spec.tables[0], input=files)
+    table = replace(appended, mode="UPSERT")
+    partitioned = replace(appended, partition_by=(PartitionField("identity", "a"),))
 
-    assert jvm_bytes(replace(spec, tables=(table,), destination=destination)) == 100
+    assert jvm_bytes(replace(spec, tables=(appended,), destination=destination)) == 0
+    for one in (table, partitioned):
+        assert jvm_bytes(replace(spec, tables=(one,), destination=destination)) == 100
+    lent = replace(destination, iceberg=IcebergSpec(CatalogSpec("REST")))
+    assert jvm_bytes(replace(spec, tables=(appended,), destination=lent)) == 100
     remote = replace(table, input=replace(files, paths=("s3://lake/a.csv",)))
     assert jvm_bytes(replace(spec, tables=(remote,), destination=destination)) is None

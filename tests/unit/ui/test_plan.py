@@ -176,6 +176,16 @@ def test_plan_text_shows_the_reader_and_the_use_of_spark() -> None:
     assert said("jvm", "the files are in S3") == "read by Spark: the files are in S3"
 
 
+def test_plan_text_shows_who_writes_data_files() -> None:
+    def said(writer: str | None, why_spark: str) -> list[str]:
+        out, _ = shown(replace(ORDERS, writer=writer, why_spark=why_spark))
+        return [line.strip() for line in out if "data files written" in line]
+
+    assert said(None, "") == []
+    assert said("direct", "") == ["data files written without Spark's writer"]
+    assert said("spark", "rows are merged") == ["data files written by Spark: rows are merged"]
+
+
 def test_plan_text_shows_the_side_table() -> None:
     out, _ = shown(replace(ORDERS, side_table="shop.orders_rejected", max_rejected="0.1 %"))
     assert "  rejected records go to shop.orders_rejected, up to 0.1 %" in out

@@ -1,4 +1,5 @@
-"""Recovery of Iceberg tables: drop the staging branches of abandoned attempts.
+"""Recovery of Iceberg tables: drop the staging branches of abandoned attempts, and abort their
+uploads.
 
 Nothing of a job is visible before its one commit and everything after it, so there is nothing to
 finish. A branch may go at any time: an attempt that still works on it asserts it when it publishes,
@@ -22,7 +23,9 @@ from lakeload.formats.reports import (
     exit_code_of,
 )
 from lakeload.formats.tables import TableRef, TablesRequest, each_table
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
+from lakeload_jobs.contract.traits import vends
 from lakeload_jobs.core.sizes import counted, minute
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.catalog import (
@@ -32,6 +35,7 @@ from lakeload_jobs.formats.iceberg.catalogs.catalog import (
     find_table,
     read_facts,
 )
+from lakeload_jobs.formats.iceberg.left_uploads import abort_left_uploads, find_left_uploads
 from lakeload_jobs.formats.iceberg.rules.branches import StagingBranch, staging_branches
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_PIPELINE
 from lakeload_jobs.formats.iceberg.rules.rejects import (
@@ -42,6 +46,7 @@ from lakeload_jobs.formats.iceberg.rules.rejects import (
     is_forgotten,
     pending_rejects,
 )
+from lakeload_jobs.storage.objects import Objects, OpenUpload
 
 _TRIES = 4
 """Commits of others come first now and then; each try reads the table again."""
@@ -60,6 +65,10 @@ class BranchRecovery:
     dropped: tuple[StagingBranch, ...] = ()
     younger: tuple[StagingBranch, ...] = ()
     rejects: tuple[SettledRejects, ...] = ()
+    uploads: tuple[OpenUpload, ...] = ()
+    """Those of data files that were aborted, or would be."""
+    uploads_denied: LakeloadError | None = None
+    """Why nobody could look for them: no load is in doubt for that."""
     error: LakeloadError | None = None
 
 
@@ -86,6 +95,14 @@ def recover(
         lambda table: _with_rejects(lake, table, known[table.target], dry_run=dry_run),
         lambda table, error: replace(known[table.target], error=error),
     )
+    known = {table.target: table for table in found}
+    found = each_table(
+        lake.tables,
+        lambda table: _with_uploads(
+            lake, table, known[table.target], abort_older_than, dry_run=dry_run
+        ),
+        lambda table, error: replace(known[table.target], error=error),
+    )
     return report(found, dry_run=dry_run)
 
 
@@ -94,7 +111,7 @@ def report(found: Sequence[BranchRecovery], *, dry_run: bool) -> RecoveryReport:
     return RecoveryReport(
         tuple(_recovered(table, dry_run=dry_run) for table in found),
         dry_run,
-        "an Iceberg table shows a whole job or none of it, so only branches can be left over",
+        "an Iceberg table shows a whole job or none of it: only branches and uploads can be left",
     )
 
 
@@ -155,6 +172,37 @@ def _with_rejects(
     raise AssertionError("the last try returns or raises")
 
 
+def _with_uploads(
+    lake: IcebergTables,
+    table: TableRef,
+    found: BranchRecovery,
+    age: timedelta,
+    *,
+    dry_run: bool,
+) -> BranchRecovery:
+    """Abort the uploads that dead attempts have left open."""
+    destination, place = lake.destination, table.location
+    if found.error is not None or not found.exists or vends(destination.iceberg.catalog):
+        return found
+    objects = Objects(lake.session, destination)
+    try:
+        left = find_left_uploads(
+            objects,
+            destination.bucket,
+            lambda: read_facts(lake.catalog, place.schema, place.table),
+            datetime.now(UTC),
+            age,
+            dropped=[branch.name for branch in found.dropped],
+        )
+    except AwsError as error:
+        if not error.denied:
+            raise
+        return replace(found, uploads_denied=error)
+    if not dry_run:
+        abort_left_uploads(objects, left)
+    return replace(found, uploads=left)
+
+
 def _settled(
     lake: IcebergTables, table: TableRef, gone: Collection[str], *, dry_run: bool
 ) -> tuple[SettledRejects, ...]:
@@ -193,7 +241,7 @@ def _recovered(table: BranchRecovery, *, dry_run: bool) -> RecoveredTable:
     fates = [(left, "would go" if dry_run else "gone") for left in table.dropped]
     fates += [(left, "stays: it is too new") for left in table.younger]
     status: RecoveryStatus = "UNFINISHED" if dry_run else "RECOVERED"
-    if table.error is not None or not (table.dropped or table.rejects):
+    if table.error is not None or not (table.dropped or table.rejects or table.uploads):
         status = "FAILED" if table.error else "UP_TO_DATE"
     return RecoveredTable(
         table.target,
@@ -213,6 +261,7 @@ def _recovered(table: BranchRecovery, *, dry_run: bool) -> RecoveredTable:
                 }
                 for one in table.rejects
             ],
+            "uploads": table.uploads,
         },
         remarks=tuple(
             line
@@ -223,6 +272,7 @@ def _recovered(table: BranchRecovery, *, dry_run: bool) -> RecoveredTable:
             )
         ),
         errors=(table.error,) if table.error else (),
+        warnings=(table.uploads_denied,) if table.uploads_denied else (),
     )
 
 
@@ -240,6 +290,9 @@ def _action(table: BranchRecovery, *, dry_run: bool) -> str:
         done.append(f"{verb} the rejected records of {counted(removed, 'abandoned attempt')}")
     if stay := sum(one.stay for one in table.rejects):
         done.append(f"the rejected records of {counted(stay, 'load')} stay: it is committed")
+    if table.uploads:
+        uploads = counted(len(table.uploads), "upload")
+        done.append(f"{'would remove' if dry_run else 'removed'} {uploads} of abandoned attempts")
     return "; ".join(done) or "nothing to do"
 
 

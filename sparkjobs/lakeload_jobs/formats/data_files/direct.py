@@ -99,7 +99,7 @@ def _direct(spec: JobSpec, table: TableSpec, prepared: PreparedRows) -> DirectRo
     except PySparkException as error:
         raise OnlySpark("a column has a type that only Spark supports") from error
     for name, field in zip(names, written, strict=True):
-        if not _same_shape(read.field(name).type, field.type):
+        if not same_shape(read.field(name).type, field.type):
             raise OnlySpark(f"column `{name}` is written as `{field.type}`")
     return DirectRows(
         _limited(splits, splits.counts, spec.options.limit),
@@ -116,18 +116,16 @@ def _limited(splits: Splits, counts: tuple[int, ...], limit: int | None) -> tupl
     return tuple(part for part in parts if part.rows > 0)
 
 
-def _same_shape(own: Kind, kind: Kind) -> bool:
+def same_shape(own: Kind, kind: Kind) -> bool:
     """Whether two types differ in nothing but the names of fields."""
     if own == kind:
         return True
     if pt.is_struct(own) and pt.is_struct(kind) and own.num_fields == kind.num_fields:
-        return all(_same_shape(a.type, b.type) for a, b in zip(own, kind, strict=True))
+        return all(same_shape(a.type, b.type) for a, b in zip(own, kind, strict=True))
     if pt.is_map(own) and pt.is_map(kind):
-        return _same_shape(own.key_type, kind.key_type) and _same_shape(
-            own.item_type, kind.item_type
-        )
+        return same_shape(own.key_type, kind.key_type) and same_shape(own.item_type, kind.item_type)
     if pt.is_list(own) and pt.is_list(kind):
-        return _same_shape(own.value_type, kind.value_type)
+        return same_shape(own.value_type, kind.value_type)
     return False
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import BoundedSemaphore
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -97,6 +97,8 @@ class PartWriter:
 ARRO3_LEVEL = 2
 PYARROW_LEVEL = 4
 """arro3's level 2 and pyarrow's level 4 give about the same size; arro3 takes half the time."""
+ZSTD_LEVEL = 3
+"""Level of both, as Java has it."""
 ROW_GROUP_BYTES = 64 << 20
 """Arrow bytes of a row group: some 25 MiB encoded with row ids, which is what the encoder holds in
 memory."""
@@ -110,10 +112,44 @@ _DICTIONARY_SHARE = 0.9
 """A column gets a dictionary when at most this share of a sample's values is distinct."""
 
 
+@dataclass(frozen=True)
+class Encoding:
+    """How a file is encoded. `level` None is the codec's own of each encoder.
+
+    `metadata` is written into the footer. `whole_statistics`: the least and greatest value of a
+    column are kept however long they are.
+    """
+
+    codec: Literal["gzip", "zstd", "snappy", "uncompressed"] = "gzip"
+    level: int | None = None
+    row_group_bytes: int = ROW_GROUP_BYTES
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    whole_statistics: bool = False
+
+    @property
+    def for_arro3(self) -> str:
+        """Codec and level in arro3's words."""
+        defaults = {"gzip": ARRO3_LEVEL, "zstd": ZSTD_LEVEL}
+        level = self.level if self.level is not None else defaults.get(self.codec)
+        return self.codec if level is None else f"{self.codec}({level})"
+
+    @property
+    def for_pyarrow(self) -> tuple[str, int | None]:
+        """Codec and level in pyarrow's words."""
+        defaults = {"gzip": PYARROW_LEVEL, "zstd": ZSTD_LEVEL}
+        level = self.level if self.level is not None else defaults.get(self.codec)
+        return "none" if self.codec == "uncompressed" else self.codec, level
+
+
+PARQUET_TABLES = Encoding()
+
+
 class Sink(Protocol):
     """What encoded bytes go to; `size` is what it has taken."""
 
-    size: int
+    @property
+    def size(self) -> int:
+        """What it has taken, in bytes."""
 
     def write(self, data: bytes, /) -> int:
         """Take bytes."""
@@ -178,20 +214,25 @@ class _Feed:
 
 
 def encode_file(
-    first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], sink: Sink, *, target_size: int
+    first: pa.RecordBatch,
+    rest: Iterator[pa.RecordBatch],
+    sink: Sink,
+    *,
+    target_size: int,
+    encoding: Encoding = PARQUET_TABLES,
 ) -> int:
     """Encode one file from `first` and as much of `rest` as fits, and return its rows.
 
     The file ends with the batch after which what the sink and the encoder hold makes about
     `target_size` bytes. Raises what `rest` or the sink raised.
     """
-    group_bytes = min(ROW_GROUP_BYTES, max(target_size, 1))
+    group_bytes = min(encoding.row_group_bytes, ROW_GROUP_BYTES, max(target_size, 1))
     feed = _Feed(first, rest, sink, target_size, _row_group_rows(first, group_bytes))
     try:
-        if any(_holds_map(field.type) for field in first.schema):
-            _encode_with_pyarrow(feed)
+        if encoding.whole_statistics or any(_holds_map(field.type) for field in first.schema):
+            _encode_with_pyarrow(feed, encoding)
         else:
-            _encode_with_arro3(feed)
+            _encode_with_arro3(feed, encoding)
     except BaseException as error:
         if feed.error is None or feed.error is error:
             raise
@@ -199,33 +240,37 @@ def encode_file(
     return feed.rows
 
 
-def _encode_with_arro3(feed: _Feed) -> None:
+def _encode_with_arro3(feed: _Feed, encoding: Encoding) -> None:
     # Its stubs want an IO; what it uses are `write`, `flush` and the presence of `seek`.
     target: Any = feed
     dictionaries: dict[str | Sequence[str], bool] = dict(dictionary_columns(feed.first).items())
     write_parquet(
         pa.RecordBatchReader.from_batches(feed.first.schema, iter(feed)),
         target,
-        compression=f"gzip({ARRO3_LEVEL})",
+        compression=encoding.for_arro3,
         column_dictionary_enabled=dictionaries,
         max_row_group_size=feed.row_group_rows,
         # The Arrow schema would say nothing that the Parquet schema does not.
         skip_arrow_metadata=True,
+        key_value_metadata=dict(encoding.metadata) or None,
     )
 
 
-def _encode_with_pyarrow(feed: _Feed) -> None:
-    """Maps: arro3 names their inner group `entries`, the format's specification `key_value`."""
+def _encode_with_pyarrow(feed: _Feed, encoding: Encoding) -> None:
+    """Maps: arro3 names their inner group `entries`, the format's specification `key_value`. It
+    also cuts statistics off at 64 bytes."""
     schema = feed.first.schema
     chosen = dictionary_columns(feed.first)
     # The stubs know `use_dictionary` as a flag only, and want an IO for the file.
     paths: Any = [".".join(path) for path, enabled in chosen.items() if enabled]
     target: Any = feed
+    codec: Any
+    codec, level = encoding.for_pyarrow
     with pq.ParquetWriter(
         pa.PythonFile(target, mode="w"),
         schema,
-        compression="gzip",
-        compression_level=PYARROW_LEVEL,
+        compression=codec,
+        compression_level=level,
         data_page_version="1.0",
         store_schema=False,
         store_decimal_as_integer=True,
@@ -239,6 +284,8 @@ def _encode_with_pyarrow(feed: _Feed) -> None:
                 group = []
         if group:
             writer.write_table(pa.Table.from_batches(group, schema))
+        if encoding.metadata:
+            writer.add_key_value_metadata(dict(encoding.metadata))
 
 
 def dictionary_columns(sample: pa.RecordBatch) -> dict[tuple[str, ...], bool]:
@@ -248,8 +295,8 @@ def dictionary_columns(sample: pa.RecordBatch) -> dict[tuple[str, ...], bool]:
     codec finds repetitions by itself: so it is used only where a sample repeats itself.
     """
     chosen: dict[tuple[str, ...], bool] = {}
-    for field, column in zip(sample.schema, sample.columns, strict=True):
-        for path, leaf in _leaves((field.name,), column.slice(0, _SAMPLE_ROWS)):
+    for own, column in zip(sample.schema, sample.columns, strict=True):
+        for path, leaf in _leaves((own.name,), column.slice(0, _SAMPLE_ROWS)):
             chosen[path] = _repeats(leaf)
     return chosen
 

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 from py4j.protocol import Py4JJavaError
@@ -13,30 +14,47 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
-from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.maintain import MaintainSpec, StepResult
+from lakeload_jobs.aws import AwsError, AwsSession
+from lakeload_jobs.contract.maintain import MaintainSpec, StepResult, StepStatus
 from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, RejectedRecords
-from lakeload_jobs.contract.traits import FORMATS, catalog_traits, vends
-from lakeload_jobs.formats.base import ExpectedColumns, MaintenanceStep, PreparedRows, Reporter
+from lakeload_jobs.contract.traits import catalog_traits, vends
+from lakeload_jobs.formats.base import (
+    ExpectedColumns,
+    MaintenanceStep,
+    PreparedRows,
+    Reporter,
+    RetryLoad,
+)
 from lakeload_jobs.formats.iceberg.file_ledger import bookmark_of
+from lakeload_jobs.formats.iceberg.left_uploads import abort_left_uploads, find_left_uploads
 from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE
 from lakeload_jobs.formats.iceberg.load.catalog_settings import connect, open_catalog
+from lakeload_jobs.formats.iceberg.load.direct_write import (
+    Plan,
+    plan_rows,
+    plan_write,
+    schema_json,
+    why_spark_before,
+)
 from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
 from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, job_of, open_load, ready
 from lakeload_jobs.formats.iceberg.load.outcome import already
-from lakeload_jobs.formats.iceberg.load.prepare import fit_rows, spark_types
+from lakeload_jobs.formats.iceberg.load.prepare import FittedRows, fit_rows, spark_types
 from lakeload_jobs.formats.iceberg.load.rejects import read_rejects, settle_rejects
-from lakeload_jobs.formats.iceberg.load.table_changes import definition, iceberg_schema
+from lakeload_jobs.formats.iceberg.load.table_changes import Definition, definition, iceberg_schema
 from lakeload_jobs.formats.iceberg.load.tables import caused_by, load, read_facts, schema_columns
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, IcebergWriter
-from lakeload_jobs.formats.iceberg.maintenance import STEPS, Work
+from lakeload_jobs.formats.iceberg.maintenance import STEPS, Work, not_possible, nothing, shown
 from lakeload_jobs.formats.iceberg.rules.admission import check_only_pipeline, is_empty
+from lakeload_jobs.formats.iceberg.rules.branches import left_branches
+from lakeload_jobs.formats.iceberg.rules.catalogs import warehouse_location
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts, state_of
 from lakeload_jobs.formats.iceberg.rules.rejects import find_rejected
 from lakeload_jobs.formats.iceberg.rules.schema import takes_type
+from lakeload_jobs.formats.iceberg.rules.writers import WrittenTable
 from lakeload_jobs.rows.columns import ColumnMapping, earlier_types
 from lakeload_jobs.rows.counting import Counted
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
@@ -84,7 +102,7 @@ class IcebergSession:
         spark = self._session_for(table)
         spec = self.spec
         replaces = replaces_rows(spec, table)
-        given = IcebergLoad(spark, spec, table, self.objects, replaces, number)
+        given = IcebergLoad(spark, spec, table, self.objects, replaces, number, self._own_key)
         job = job_of(spec, table, goes_on=incremental and not spec.options.starts_over)
         opened = open_load(spark, spec, table, job)
         if table.max_deleted is not None and opened.facts is not None:
@@ -98,7 +116,8 @@ class IcebergSession:
         java_table = load(self.spark, table.schema, table.table)
         facts = None if java_table is None else read_facts(self.spark, java_table)
         state = state_of(facts, self.spec.pipeline) if facts else None
-        given = IcebergLoad(self.spark, self.spec, table, self.objects, replaces=False, number=0)
+        objects, own_key = self.objects, self._own_key
+        given = IcebergLoad(self.spark, self.spec, table, objects, False, 0, own_key)
         return IcebergTable(given, facts, state)
 
     def maintenance(self, table: TableSpec, wanted: MaintainSpec) -> Iterator[MaintenanceStep]:
@@ -109,9 +128,12 @@ class IcebergSession:
         branch = self.spec.destination.iceberg.branch
         work = Work(self.spark, found, table.schema, table.table, branch, wanted)
         for step in wanted.steps:
-            act = partial(STEPS[step], work)
-            if step == "branches" and wanted.apply:
+            if step == "uploads":
+                act = partial(self._abort_uploads, work)
+            elif step == "branches" and wanted.apply:
                 act = partial(self._drop_branches, table, work)
+            else:
+                act = partial(STEPS[step], work)
             yield MaintenanceStep(step, act)
 
     def _drop_branches(self, table: TableSpec, work: Work) -> StepResult:
@@ -119,6 +141,33 @@ class IcebergSession:
         result = STEPS["branches"](work)
         settle_rejects(self.spark, self.spec, table)
         return result
+
+    def _abort_uploads(self, work: Work) -> StepResult:
+        """Abort the uploads of dead attempts, or say which."""
+        destination = self.spec.destination
+        if vends(destination.iceberg.catalog):
+            return nothing("uploads")
+        age = timedelta(seconds=work.spec.abort_older_than)
+        dropped: tuple[str, ...] = ()
+        if "branches" in work.spec.steps and not work.spec.apply:
+            # The step before this one would have dropped them.
+            dropped = left_branches(work.facts().refs, work.now(), age)
+        try:
+            found = find_left_uploads(
+                self.objects, destination.bucket, work.facts, work.now(), age, dropped
+            )
+        except AwsError as error:
+            if not error.denied:
+                raise
+            return not_possible("uploads", f"{error.message}: `lakeload policy` grants it")
+        if not found:
+            return nothing("uploads")
+        if work.spec.apply:
+            abort_left_uploads(self.objects, found)
+        status: StepStatus = "DONE" if work.spec.apply else "WOULD_DO"
+        keys = [upload.key for upload in found]
+        # What parts an upload has, a list of uploads does not tell.
+        return StepResult("uploads", status, files=len(keys), bytes=None, items=shown(keys))
 
     def retry_reason(self, table: TableSpec, error: Exception) -> str | None:
         """Return why others' commits ask for another round.
@@ -135,6 +184,12 @@ class IcebergSession:
         """End the renewal of credentials."""
         if self._credentials is not None:
             self._credentials.close()
+
+    def _own_key(self) -> str:
+        """Return the access key id of the destination's own identity; '' of one with a role."""
+        if self.spec.destination.credentials.role_arn:
+            return ""
+        return self._aws.base_keys().access_key_id
 
     def _session_for(self, table: TableSpec) -> SparkSession:
         """A MERGE takes what its snapshot says of itself from the session's settings alone."""
@@ -166,7 +221,12 @@ class IcebergTable:
         self._facts = facts
         self._state = state
 
-    takes_splits = FORMATS["ICEBERG"].takes_splits
+    @property
+    def takes_splits(self) -> bool:
+        """Whether tasks may write the rows, as far as is known before the columns are."""
+        if self._facts is not None and self._facts.partitions:
+            return False
+        return not why_spark_before(self._given.spec, self._given.table)
 
     @property
     def spark(self) -> SparkSession:
@@ -230,8 +290,11 @@ class IcebergTable:
             return found
         made = definition(self.spark, spec, table, rows.columns, rows.key, rows.partition_by or ())
         branch = spec.destination.iceberg.branch
+        planned = self._planned(rows, made)
         return replace(
             found,
+            writer=planned.writer,
+            why_spark=planned.why_spark,
             columns=schema_columns(self.spark, made.schema),
             required=made.key,
             partition_by=rows.partition_by,
@@ -240,6 +303,20 @@ class IcebergTable:
             reader=prepared.rows.reader,
             why_jvm=prepared.rows.why_no_splits,
         )
+
+    def _planned(self, rows: FittedRows, made: Definition) -> Plan:
+        """Return who would write the files, as far as it is known before the table is ready."""
+        given, facts = self._given, self._facts
+        destination = given.spec.destination
+        location = f"{warehouse_location(destination)}/{given.table.schema}/{given.table.table}"
+        written = WrittenTable(
+            schema=schema_json(given.spark, made.schema),
+            partitioned=bool(made.partition_by if facts is None else facts.partitions),
+            sorted=made.order is not None if facts is None else facts.sorted,
+            properties=made.properties if facts is None else facts.properties,
+            location=location if facts is None else facts.location,
+        )
+        return plan_rows(given.spec, given.table, rows, written)
 
 
 class OpenIceberg(IcebergTable):
@@ -299,7 +376,17 @@ class OpenIceberg(IcebergTable):
         if made is None:
             return None
         self._opened = made.opened
-        return IcebergWriter(given, made)
+        return IcebergWriter(given, made, self._plan(made.rows))
+
+    def _plan(self, rows: FittedRows) -> Plan:
+        """Decide who writes the files of the table, which is as the load needs it now."""
+        given = self._given
+        if why := why_spark_before(given.spec, given.table):
+            return Plan(why_spark=why)
+        java_table = load(given.spark, given.table.schema, given.table.table)
+        if java_table is None:
+            raise RetryLoad(f"`{given.table.target}` was dropped since this load began")
+        return plan_write(given.spark, given.spec, given.table, rows, java_table, given.own_key)
 
 
 def _existing(facts: TableFacts, branch: str) -> ExistingColumns:

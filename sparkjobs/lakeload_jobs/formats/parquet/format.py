@@ -18,7 +18,6 @@ from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark
-from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.core.nested_types import with_new_fields
 from lakeload_jobs.formats.base import ExpectedColumns, MaintenanceStep, PreparedRows, Reporter
@@ -126,7 +125,7 @@ class ParquetTable:
         self._opened = opened
         self._before = {column.name: column.type for column in opened.columns}
 
-    takes_splits = FORMATS["PARQUET"].takes_splits
+    takes_splits = True
 
     @property
     def spark(self) -> SparkSession:

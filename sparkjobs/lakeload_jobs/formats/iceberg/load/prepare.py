@@ -15,6 +15,7 @@ from lakeload_jobs.formats.base import PreparedRows
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
 from lakeload_jobs.rows.casts import without_null_keys
 from lakeload_jobs.rows.columns import ColumnMapping, source_names
+from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.rows.tracking_sql import TRACKING_SQL_TYPES
 
@@ -42,12 +43,22 @@ class FittedRows:
 
     prepared: PreparedRows
     mapping: ColumnMapping
-    frame: DataFrame
+    deferred: DeferredFrame
     columns: StructType
     cursor: str | None = None
     partition_by: tuple[PartitionField, ...] | None = None
     comment: str = ""
     """Of the table."""
+
+    @property
+    def frame(self) -> DataFrame:
+        """The rows as Spark makes them."""
+        return self.deferred.frame
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of `frame`."""
+        return self.deferred.schema
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -60,15 +71,25 @@ def fit_rows(
 ) -> FittedRows:
     """Lay out the columns for a table. Raises `InvalidInput` for settings that name none."""
     if not prepared.mapping.columns:
-        return FittedRows(prepared, prepared.mapping, prepared.frame, StructType())
-    frame, mapping = _spelled(prepared.frame, prepared.mapping, facts)
-    frame = without_null_keys(frame, mapping.key, table.source)
+        return FittedRows(prepared, prepared.mapping, prepared.deferred, StructType())
+    names, mapping = _spelled(prepared.schema.names, prepared.mapping, facts)
+
+    def made() -> DataFrame:
+        frame = prepared.frame.toDF(*names)
+        return without_null_keys(frame, mapping.key, table.source)
+
+    schema = StructType(
+        [
+            StructField(name, field.dataType, field.nullable, field.metadata)
+            for name, field in zip(names, prepared.schema.fields, strict=True)
+        ]
+    )
     comments = prepared.rows.comments.renamed({one.source: one.target for one in mapping.columns})
     return FittedRows(
         prepared,
         mapping,
-        frame,
-        _columns(frame, spec.tracking_columns, comments.columns),
+        DeferredFrame(schema, made),
+        _columns(schema, spec.tracking_columns, comments.columns),
         cursor=_target(mapping, table.cursor, "cursor"),
         partition_by=_partitions(mapping, table),
         comment=comments.table,
@@ -87,25 +108,25 @@ def spark_types(facts: TableFacts) -> dict[str, str]:
 
 
 def _spelled(
-    frame: DataFrame, mapping: ColumnMapping, facts: TableFacts | None
-) -> tuple[DataFrame, ColumnMapping]:
+    given: Sequence[str], mapping: ColumnMapping, facts: TableFacts | None
+) -> tuple[tuple[str, ...], ColumnMapping]:
     """Spell columns as the table does: names that differ in case alone are one column."""
     if facts is None:
-        return frame, mapping
+        return tuple(given), mapping
     spelled = {name.lower(): name for name in facts.columns}
-    names = {name: spelled.get(name.lower(), name) for name in frame.columns}
-    if all(name == new for name, new in names.items()):
-        return frame, mapping
+    names = {name: spelled.get(name.lower(), name) for name in given}
     columns = tuple(
         replace(column, target=names.get(column.target, column.target))
         for column in mapping.columns
     )
     key = tuple(names.get(name, name) for name in mapping.key)
-    return frame.toDF(*names.values()), replace(mapping, columns=columns, key=key)
+    return tuple(names.values()), replace(mapping, columns=columns, key=key)
 
 
-def _columns(frame: DataFrame, tracking: Sequence[str], comments: Mapping[str, str]) -> StructType:
-    data = [field for field in frame.schema.fields if not field.name.startswith(HELPER_PREFIX)]
+def _columns(
+    schema: StructType, tracking: Sequence[str], comments: Mapping[str, str]
+) -> StructType:
+    data = [field for field in schema.fields if not field.name.startswith(HELPER_PREFIX)]
     own = [StructField(name, kind) for name, kind in TRACKING_SQL_TYPES.items() if name in tracking]
     fields = [
         StructField(field.name, field.dataType, metadata=_described(comments.get(field.name)))

@@ -59,6 +59,8 @@ class Staged:
     has_rows: bool
     untouched: Untouched | None = None
     """None: the rows were not merged."""
+    bad_values: int | None = None
+    """How many values became null, where the tasks that wrote the rows have counted them."""
 
 
 @dataclass(frozen=True)

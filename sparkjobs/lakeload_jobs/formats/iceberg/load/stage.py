@@ -28,6 +28,7 @@ from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.formats.base import RetryLoad
 from lakeload_jobs.formats.deletes import DeletedKeys, find_deleted, newest_keys, source_keys
 from lakeload_jobs.formats.iceberg.load.branches import LOST, create_branch
+from lakeload_jobs.formats.iceberg.load.direct_write import DirectWrite, Target, write_files
 from lakeload_jobs.formats.iceberg.load.outcome import changes, merged_rows
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.publish import Staged, Untouched
@@ -60,6 +61,7 @@ from lakeload_jobs.rows.counting import Counted, count_rows, partition_count
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX, POSITION_BITS
 from lakeload_jobs.rows.tracking_sql import deleted, with_tracking
+from lakeload_jobs.storage.objects import Objects
 
 
 def table_columns(spark: SparkSession, java_table: Java) -> T.StructType:
@@ -308,6 +310,7 @@ class Stage:
     """What is staged, where. `branch` is the staging branch, `loaded` the one that is loaded."""
 
     spark: SparkSession
+    objects: Objects
     spec: JobSpec
     table: TableSpec
     rows: FittedRows
@@ -320,6 +323,8 @@ class Stage:
     begun: int | None = None
     """The snapshot of the branch that is loaded, when the load began: before the source was read.
     """
+    direct: DirectWrite | None = None
+    """What tasks write by themselves; None: Spark writes."""
 
     @property
     def merges(self) -> bool:
@@ -339,15 +344,17 @@ def stage(given: Stage) -> Staged:
     summary = summary_of(given.spec, table, given.counted)
     if read := given.rows.prepared.read:
         summary[SUMMARY_READ] = read
-    if REJECTED_HELPER in given.rows.frame.columns:
+    if REJECTED_HELPER in given.rows.schema.names:
         summary[SUMMARY_BRANCH] = given.branch
     java_table = load(spark, table.schema, table.table)
     if base is None and java_table is not None:
         # A table without a snapshot is new: nobody could ask about it before Spark.
         catalog = given.spec.destination.iceberg.catalog
         check_compares(spark, java_table, catalog, table.target, given.branch)
-    untouched, gone = None, None
-    if given.rows.columns.fields:
+    untouched, gone, bad_values = None, None, None
+    if given.direct is not None:
+        bad_values = _write_directly(given, given.direct, java_table, summary)
+    elif given.rows.columns.fields:
         gone = _find_deleted(given, base)
         try:
             if gone is not None:
@@ -366,7 +373,23 @@ def stage(given: Stage) -> Staged:
     replaces = given.replaces or given.merges or gone is not None
     mode: Literal["append", "replace"] = "replace" if replaces else "append"
     has_rows = _has_rows(given, head)
-    return Staged(given.branch, base, head.id, mode, summary, has_rows, untouched)
+    return Staged(given.branch, base, head.id, mode, summary, has_rows, untouched, bad_values)
+
+
+def _write_directly(
+    given: Stage, direct: DirectWrite, java_table: Java, summary: Mapping[str, str]
+) -> int:
+    """Have tasks write the files; return how many values became null."""
+    target = Target(
+        spark=given.spark,
+        spec=given.spec,
+        table=given.table,
+        objects=given.objects,
+        branch=given.branch,
+        key=given.rows.key,
+        replaces=given.replaces,
+    )
+    return write_files(target, direct, java_table, summary)
 
 
 def _find_deleted(given: Stage, base: int | None) -> DeletedKeys | None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -15,8 +16,9 @@ from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
-from lakeload_jobs.formats.base import RetryLoad
+from lakeload_jobs.formats.base import RetryLoad, Writer
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
+from lakeload_jobs.formats.iceberg.load.direct_write import Plan
 from lakeload_jobs.formats.iceberg.load.incremental import note_evidence
 from lakeload_jobs.formats.iceberg.load.opening import Ready
 from lakeload_jobs.formats.iceberg.load.outcome import already, loaded
@@ -51,6 +53,8 @@ class IcebergLoad:
     objects: Objects
     replaces: bool
     number: int
+    own_key: Callable[[], str]
+    """Returns the access key id of the destination's own identity."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +63,26 @@ class IcebergWriter:
 
     load: IcebergLoad
     ready: Ready
+    plan: Plan
+
+    @property
+    def writer(self) -> Writer:
+        """Who writes the data files."""
+        return self.plan.writer
+
+    @property
+    def why_spark(self) -> str:
+        """Why Spark writes them."""
+        return self.plan.why_spark
 
     @property
     def reader(self) -> Reader:
-        """Who reads the rows; it is Spark that writes them."""
+        """Who reads the rows."""
         return self.ready.rows.prepared.rows.reader
 
     @property
     def why_jvm(self) -> str:
-        """Why Spark reads them."""
+        """Why they pass through Spark, where the source's reader says so."""
         return self.ready.rows.prepared.rows.why_no_splits
 
     @property
@@ -83,6 +98,8 @@ class IcebergWriter:
     def count(self) -> Counted:
         """Count rows and bad values, and find the bounds that a MERGE looks within."""
         table, rows = self.load.table, self.ready.rows
+        if self.plan.direct is not None:
+            return Counted(self.plan.direct.rows.counts)
         bounded = rows.key if table.mode == "UPSERT" and not self.load.replaces else ()
         counts = rows.prepared.counts
         helpers = set(ROW_HELPERS) & set(rows.frame.columns)
@@ -99,22 +116,25 @@ class IcebergWriter:
         """Write the rows to a branch of their own."""
         load = self.load
         # `LoadInput` has persisted rows that cannot be read twice: no source is read here.
-        frame = self.ready.rows.frame
-        bad = count_bad_values(frame) if counted is None else counted.bad_values
-        rejected = count_rejected(frame) if counted is None else counted.rejected
+        rows = self.ready.rows
+        bad = count_bad_values(rows.frame) if counted is None else counted.bad_values
+        rejected = count_rejected(rows.frame) if counted is None else counted.rejected
         request = Stage(
             spark=load.spark,
+            objects=load.objects,
             spec=load.spec,
             table=load.table,
-            rows=self.ready.rows,
+            rows=rows,
             counted=counted,
             branch=staging_branch(datetime.now(UTC), load.spec.attempt_id),
             loaded=load.spec.destination.iceberg.branch,
             replaces=load.replaces,
             begun=self.ready.opened.start.head,
+            direct=self.plan.direct,
         )
         try:
             staged = stage(request)
+            bad = bad if staged.bad_values is None else staged.bad_values
             return StagedIceberg(
                 load, self.ready, request, staged, bad, rejected_rows(request, rejected)
             )

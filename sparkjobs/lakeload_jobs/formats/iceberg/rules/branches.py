@@ -17,6 +17,7 @@ ORPHAN_AGE = timedelta(hours=24)
 # case malformed in place of missing.
 _NAME = re.compile(r"lakeload_([0-9]{8}t[0-9]{6}z)_([0-9a-f]{32})")
 _TIME = "%Y%m%dt%H%M%Sz"
+_DATA_FILE = re.compile(r"(lakeload_[0-9a-z]+_[0-9a-f]{32})-[0-9]{5,}-[0-9a-f]{32}\.parquet")
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,19 @@ def parse_staging_branch(name: str) -> tuple[datetime, str] | None:
     except ValueError:
         return None
     return made, str(uuid.UUID(match[2]))
+
+
+def data_file_name(branch: str, seq: int, unique: uuid.UUID) -> str:
+    """Return the name of a data file that is staged on a branch: it tells whose upload it is."""
+    return f"{branch}-{seq:05d}-{unique.hex}.parquet"
+
+
+def branch_of_data_file(name: str) -> str | None:
+    """Return the branch that a data file was staged on; None for files that have other names."""
+    match = _DATA_FILE.fullmatch(name)
+    if match is None or parse_staging_branch(match[1]) is None:
+        return None
+    return match[1]
 
 
 def staging_branches(refs: Mapping[str, int]) -> tuple[StagingBranch, ...]:

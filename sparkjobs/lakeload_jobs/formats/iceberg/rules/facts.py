@@ -75,6 +75,8 @@ class TableFacts:
     metadata_location: str | None
     partitions: tuple[str, ...] = ()
     """The default partition spec, its fields as `partition_by` writes them."""
+    sorted: bool = False
+    """Whether the table has a sort order."""
 
 
 @dataclass(frozen=True)
@@ -257,6 +259,7 @@ def table_facts(metadata: Mapping[str, Any], metadata_location: str | None) -> T
         format_version=metadata["format-version"],
         metadata_location=metadata_location,
         partitions=_partitions(metadata, names),
+        sorted=metadata.get("default-sort-order-id", 0) != 0,
     )
 
 

@@ -18,7 +18,7 @@ from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.base import PreparedRows
+from lakeload_jobs.formats.base import PreparedRows, Writer
 from lakeload_jobs.formats.data_files.stage import (
     REPORT_SCHEMA,
     PartitionReport,
@@ -92,6 +92,16 @@ class ParquetWriter:
     def why_jvm(self) -> str:
         """Why only Spark can read them."""
         return self.columns.why_jvm
+
+    @property
+    def writer(self) -> Writer:
+        """Tasks write, also rows that Spark hands over."""
+        return "direct"
+
+    @property
+    def why_spark(self) -> str:
+        """Return '': Spark writes no Parquet table."""
+        return ""
 
     def count(self) -> Counted | None:
         """Return the rows of each partition, or None where one partition needs no count."""

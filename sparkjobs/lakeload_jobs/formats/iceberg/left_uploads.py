@@ -1,0 +1,63 @@
+"""Uploads of data files that attempts left open when they died before their commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+from lakeload_jobs.formats.iceberg.rules.branches import (
+    STAGING_PREFIX,
+    branch_of_data_file,
+    orphans_before,
+)
+from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
+from lakeload_jobs.formats.iceberg.rules.writers import data_location
+from lakeload_jobs.storage.objects import Objects, OpenUpload
+
+
+def find_left_uploads(
+    objects: Objects,
+    bucket: str,
+    read: Callable[[], TableFacts | None],
+    now: datetime,
+    age: timedelta,
+    dropped: Collection[str] = (),
+) -> tuple[OpenUpload, ...]:
+    """Return the uploads that no load will complete. `read` reads the table's metadata.
+
+    They are older than `age` and than every staging branch, as files without a snapshot have to be
+    (I10), and the branch in their name is gone or among `dropped`: it was there before them, and
+    nothing is published without it. Raises `AwsError`.
+    """
+    facts = read()
+    prefix = None if facts is None else _data_prefix(facts, bucket)
+    if prefix is None:
+        return ()
+    listed = list(objects.list_uploads(prefix + STAGING_PREFIX))
+    # Read after the list: the branch of an upload that is listed is there by now.
+    facts = read() if listed else None
+    if facts is None:
+        return ()
+    refs = {name: head for name, head in facts.refs.items() if name not in dropped}
+    before = orphans_before(refs, now, age)
+
+    def is_left(upload: OpenUpload) -> bool:
+        branch = branch_of_data_file(upload.key.removeprefix(prefix))
+        return branch is not None and branch not in refs and upload.initiated < before
+
+    return tuple(upload for upload in listed if is_left(upload))
+
+
+def abort_left_uploads(objects: Objects, uploads: Collection[OpenUpload]) -> None:
+    """Abort them. Raises `AwsError`."""
+    for upload in uploads:
+        objects.abort_upload(upload.key, upload.upload_id)
+
+
+def _data_prefix(facts: TableFacts, bucket: str) -> str | None:
+    """Return the beginning of the keys of data files; None for a table in another place than those
+    that tasks write to."""
+    where = urlsplit(data_location(facts.location, facts.properties))
+    path = where.path.strip("/")
+    return f"{path}/" if where.scheme == "s3" and where.netloc == bucket and path else None

@@ -1,0 +1,93 @@
+"""Iceberg's `DataFile` of each file that tasks have written, from its footer: no file is read."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.formats.data_files.uploads import StagedFile
+from lakeload_jobs.formats.iceberg.load.tables import Java, jvm
+
+_NAME_MAPPING = "schema.name-mapping.default"
+
+
+class DataFileBuilder:
+    """Makes the data files of one unpartitioned table.
+
+    Iceberg's own code works out metrics and split offsets of a footer. What a footer does not tell
+    goes in through Iceberg's JSON of a data file: py4j cannot fill a Java map with longs.
+    """
+
+    def __init__(self, spark: SparkSession, java_table: Java) -> None:
+        self._java = jvm(spark)
+        self._iceberg: Java = self._java.org.apache.iceberg
+        self._table = java_table
+        self._spec = java_table.spec()
+        self._metrics = self._iceberg.MetricsConfig.forTable(java_table)
+        mapping = java_table.properties().get(_NAME_MAPPING)
+        parse = self._iceberg.mapping.NameMappingParser.fromJson
+        self._mapping = parse(mapping) if mapping else None
+        parquet = self._iceberg.shaded.org.apache.parquet
+        converter = parquet.format.converter.ParquetMetadataConverter
+        # Without options it takes no message at all: "Max message size must be positive: -1".
+        self._converter = converter(parquet.ParquetReadOptions.builder().build())
+        self._no_filter = converter.NO_FILTER
+
+    def build(self, location: str, file: StagedFile, facts: str) -> Java:
+        """Return the data file at `location`. `facts` are those of `IcebergFiles.encode`."""
+        found = json.loads(facts)
+        described = self._described(location, file, base64.b64decode(found["footer"]))
+        for number, floats in found["floats"].items():
+            self._add_floats(described, int(number), floats)
+        tree = self._iceberg.util.JsonUtil.mapper().readTree(json.dumps(described))
+        return self._iceberg.ContentFileParser.fromJson(tree, self._table.specs())
+
+    def _described(self, location: str, file: StagedFile, footer: bytes) -> dict[str, Any]:
+        stream = self._java.java.io.ByteArrayInputStream(footer)
+        metadata = self._converter.readParquetMetadata(stream, self._no_filter)
+        util = self._iceberg.parquet.ParquetUtil
+        none = self._java.java.util.stream.Stream.empty()
+        metrics = util.footerMetrics(metadata, none, self._metrics, self._mapping)
+        built = (
+            self._iceberg.DataFiles.builder(self._spec)
+            .withPath(location)
+            .withFormat("PARQUET")
+            .withFileSizeInBytes(file.bytes)
+            .withMetrics(metrics)
+            .withRecordCount(file.rows)
+            .withSplitOffsets(util.getSplitOffsets(metadata))
+            .build()
+        )
+        described: dict[str, Any] = json.loads(
+            str(self._iceberg.ContentFileParser.toJson(built, self._spec))
+        )
+        return described
+
+    def _add_floats(self, described: dict[str, Any], number: int, floats: Any) -> None:
+        """Put in NaN counts and bounds, as far as the table wants statistics of the column."""
+        mode = str(self._metrics.columnMode(number).toString())
+        if mode == "none":
+            return
+        _put(described, "nan-value-counts", number, floats["nan"])
+        for name, value in (("lower-bounds", floats["low"]), ("upper-bounds", floats["high"])):
+            if mode == "counts" or value is None:
+                _drop(described, name, number)
+            else:
+                _put(described, name, number, value)
+
+
+def _put(described: dict[str, Any], name: str, number: int, value: object) -> None:
+    _drop(described, name, number)
+    entries = described.setdefault(name, {"keys": [], "values": []})
+    entries["keys"].append(number)
+    entries["values"].append(value)
+
+
+def _drop(described: dict[str, Any], name: str, number: int) -> None:
+    entries = described.get(name)
+    if entries and number in entries["keys"]:
+        at = entries["keys"].index(number)
+        del entries["keys"][at], entries["values"][at]

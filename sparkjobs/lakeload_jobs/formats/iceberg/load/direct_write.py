@@ -1,0 +1,340 @@
+"""Data files that tasks write themselves: planned, uploaded, completed, and added to the staging
+branch in one commit. No row passes through Spark."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
+from lakeload_jobs.formats.base import RetryLoad, Writer
+from lakeload_jobs.formats.data_files.direct import DirectRows, direct_rows, same_shape
+from lakeload_jobs.formats.data_files.encode import ROW_GROUP_BYTES, Encoding
+from lakeload_jobs.formats.data_files.stage import PartitionReport, PartitionWriter, stage_parts
+from lakeload_jobs.formats.data_files.uploads import StagedFile, UploadRegistry, abort_uploads
+from lakeload_jobs.formats.iceberg.load.arrow_schema import arrow_schema
+from lakeload_jobs.formats.iceberg.load.data_files import DataFileBuilder
+from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
+from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
+from lakeload_jobs.formats.iceberg.load.tables import Java, jvm, load
+from lakeload_jobs.formats.iceberg.rules.writers import (
+    ENDPOINT_SETTING,
+    KEY_SETTING,
+    LENT_SETTING,
+    WrittenTable,
+    data_location,
+    file_settings,
+    why_spark,
+    why_spark_by_settings,
+)
+from lakeload_jobs.rows.progress import new_progress_file
+from lakeload_jobs.rows.rejects import REJECTED_HELPER
+from lakeload_jobs.rows.tracking import HELPER_PREFIX
+from lakeload_jobs.storage.objects import Completion, Objects
+
+_SCHEMA_KEY = "iceberg.schema"
+"""In the footer, as Iceberg's own writer has it."""
+
+_WIDER = {
+    (pa.int32(), pa.int64()),
+    (pa.float32(), pa.float64()),
+}
+"""Types that the table's column may have instead of the load's."""
+
+
+@dataclass(frozen=True)
+class DirectWrite:
+    """The rows of a load that tasks read, and the table that they are written for."""
+
+    rows: DirectRows
+    written: WrittenTable
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Who writes the data files; `direct` None is Spark, and `why_spark` says why, as a clause."""
+
+    direct: DirectWrite | None = None
+    why_spark: str = ""
+
+    @property
+    def writer(self) -> Writer:
+        """Who writes."""
+        return "spark" if self.direct is None else "direct"
+
+
+def plan_write(
+    spark: SparkSession,
+    spec: JobSpec,
+    table: TableSpec,
+    rows: FittedRows,
+    java_table: Java,
+    own_key: Callable[[], str],
+) -> Plan:
+    """Decide who writes the rows of a load into a table that is ready for them. `own_key` returns
+    the access key id of the destination's own identity."""
+    io = java_table.io()
+    written = WrittenTable(
+        schema=schema_json(spark, java_table.schema()),
+        partitioned=bool(java_table.spec().isPartitioned()),
+        sorted=bool(java_table.sortOrder().isSorted()),
+        properties={str(k): str(v) for k, v in dict(java_table.properties()).items()},
+        location=str(java_table.location()),
+        io=str(io.getClass().getName()),
+        io_settings=_io_settings(dict(io.properties()), spec.destination, own_key),
+    )
+    return plan_rows(spec, table, rows, written)
+
+
+def schema_json(spark: SparkSession, schema: Java) -> dict[str, Any]:
+    """Return one of Iceberg's schemas as its JSON."""
+    text = jvm(spark).org.apache.iceberg.SchemaParser.toJson(schema)
+    found: dict[str, Any] = json.loads(str(text))
+    return found
+
+
+def _io_settings(
+    settings: Mapping[str, str], destination: DestinationSpec, own_key: Callable[[], str]
+) -> tuple[str, ...]:
+    """Return the names of a FileIO's settings, but for the destination's own: some catalogs tell
+    everyone the keys that they were started with."""
+    own = set()
+    if settings.get(ENDPOINT_SETTING) == destination.endpoints.s3:
+        own.add(ENDPOINT_SETTING)
+    given = settings.get(KEY_SETTING)
+    if given is not None and settings.get(LENT_SETTING) is None and given == own_key():
+        own.add(KEY_SETTING)
+    return tuple(name for name in map(str, settings) if name not in own)
+
+
+def plan_rows(spec: JobSpec, table: TableSpec, rows: FittedRows, written: WrittenTable) -> Plan:
+    """Decide who writes the rows of a load into a table that is as `written` says."""
+    destination = spec.destination
+    names = [column.name for column in rows.columns.fields]
+    reason = why_spark(
+        written, table, destination.iceberg.catalog, destination.bucket, names, rows.key
+    )
+    found = reason or _readable(spec, table, rows) or _direct(spec, table, rows, written)
+    if isinstance(found, str):
+        return Plan(why_spark=found)
+    return Plan(DirectWrite(found, written))
+
+
+def why_spark_before(spec: JobSpec, table: TableSpec) -> str:
+    """Return why Spark writes a table that nobody has looked at yet; '' where that is open."""
+    credentials = spec.destination.credentials
+    secrets = (
+        *(credentials.external_id, credentials.access_key_id),
+        *(credentials.secret_access_key, credentials.session_token),
+    )
+    if not spec.runtime.tasks_share_driver and any(secrets):
+        # Iceberg's FileIO takes them along from the driver.
+        return "tasks on other machines may lack the secrets of the destination"
+    return next(why_spark_by_settings(table, spec.destination.iceberg.catalog), "")
+
+
+def _readable(spec: JobSpec, table: TableSpec, rows: FittedRows) -> str:
+    if not rows.columns.fields:
+        return "the source has no columns"
+    if not rows.prepared.rows.repeatable:
+        return "the source is read only once, into rows of Spark"
+    if REJECTED_HELPER in rows.prepared.schema.names or table.retries is not None:
+        return "records may be set aside"
+    if spec.options.full_refresh and table.mode == "UPSERT":
+        return "rows are merged"
+    return ""
+
+
+def _direct(
+    spec: JobSpec, table: TableSpec, rows: FittedRows, written: WrittenTable
+) -> DirectRows | str:
+    direct, why_jvm = direct_rows(spec, table, rows.prepared)
+    if direct is None:
+        return f"rows pass through Spark: {why_jvm}"
+    # Spelled as the table spells its columns, which `prepared` does not know.
+    read = direct.read.schema
+    spelled = [
+        own.name if own.name.startswith(HELPER_PREFIX) else name
+        for own, name in zip(read, rows.schema.names, strict=True)
+    ]
+    schema = pa.schema([field.with_name(name) for field, name in zip(read, spelled, strict=True)])
+    kinds = {field.name: field.type for field in arrow_schema(written.schema)}
+    for field in schema:
+        if field.name.startswith(HELPER_PREFIX):
+            continue
+        if problem := _other_type(field.type, kinds[field.name]):
+            return f"column `{field.name}` {problem}"
+    return DirectRows(direct.parts, replace(direct.read, schema=schema))
+
+
+def _other_type(own: pa.DataType, kind: pa.DataType) -> str:
+    """Return in what the table's type differs from that of the rows; '' where tasks can tell one
+    from the other by themselves."""
+    if same_shape(own, kind):
+        return "" if _names(own) == _names(kind) else "has its fields in another order in the table"
+    if (own, kind) in _WIDER or _is_wider_decimal(own, kind):
+        return ""
+    return f"is `{kind}` in the table and `{own}` in the load"
+
+
+def _is_wider_decimal(own: pa.DataType, kind: pa.DataType) -> bool:
+    if not isinstance(own, pa.Decimal128Type) or not isinstance(kind, pa.Decimal128Type):
+        return False
+    return bool(own.scale == kind.scale and own.precision <= kind.precision)
+
+
+def _names(kind: pa.DataType) -> list[Any]:
+    """Return the names of the fields of structs at every level, in their order."""
+    named = pa.types.is_struct(kind)
+    fields = [kind.field(number) for number in range(kind.num_fields)]
+    return [(field.name if named else "", _names(field.type)) for field in fields]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the rows go: a staging branch of a table, of a job in its attempt."""
+
+    spark: SparkSession
+    spec: JobSpec
+    table: TableSpec
+    objects: Objects
+    branch: str
+    key: tuple[str, ...]
+    replaces: bool
+
+
+def write_files(
+    given: Target, write: DirectWrite, java_table: Java, summary: Mapping[str, str]
+) -> int:
+    """Write the rows and commit them to the branch; return how many values became null.
+
+    Raises `RetryLoad` where the columns of the table have changed, and `LoadFailed` where an upload
+    was aborted by someone else. No upload is left open then.
+    """
+    if schema_json(given.spark, java_table.schema()) != write.written.schema:
+        raise RetryLoad(f"another writer has changed the columns of `{given.table.target}`")
+    registry = UploadRegistry(_registry(given))
+    staged: list[StagedFile] = []
+    try:
+        reports = _staged(given, write, registry)
+        staged += [file for report in reports for file in report.files]
+        _complete(given, staged)
+    except BaseException:
+        abort_uploads(given.objects, registry, staged)
+        raise
+    if staged or given.replaces:
+        _commit(given, reports, summary)
+    return sum(report.bad_values for report in reports)
+
+
+def _registry(given: Target) -> Path:
+    """Return a folder of this round's own: tasks of an earlier one may come late."""
+    number = given.spec.tables.index(given.table)
+    run = Path(given.spec.result_path).parent
+    return run / "uploads" / str(number) / uuid.uuid4().hex
+
+
+def _staged(given: Target, write: DirectWrite, registry: UploadRegistry) -> list[PartitionReport]:
+    spec, parts = given.spec, write.rows.parts
+    written = write.written
+    settings = file_settings(written.properties)
+    where = urlsplit(data_location(written.location, written.properties))
+    schema = json.dumps(written.schema)
+    files = IcebergFiles(
+        prefix=f"{where.path.removeprefix('/')}/",
+        branch=given.branch,
+        schema=schema,
+        source=given.table.source,
+        key_columns=given.key,
+        target_size=settings.target_size,
+        encoding=Encoding(
+            settings.codec,
+            settings.level,
+            min(settings.row_group_size or ROW_GROUP_BYTES, ROW_GROUP_BYTES),
+            {_SCHEMA_KEY: schema},
+            whole_statistics=settings.long_bounds,
+        ),
+    )
+    shared = spec.runtime.tasks_share_driver
+    writer = PartitionWriter(
+        destination=spec.destination,
+        files=files,
+        job_id=spec.job_id,
+        attempt_id=spec.attempt_id,
+        synced=spec.synced,
+        tracking_columns=spec.tracking_columns,
+        key_columns=given.key,
+        partitions=len(parts),
+        counts=write.rows.counts,
+        registry=str(registry.folder) if shared else None,
+        on_executor=not shared,
+        progress=new_progress_file(spec, given.table),
+    )
+    reports = stage_parts(given.spark, write.rows, writer)
+    if len(reports) != len(parts):
+        raise LoadFailed(
+            f"{len(reports)} of {len(parts)} partitions reported what they staged",
+            hint="the source changed while it was read; run again",
+            retryable=True,
+        )
+    return sorted(reports, key=lambda report: report.partition)
+
+
+def _complete(given: Target, staged: Sequence[StagedFile]) -> None:
+    """Make the files visible in the bucket; no metadata names them yet."""
+
+    def complete(file: StagedFile) -> None:
+        done = given.objects.complete_upload(file.key, file.upload_id, file.parts, if_absent=False)
+        # An earlier request may have completed it, although its answer was lost.
+        if done is not Completion.COMPLETED and given.objects.find(file.key) is None:
+            raise LoadFailed(
+                f"the upload of `{given.objects.url(file.key)}` was aborted during the load",
+                hint="run again: nothing was committed",
+                retryable=True,
+            )
+
+    with ThreadPoolExecutor(given.spec.destination.parquet.upload_parallelism) as pool:
+        for _ in pool.map(complete, staged):
+            pass
+
+
+def _commit(given: Target, reports: Sequence[PartitionReport], summary: Mapping[str, str]) -> None:
+    table = given.table
+    # Others have committed since: their commits are the base of this one.
+    java_table = load(given.spark, table.schema, table.table)
+    if java_table is None:
+        raise LoadFailed(
+            f"the table `{table.target}` was dropped during the load",
+            hint="run again to create it",
+            retryable=True,
+        )
+    builder = DataFileBuilder(given.spark, java_table)
+    files = [
+        builder.build(given.objects.url(file.key), file, facts)
+        for report in reports
+        for file, facts in zip(report.files, report.facts, strict=True)
+    ]
+    if given.replaces:
+        always = jvm(given.spark).org.apache.iceberg.expressions.Expressions.alwaysTrue()
+        commit = java_table.newOverwrite().overwriteByRowFilter(always)
+        for file in files:
+            commit.addFile(file)
+    else:
+        commit = java_table.newAppend()
+        for file in files:
+            commit.appendFile(file)
+    commit.toBranch(given.branch)
+    commit.set("spark.app.id", given.spark.sparkContext.applicationId)
+    for name, value in summary.items():
+        commit.set(name, value)
+    commit.commit()

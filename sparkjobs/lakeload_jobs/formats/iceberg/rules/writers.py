@@ -1,0 +1,248 @@
+"""Choice of the writer of a load's data files: lakeload's own tasks, or Spark.
+
+Anything that is not known to be written alike by both is Spark's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from lakeload_jobs.contract.spec import CatalogSpec, TableSpec
+from lakeload_jobs.contract.traits import vends
+
+Codec = Literal["gzip", "zstd", "snappy", "uncompressed"]
+
+FILE_IO = "org.apache.iceberg.aws.s3.S3FileIO"
+MOST_COLUMNS = 1000
+"""Leaf columns: the driver gets the footer of each file, which grows with them."""
+TARGET_FILE_SIZE = 512 << 20
+"""Iceberg's default of `write.target-file-size-bytes`."""
+
+_TYPES = (
+    *("boolean", "int", "long", "float", "double", "string", "binary"),
+    *("date", "timestamp", "timestamptz"),
+)
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+
+_CODEC = "write.parquet.compression-codec"
+_LEVEL = "write.parquet.compression-level"
+_FORMAT = "write.format.default"
+_FILE_SIZE = "write.target-file-size-bytes"
+_ROW_GROUP = "write.parquet.row-group-size-bytes"
+_OBJECT_STORE = "write.object-storage.enabled"
+_DATA_PATH = "write.data.path"
+_METRICS = "write.metadata.metrics."
+_TRUNCATE = re.compile(r"truncate\((\d+)\)")
+_SAFE_LENGTH = 16
+"""Characters of a bound that both encoders keep: arro3 cuts statistics at 64 bytes."""
+
+_LEVELS: Mapping[Codec, range] = {
+    "zstd": range(1, 23),
+    "gzip": range(10),
+    "snappy": range(0),
+    "uncompressed": range(0),
+}
+
+_OF_DATA_FILES = ("write.", "encryption.", "parquet.")
+"""What begins the names of properties that may say how data files are written: Iceberg hands them
+all on to its Parquet writer. Others are for readers, commits or people."""
+
+_HARMLESS = ("write.delete.", "write.update.", "write.merge.", "write.metadata.", "write.manifest")
+"""Deletes, the metadata, and their statistics, which Iceberg works out from each footer."""
+_HARMLESS_NAMES = frozenset(
+    {
+        "write.summary.partition-limit",
+        # Rows of an unpartitioned, unsorted table are not distributed.
+        "write.distribution-mode",
+        "write.spark.fanout.enabled",
+        "write.spark.advisory-partition-size-bytes",
+    }
+)
+_NUMBERS = frozenset({_FILE_SIZE, _ROW_GROUP})
+KEY_SETTING = "s3.access-key-id"
+LENT_SETTING = "s3.session-token"
+ENDPOINT_SETTING = "s3.endpoint"
+_LENT = (KEY_SETTING, LENT_SETTING, ENDPOINT_SETTING, "s3.remote-signing-enabled")
+_LENT_PREFIXES = ("s3.signer.", "client.credentials-provider")
+"""Properties of a FileIO whose catalog has given it an identity or a place."""
+
+
+@dataclass(frozen=True)
+class WrittenTable:
+    """What decides about a table. `schema` is Iceberg's JSON of it; `io_settings` are the names of
+    the properties of its FileIO, without those that are as the destination says."""
+
+    schema: Mapping[str, Any]
+    partitioned: bool
+    sorted: bool
+    properties: Mapping[str, str]
+    location: str
+    io: str = FILE_IO
+    io_settings: Collection[str] = ()
+
+
+def why_spark(
+    written: WrittenTable,
+    table: TableSpec,
+    catalog: CatalogSpec,
+    bucket: str,
+    columns: Collection[str],
+    key: Collection[str],
+) -> str:
+    """Return why Spark has to write the data files of a load, as a clause; '' where it has not.
+
+    `columns` are those that the load fills, `key` those whose nulls fail it.
+    """
+    return next(_reasons(written, table, catalog, bucket, columns, key), "")
+
+
+def _reasons(
+    written: WrittenTable,
+    table: TableSpec,
+    catalog: CatalogSpec,
+    bucket: str,
+    columns: Collection[str],
+    key: Collection[str],
+) -> Iterator[str]:
+    yield from why_spark_by_settings(table, catalog)
+    if written.partitioned:
+        yield "the table is partitioned"
+    if written.sorted:
+        yield "the table has a sort order"
+    yield from _place(written, bucket)
+    yield from _properties(written.properties)
+    fields = written.schema["fields"]
+    if sum(1 for field in fields for _ in _leaves(field["type"])) > MOST_COLUMNS:
+        yield f"the table has more than {MOST_COLUMNS:,} columns"
+    for field in fields:
+        yield from _field(field, field["name"])
+        if field["name"] not in columns and field["required"]:
+            yield f"the load has no column `{field['name']}`, which is required"
+        if field["required"] and field["name"] in columns and field["name"] not in key:
+            yield f"column `{field['name']}` is required and not in the primary key"
+    known = {field["name"] for field in fields}
+    for name in columns:
+        if name not in known:
+            yield f"the table has no column `{name}`"
+
+
+def why_spark_by_settings(table: TableSpec, catalog: CatalogSpec) -> Iterator[str]:
+    """Yield the reasons that are known before the table is."""
+    if table.mode == "UPSERT":
+        yield "rows are merged"
+    if table.partition_by:
+        yield "the table is partitioned"
+    if table.max_deleted is not None:
+        yield "the keys of the source are compared with those of the table"
+    if vends(catalog):
+        yield "the catalog vends credentials for the files"
+
+
+def _place(written: WrittenTable, bucket: str) -> Iterator[str]:
+    where = urlsplit(data_location(written.location, written.properties))
+    if where.scheme != "s3" or where.netloc != bucket or not where.path.strip("/"):
+        yield f"the location of the table is not in the bucket `{bucket}`"
+    if where.query or where.fragment or "//" in where.path:
+        yield "the location of the table has characters that mean something in a URL"
+    if written.io != FILE_IO:
+        yield f"files are written by `{written.io.rpartition('.')[2]}`"
+    for name in written.io_settings:
+        if name in _LENT or name.startswith(_LENT_PREFIXES):
+            yield f"the catalog sets `{name}` for the files"
+
+
+def _properties(properties: Mapping[str, str]) -> Iterator[str]:
+    codec = _codec(properties)
+    levels = range(0) if codec is None else _LEVELS[codec]
+    for name, value in sorted(properties.items()):
+        if not name.startswith(_OF_DATA_FILES):
+            continue
+        if name.startswith(_HARMLESS) or name in _HARMLESS_NAMES:
+            continue
+        known = (
+            (name == _FORMAT and value.lower() == "parquet")
+            or (name == _CODEC and codec is not None)
+            or (name == _LEVEL and value.isdigit() and int(value) in levels)
+            or (name in _NUMBERS and value.isdigit() and int(value) > 0)
+            or (name == _OBJECT_STORE and value.lower() == "false")
+            or name == _DATA_PATH
+        )
+        if not known:
+            yield f"the table has `{name}`"
+
+
+def _codec(properties: Mapping[str, str]) -> Codec | None:
+    """Return the codec of data files; None for one that tasks do not have."""
+    named = properties.get(_CODEC, "zstd").lower()
+    return next((codec for codec in _LEVELS if codec == named), None)
+
+
+def _field(field: Mapping[str, Any], name: str) -> Iterator[str]:
+    if {"initial-default", "write-default"} & field.keys():
+        yield f"column `{name}` has a default"
+    yield from _type(field["type"], name)
+
+
+def _type(kind: Any, name: str) -> Iterator[str]:
+    if isinstance(kind, str):
+        if kind not in _TYPES and not _DECIMAL.fullmatch(kind):
+            yield f"column `{name}` is a {kind}"
+    elif kind["type"] == "struct":
+        for field in kind["fields"]:
+            yield from _field(field, f"{name}.{field['name']}")
+    elif kind["type"] == "list":
+        yield from _type(kind["element"], name)
+    elif kind["type"] == "map":
+        yield from _type(kind["key"], name)
+        yield from _type(kind["value"], name)
+    else:
+        yield f"column `{name}` is a {kind['type']}"
+
+
+def _leaves(kind: Any) -> Iterator[str]:
+    if isinstance(kind, str):
+        yield kind
+        return
+    inner = [kind[part] for part in ("element", "key", "value") if part in kind]
+    for part in (*inner, *(field["type"] for field in kind.get("fields", ()))):
+        yield from _leaves(part)
+
+
+def data_location(location: str, properties: Mapping[str, str]) -> str:
+    """Return the URL of the folder of a table's data files, without a final slash."""
+    return (properties.get(_DATA_PATH) or f"{location.rstrip('/')}/data").rstrip("/")
+
+
+@dataclass(frozen=True)
+class FileSettings:
+    """How a table's properties want its data files. `level` None is the encoder's own;
+    `long_bounds`: bounds may be longer than what every encoder keeps."""
+
+    codec: Codec
+    level: int | None
+    target_size: int
+    row_group_size: int | None
+    long_bounds: bool
+
+
+def file_settings(properties: Mapping[str, str]) -> FileSettings:
+    """Return the settings of a table for which `why_spark` has no reason."""
+    level, group = properties.get(_LEVEL), properties.get(_ROW_GROUP)
+    return FileSettings(
+        codec=_codec(properties) or "zstd",
+        level=None if level is None else int(level),
+        target_size=int(properties.get(_FILE_SIZE) or TARGET_FILE_SIZE),
+        row_group_size=None if group is None else int(group),
+        long_bounds=any(
+            name.startswith(_METRICS) and _is_long(value) for name, value in properties.items()
+        ),
+    )
+
+
+def _is_long(mode: str) -> bool:
+    cut = _TRUNCATE.fullmatch(mode.lower())
+    return mode.lower() == "full" or (cut is not None and int(cut[1]) > _SAFE_LENGTH)

@@ -1,0 +1,204 @@
+"""Data files that tasks write: the same metadata as Spark's, the same rows to every reader."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakeload_jobs.formats.iceberg.load.tables import added_files, jvm, load
+from tests.integration.iceberg.conftest import Loads
+
+SPARKS = {"write.parquet.page-row-limit": "20000"}
+"""Iceberg's default, which tasks do not know: with it Spark writes."""
+
+METRICS = {
+    "write.metadata.metrics.column.text": "truncate(3)",
+    "write.metadata.metrics.column.long_text": "full",
+    "write.metadata.metrics.column.double": "counts",
+    "write.metadata.metrics.column.float": "none",
+    "write.parquet.compression-codec": "gzip",
+}
+
+
+def _table() -> pa.Table:
+    """Values at the ends of each type."""
+    point = pa.struct([("x", pa.float64()), ("y", pa.list_(pa.int32()))])
+    columns: dict[str, tuple[pa.DataType, list[Any]]] = {
+        "id": (pa.int64(), [1, -(2**63), 2**63 - 1, 4]),
+        "flag": (pa.bool_(), [True, False, None, True]),
+        "small": (pa.int32(), [-(2**31), 2**31 - 1, None, 0]),
+        "float": (pa.float32(), [math.nan, -0.0, 0.0, 1.5]),
+        "double": (pa.float64(), [-math.inf, math.nan, None, math.inf]),
+        "zero": (pa.float64(), [0.0, -0.0, None, 0.0]),
+        "nan": (pa.float64(), [math.nan] * 4),
+        "money": (pa.decimal128(9, 2), [Decimal("-1234567.89"), Decimal("0.01"), None, None]),
+        "wide": (pa.decimal128(38, 10), [Decimal(10**27), -Decimal(10**27), None, Decimal(1)]),
+        "day": (pa.date32(), [date(1, 1, 1), date(9999, 12, 31), None, date(1970, 1, 1)]),
+        "at": (pa.timestamp("us", "UTC"), [datetime(1900, 1, 1, tzinfo=UTC), None, None, None]),
+        "local": (pa.timestamp("us"), [datetime(2262, 4, 12, 1, 2, 3, 4), None, None, None]),
+        "text": (pa.string(), ["é" * 20, "\U0010ffff" * 20, "", "東🎁"]),
+        "long_text": (pa.string(), ["b" * 100, "a" * 200, None, "é" * 90]),
+        "bytes": (pa.binary(), [b"\xff" * 20, b"", None, b"\x00"]),
+        "empty": (pa.string(), [None] * 4),
+        "point": (
+            point,
+            [{"x": math.nan, "y": [1, None]}, None, {"x": 2.5, "y": []}, {"x": None, "y": None}],
+        ),
+        "tags": (pa.list_(pa.string()), [["a", None], [], None, ["b"]]),
+    }
+    return pa.table({name: pa.array(values, kind) for name, (kind, values) in columns.items()})
+
+
+def _described(loads: Loads, name: str) -> list[dict[str, Any]]:
+    """Return what Iceberg keeps of each file of the current snapshot, without sizes and paths."""
+    java: Any = load(loads.spark, loads.schema, name)
+    iceberg = jvm(loads.spark).org.apache.iceberg
+    found = []
+    for file in added_files(loads.spark, java, java.currentSnapshot()):
+        one = json.loads(str(iceberg.ContentFileParser.toJson(file, java.spec())))
+        for part in ("value-counts", "null-value-counts", "nan-value-counts"):
+            one[part] = _map(one.get(part))
+        for part in ("lower-bounds", "upper-bounds"):
+            one[part] = _map(one.get(part))
+        one["column-sizes"] = sorted(one.pop("column-sizes")["keys"])
+        del one["file-path"], one["file-size-in-bytes"]
+        found.append(one)
+    return found
+
+
+def _map(entries: Any) -> dict[int, Any]:
+    return dict(zip(entries["keys"], entries["values"], strict=True)) if entries else {}
+
+
+@pytest.mark.parametrize("with_map", [False, True])
+@pytest.mark.parametrize("properties", [{}, METRICS], ids=["defaults", "metrics"])
+def test_metadata_of_a_file_is_that_of_sparks_own(
+    loads: Loads, tmp_path: Path, properties: dict[str, str], with_map: bool
+) -> None:
+    rows = _table()
+    if with_map:
+        pairs = pa.array(
+            [[("a", 1.5)], [], None, [("b", None)]], pa.map_(pa.string(), pa.float64())
+        )
+        rows = rows.append_column("pairs", pairs)
+    path = tmp_path / "values.parquet"
+    pq.write_table(rows, path)
+    own = loads.table(str(path), name="own", primary_key=("id",), table_properties=properties)
+    sparks = loads.table(
+        str(path), name="sparks", primary_key=("id",), table_properties={**properties, **SPARKS}
+    )
+
+    by_tasks = loads.loaded(own, nested="NATIVE", job_id="job")
+    by_spark = loads.loaded(sparks, nested="NATIVE", job_id="job")
+
+    assert (by_tasks.writer, by_tasks.why_spark, by_tasks.index) == ("direct", "", "dense")
+    assert by_spark.writer == "spark"
+    assert by_spark.why_spark == "the table has `write.parquet.page-row-limit`"
+    assert _described(loads, "own") == _described(loads, "sparks")
+    assert _footer(loads, "own") == _footer(loads, "sparks")
+    read, expected = (loads.read(name).scan().to_arrow() for name in ("own", "sparks"))
+    assert repr(read.to_pylist()) == repr(expected.to_pylist())
+
+
+def _footer(loads: Loads, name: str) -> tuple[Any, ...]:
+    """Return types and field ids of a file, and the ids of the schema of Iceberg that it carries.
+
+    Not which columns are required: Spark writes that of the rows, tasks write that of the table.
+    """
+    table = loads.read(name)
+    (task,) = table.scan().plan_files()
+    with table.io.new_input(task.file.file_path).open() as stream:
+        found = pq.ParquetFile(pa.BufferReader(stream.read()))
+        metadata = found.metadata.metadata or {}
+        lines = [line.strip() for line in str(found.schema).splitlines()]
+        # The outermost group has a name of the encoder's own.
+        ids = [line.partition(" ")[2] for line in lines if "field_id" in line][1:]
+        fields = json.loads(metadata[b"iceberg.schema"])["fields"]
+        return ids, [(field["id"], field["name"], field["type"]) for field in fields]
+
+
+def test_a_later_load_may_lack_columns_and_have_narrower_ones(loads: Loads) -> None:
+    wide: dict[str, pa.DataType] = {
+        "Id": pa.int64(),
+        "price": pa.decimal128(12, 2),
+        "x": pa.float64(),
+    }
+    narrow: dict[str, pa.DataType] = {"id": pa.int32(), "price": pa.decimal128(9, 2)}
+    first = loads.file([{"Id": 1, "price": Decimal("1.50"), "x": 0.5}], pa.schema(wide))
+    second = loads.file([{"id": 2, "price": Decimal("2.50")}], pa.schema(narrow))
+
+    loads.loaded(loads.table(first))
+    result = loads.loaded(loads.table(second))
+
+    assert (result.writer, result.why_spark) == ("direct", "")
+    assert [tuple(row.values()) for row in loads.rows(order="Id")] == [
+        (1, Decimal("1.50"), 0.5),
+        (2, Decimal("2.50"), None),
+    ]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_files_of_both_writers_stay_one_table(loads: Loads, version: Literal[2, 3]) -> None:
+    iceberg = replace(loads.destination.iceberg, format_version=version)
+    loads.destination = replace(loads.destination, iceberg=iceberg)
+    properties = {"write.target-file-size-bytes": "1000"}
+    rows = [{"id": n, "name": f"n{n}"} for n in range(100)]
+    own = loads.table(loads.file(rows[:60]), table_properties=properties)
+    assert loads.loaded(own).writer == "direct"
+    sparks = loads.loaded(loads.table(loads.file(rows[60:]), where="id >= 0"))
+    assert sparks.writer == "spark"
+    assert sparks.why_spark == "rows pass through Spark: `where` is SQL of Spark"
+    name = f"lake.`{loads.schema}`.`orders`"
+    loads.spark.range(50, 70).createOrReplaceTempView("changed")
+
+    loads.spark.sql(f"DELETE FROM {name} WHERE id % 10 = 3")
+    loads.spark.sql(f"UPDATE {name} SET name = 'u' WHERE id % 10 = 4")
+    loads.spark.sql(
+        f"MERGE INTO {name} t USING changed s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET name = 'm'"
+    )
+    loads.spark.sql(
+        f"CALL lake.system.rewrite_data_files(table => '{loads.schema}.orders', "
+        "options => map('rewrite-all', 'true'))"
+    )
+
+    def name_of(number: int) -> str:
+        return "m" if 50 <= number < 70 else "u" if number % 10 == 4 else f"n{number}"
+
+    expected = [(n, name_of(n)) for n in range(100) if n % 10 != 3]
+    # pyiceberg reads no deletion vectors of version 3.
+    found = loads.spark.table(name).select("id", "name").orderBy("id").collect()
+    assert [tuple(row) for row in found] == expected
+    if version == 2:
+        assert [tuple(row.values()) for row in loads.rows()] == expected
+
+
+def test_overwrite_replaces_files_of_both_writers(loads: Loads) -> None:
+    loads.loaded(loads.table(loads.file([{"id": 1}]), where="id = 1"))
+    loads.loaded(loads.table(loads.file([{"id": 2}])))
+
+    table = loads.table(loads.file([{"id": 3}, {"id": 4}]), mode="OVERWRITE")
+    result = loads.loaded(table)
+    none = loads.loaded(loads.table(_no_rows(loads), mode="OVERWRITE"))
+
+    assert (result.writer, result.rows, len(result.files)) == ("direct", 2, 1)
+    snapshot = loads.read().snapshot_by_id(result.snapshot_id or 0)
+    assert snapshot is not None
+    assert snapshot.summary is not None
+    assert snapshot.summary.operation.value == "overwrite"
+    assert (snapshot.summary["added-records"], snapshot.summary["deleted-records"]) == ("2", "2")
+    assert snapshot.summary["spark.app.id"] == loads.spark.sparkContext.applicationId
+    assert (none.writer, none.rows, loads.rows()) == ("direct", 0, [])
+
+
+def _no_rows(loads: Loads) -> str:
+    return loads.file([], pa.schema([("id", pa.int64())]))

@@ -1,0 +1,163 @@
+"""Who writes the data files of an Iceberg table: what is not known is Spark's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lakeload_jobs.contract.spec import (
+    CatalogSpec,
+    FilesInput,
+    PartitionField,
+    RejectLimit,
+    TableSpec,
+)
+from lakeload_jobs.formats.iceberg.rules.writers import WrittenTable, file_settings, why_spark
+
+BY_LAKELOAD = {
+    "commit.retry.num-retries": "20",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.merge.mode": "merge-on-read",
+    "write.update.mode": "merge-on-read",
+    "write.delete.mode": "merge-on-read",
+    "write.parquet.compression-codec": "zstd",
+    "lakeload.created-by": "shop",
+}
+
+
+def field(number: int, name: str, kind: Any, *, required: bool = False, **more: Any) -> Any:
+    return {"id": number, "name": name, "type": kind, "required": required, **more}
+
+
+FIELDS = [field(1, "id", "long", required=True), field(2, "price", "decimal(12, 2)")]
+TABLE = TableSpec(
+    source="orders",
+    schema="shop",
+    table="orders",
+    input=FilesInput("CSV", ("/a.csv",), {}),
+    fingerprint="",
+)
+PLAIN = WrittenTable(
+    {"type": "struct", "fields": FIELDS}, False, False, BY_LAKELOAD, "s3://lake/shop/orders"
+)
+GLUE = CatalogSpec()
+
+
+def asked(written: WrittenTable = PLAIN, table: TableSpec = TABLE, **given: Any) -> str:
+    values: dict[str, Any] = {"catalog": GLUE, "bucket": "lake", "columns": ["id", "price"]}
+    return why_spark(written, table, **{**values, "key": ["id"], **given})
+
+
+def of(kind: Any, **more: Any) -> WrittenTable:
+    return replace(PLAIN, schema={"fields": [*FIELDS, field(3, "more", kind, **more)]})
+
+
+def test_a_plain_table_is_written_by_tasks() -> None:
+    assert asked() == ""
+    assert asked(table=replace(TABLE, mode="OVERWRITE")) == ""
+    nested = {
+        "type": "map",
+        "key": "string",
+        "value": {"type": "list", "element": {"type": "struct", "fields": FIELDS}},
+    }
+    assert asked(of(nested)) == ""
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        (replace(PLAIN, partitioned=True), "the table is partitioned"),
+        (replace(PLAIN, sorted=True), "the table has a sort order"),
+        (
+            replace(PLAIN, location="s3://other/shop"),
+            "the location of the table is not in the bucket `lake`",
+        ),
+        (
+            replace(PLAIN, location="gs://lake/shop"),
+            "the location of the table is not in the bucket `lake`",
+        ),
+        (
+            replace(PLAIN, location="s3://lake/a?b"),
+            "the location of the table has characters that mean something in a URL",
+        ),
+        (replace(PLAIN, io="a.b.HadoopFileIO"), "files are written by `HadoopFileIO`"),
+        (of("uuid"), "column `more` is a uuid"),
+        (of({"type": "list", "element": "variant"}), "column `more` is a variant"),
+        (of("string", **{"write-default": "x"}), "column `more` has a default"),
+        (of("long", required=True), "the load has no column `more`, which is required"),
+    ],
+)
+def test_a_table_that_tasks_do_not_know_is_written_by_spark(
+    written: WrittenTable, reason: str
+) -> None:
+    assert asked(written) == reason
+
+
+@pytest.mark.parametrize(
+    "name", ["s3.access-key-id", "s3.session-token", "s3.signer.uri", "s3.endpoint"]
+)
+def test_an_identity_of_the_catalogs_own_is_sparks(name: str) -> None:
+    found = asked(replace(PLAIN, io_settings=("s3.path-style-access", name)))
+    assert found == f"the catalog sets `{name}` for the files"
+
+
+def test_settings_of_the_load_decide_too() -> None:
+    assert asked(table=replace(TABLE, mode="UPSERT")) == "rows are merged"
+    partitioned = replace(TABLE, partition_by=(PartitionField("identity", "id"),))
+    assert asked(table=partitioned) == "the table is partitioned"
+    compared = replace(TABLE, max_deleted=RejectLimit(rows=1))
+    assert asked(table=compared).startswith("the keys of the source are compared")
+    assert asked(catalog=CatalogSpec("REST")) == "the catalog vends credentials for the files"
+    assert asked(catalog=CatalogSpec("REST", access_delegation="NONE")) == ""
+    assert asked(key=[]) == "column `id` is required and not in the primary key"
+    assert asked(columns=["id", "new"]) == "the table has no column `new`"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "known"),
+    [
+        ("write.parquet.compression-codec", "GZIP", True),
+        ("write.parquet.compression-codec", "lz4", False),
+        ("write.parquet.compression-level", "9", True),
+        ("write.parquet.compression-level", "40", False),
+        ("write.format.default", "parquet", True),
+        ("write.format.default", "orc", False),
+        ("write.target-file-size-bytes", "1000", True),
+        ("write.target-file-size-bytes", "0", False),
+        ("write.object-storage.enabled", "true", False),
+        ("write.location-provider.impl", "a.B", False),
+        ("write.data.path", "s3://lake/elsewhere", True),
+        ("write.metadata.metrics.default", "full", True),
+        ("write.parquet.bloom-filter-enabled.column.id", "true", False),
+        ("write.something-new", "1", False),
+        ("encryption.key-id", "k", False),
+        ("parquet.bloom.filter.enabled", "true", False),
+        ("history.expire.max-snapshot-age-ms", "1", True),
+        ("write.delete.granularity", "partition", True),
+        ("team", "shop", True),
+    ],
+)
+def test_only_properties_that_are_known_leave_the_files_to_tasks(
+    name: str, value: str, known: bool
+) -> None:
+    found = asked(replace(PLAIN, properties={**BY_LAKELOAD, name: value}))
+    assert found == ("" if known else f"the table has `{name}`")
+
+
+def test_settings_of_files_are_those_of_the_table() -> None:
+    plain = file_settings({})
+    assert (plain.codec, plain.level, plain.target_size) == ("zstd", None, 512 << 20)
+    assert (plain.row_group_size, plain.long_bounds) == (None, False)
+    given = file_settings(
+        {
+            "write.parquet.compression-codec": "GZIP",
+            "write.parquet.compression-level": "6",
+            "write.target-file-size-bytes": "1000",
+            "write.parquet.row-group-size-bytes": "500",
+            "write.metadata.metrics.column.a": "truncate(17)",
+        }
+    )
+    assert (given.codec, given.level, given.target_size) == ("gzip", 6, 1000)
+    assert (given.row_group_size, given.long_bounds) == (500, True)
