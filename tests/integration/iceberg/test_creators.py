@@ -71,7 +71,7 @@ def _spec(destination: DestinationSpec, schema: str, folder: Path, number: int) 
         destination=destination,
         tables=(table,),
         events_path="",
-        result_path="",
+        result_path=str(folder / "result.json"),
         schema_changes="EVOLVE",
         nested="JSON",
     )
