@@ -131,6 +131,11 @@ def _mysql(
             for read in named
         ),
         *(f"GRANT SELECT ON {quoted(schema)}.* TO {account};" for schema in whole),
+        *(
+            f"GRANT LOCK TABLES ON {quoted(schema)}.* TO {account};"
+            for schema in sorted({*whole, *(read.schema for read in named)})
+            if first.consistency == "LOCK"
+        ),
     ]
 
 

@@ -39,7 +39,7 @@ Mode = Literal["APPEND", "OVERWRITE", "UPSERT"]
 Deletes = Literal["MARK", "DELETE"]
 DatabaseType = Literal["POSTGRESQL", "MYSQL", "OTHER"]
 """OTHER: one that is read with a JDBC driver that the user names."""
-Consistency = Literal["TABLE", "SYNC"]
+Consistency = Literal["TABLE", "SYNC", "LOCK", "NONE"]
 Transform = Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"]
 AccessDelegation = Literal["VENDED_CREDENTIALS", "NONE"]
 
@@ -224,7 +224,8 @@ class JdbcInput:
     max_connections: int = 4
     """For all tables of the job together."""
     consistency: Consistency = "TABLE"
-    """What is read in one snapshot: each table, or all tables of a sync."""
+    """What is read as of one moment: each table, by several sessions of MySQL with `LOCK`; all
+    tables of a sync; or nothing but a range of a table of MySQL."""
     lock_timeout: int = 60
     """Seconds that a statement waits for a lock."""
     statement_timeout: int = 0

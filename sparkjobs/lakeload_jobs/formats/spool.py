@@ -100,7 +100,7 @@ def spooled(spark: SparkSession, rows: Rows, progress: str | None = None) -> Spo
         tasks, read = part_numbers(spark, len(splits.parts)), _Read(splits, progress)
     else:
         tasks, read = splits.frame, _Read(replace(splits, frame=None), progress, whole=True)
-    spool = map_batches(tasks, read, _SPOOL)
+    spool = map_batches(tasks, read, _SPOOL, at_once=splits.at_once)
     spool = spool.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
     ended = spool.where(F.col("end").isNotNull()).select("part", "rows", "end").collect()
     ends = {row["part"]: json.loads(row["end"]) for row in ended}

@@ -60,7 +60,7 @@ def identity() -> TaskIdentity:
 
 def rows(reader: product.ReadTable) -> pa.Table:
     """Return all rows."""
-    return pa.Table.from_batches(list(reader(None)), reader.schema)
+    return pa.Table.from_batches(list(reader(product.Part())), reader.schema)
 
 
 @pytest.fixture(scope="module")
@@ -278,7 +278,7 @@ def test_a_database_without_any_right_is_named(maria: Database, reader_user: Jdb
 
 def test_a_killed_session_fails_for_another_attempt(maria: Database) -> None:
     maria.run("CREATE TABLE long_one AS SELECT REPEAT('x', 5000) AS v FROM seq_1_to_20000")
-    batches = maria.reader("long_one")(None)
+    batches = maria.reader("long_one")(product.Part())
     next(batches)
     with closing(maria.server.connect()) as admin, admin.cursor() as cursor:
         cursor.execute(

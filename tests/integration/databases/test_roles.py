@@ -93,6 +93,8 @@ def test_a_user_of_mariadb_reads_what_is_loaded(mariadb: MariaDb) -> None:
     mariadb.run(*statements("mysql", read, globs=(f"{name}.*",)))
     _select_mysql(replace(read, table="hidden"))
     mariadb.run(f"DROP USER {mysql.quoted(user)}@'%'")
+    locked = statements("mysql", replace(read, consistency="LOCK"), globs=(f"{name}.*",))
+    assert locked[-1] == f"GRANT LOCK TABLES ON `{name}`.* TO {mysql.quoted(user)}@'%';"
 
 
 def _select_mysql(read: JdbcInput) -> None:

@@ -11,6 +11,7 @@ import yaml
 
 from lakeload.commands.schema import json_schema
 from lakeload.documents.spec import table_specs
+from lakeload.sources.base import InputFound
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
@@ -219,6 +220,24 @@ def test_a_lookback_is_a_duration_or_a_number_and_needs_a_cursor(tmp_path: Path)
     for keyless in ("primary_key: [], ", "query: SELECT 1, "):
         (problem,) = problems_of(tmp_path, f"{head}{table}PT1M, {keyless}}}\n")
         assert problem.message == "`lookback` needs `primary_key`: late rows are compared by it"
+
+
+def test_several_tasks_read_a_table_of_mysql_where_consistency_says_so(tmp_path: Path) -> None:
+    for name, said in (("LOCK", "wait for some seconds"), ("NONE", "at different moments")):
+        several = f"type: JDBC, consistency: {name}"
+        tables = table_specs(pipeline(tmp_path, MARIADB.replace("type: JDBC", several, 1)))
+        reads = [table.input for table in tables]
+        (warning,) = source_of(reads[0]).warnings(reads)
+        assert said in warning
+        assert source_of(reads[0]).numbering(reads[0], InputFound()) == "not counted"
+        assert tables[0].fingerprint == table_specs(pipeline(tmp_path, MARIADB))[0].fingerprint
+        (problem,) = problems_of(
+            tmp_path, SHOP.replace("type: JDBC", f"type: JDBC\n  consistency: {name}", 1)
+        )
+        assert (problem.key, problem.hint) == ("source.consistency", "remove it")
+    few = MARIADB.replace("type: JDBC", "type: JDBC, consistency: LOCK, max_connections: 2", 1)
+    (problem,) = problems_of(tmp_path, few)
+    assert problem.key == "source.max_connections"
 
 
 def test_one_snapshot_of_all_tables_needs_three_connections_and_plan_says_what_it_holds_back(

@@ -75,7 +75,7 @@ _DATABASES: dict[str, tuple[DatabaseType, int]] = {
     "mariadb": ("MYSQL", 3306),
 }
 """The databases by the scheme of their URLs, with the port that each has by default."""
-_LEAST_OF_SYNC = 3
+_LEAST_OF_SYNC = _LEAST_OF_LOCK = 3
 _TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 VERIFIED = ("verify-ca", "verify-full")
 """Modes in which the server proves who it is."""
@@ -225,6 +225,18 @@ Lookback = Annotated[
 ]
 
 
+_RANGES: tuple[Consistency, ...] = ("LOCK", "NONE")
+"""With these several tasks may read a table of MySQL."""
+_WARNINGS: Mapping[Consistency, str] = {
+    "SYNC": "`consistency: SYNC`: until the last table is loaded, the database keeps all rows that "
+    "are deleted or changed meanwhile, because VACUUM cannot remove them",
+    "LOCK": "`consistency: LOCK`: other sessions that write to a large table wait for some seconds "
+    "when its load begins",
+    "NONE": "`consistency: NONE`: the ranges of a large table are read at different moments; what "
+    "is changed meanwhile may be loaded in part, and a row whose key changes twice or not at all",
+}
+
+
 class JdbcSettings(SourceSettings):
     """Where the database is, and who reads it."""
 
@@ -246,8 +258,9 @@ class JdbcSettings(SourceSettings):
     max_connections: Annotated[int, Field(ge=2, le=1000)] = 4
     """How many connections a run has open at once, over all tables."""
     consistency: Consistency = "TABLE"
-    """`TABLE`: each table is read in a snapshot of its own. `SYNC`: all tables of a sync are
-    read in one snapshot, for PostgreSQL alone."""
+    """`TABLE`: each table is read in a snapshot of its own. `SYNC`, for PostgreSQL: all tables
+    of a sync are read in one. `LOCK` and `NONE`, for MySQL and MariaDB: several tasks read a table,
+    in snapshots that begin under a lock of the table, or at different moments."""
     lock_timeout: Annotated[int, Field(ge=1, le=86_400)] = 60
     """Seconds to wait for a table that another session has locked, before the table fails."""
     statement_timeout: Annotated[int, Field(ge=0, le=604_800)] = 0
@@ -446,6 +459,22 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
                 ("source", "consistency"),
                 "contradiction",
             )
+        elif settings.consistency in ("LOCK", "NONE") and url.database == "POSTGRESQL":
+            yield Finding(
+                f"`consistency: {settings.consistency}` is for MySQL and MariaDB: all tasks that "
+                "read a table of PostgreSQL have one snapshot",
+                "remove it",
+                ("source", "consistency"),
+                "contradiction",
+            )
+        elif settings.consistency == "LOCK" and settings.max_connections < _LEAST_OF_LOCK:
+            yield Finding(
+                f"`consistency: LOCK` needs {_LEAST_OF_LOCK} connections: two that read, and one "
+                "that holds the lock",
+                f"set `max_connections: {_LEAST_OF_LOCK}` or more",
+                ("source", "max_connections"),
+                "contradiction",
+            )
         elif settings.consistency == "SYNC" and settings.max_connections < _LEAST_OF_SYNC:
             yield Finding(
                 f"`consistency: SYNC` needs {_LEAST_OF_SYNC} connections: one of them holds the "
@@ -571,18 +600,17 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
 
     def numbering(self, read: JdbcInput, found: InputFound) -> Numbering:
         """Return what counts the rows; only those of PostgreSQL are read more than once."""
-        return "counted in the database" if read.database == "POSTGRESQL" else "one partition"
+        if read.database == "POSTGRESQL":
+            return "counted in the database"
+        return "not counted" if read.consistency in _RANGES else "one partition"
 
     def warnings(self, reads: Sequence[JdbcInput]) -> tuple[str, ...]:
-        """Return what a snapshot of all tables holds back, and how types are found."""
+        """Return what the `consistency` of the source means for those who write to it, and how
+        types are found."""
         if any(read.database == "OTHER" for read in reads):
             return (DRIVER_WARNING,)
-        if not any(read.consistency == "SYNC" for read in reads):
-            return ()
-        return (
-            "`consistency: SYNC`: until the last table is loaded, the database keeps all rows that "
-            "are deleted or changed meanwhile, because VACUUM cannot remove them",
-        )
+        found = {read.consistency for read in reads}
+        return tuple(text for name, text in _WARNINGS.items() if name in found)
 
     def jar_sets(self, read: JdbcInput, reader: ReaderChoice) -> frozenset[str]:
         """Return the driver of PostgreSQL where Spark reads."""
@@ -623,7 +651,7 @@ def _other_findings(settings: JdbcSettings, tables: Sequence[tuple[int, Any]]) -
             "missing-key",
         )
     given = {
-        "consistency": settings.consistency == "SYNC",
+        "consistency": settings.consistency != "TABLE",
         "iam_authentication": settings.iam_authentication,
         "lock_timeout": "lock_timeout" in settings.model_fields_set,
     }

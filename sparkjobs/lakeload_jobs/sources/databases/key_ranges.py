@@ -31,19 +31,38 @@ def _integers(bits: int) -> Places:
     return Places(-(1 << bits - 1), (1 << bits - 1) - 1, str)
 
 
+def _unsigned(bits: int) -> Places:
+    return Places(0, (1 << bits) - 1, str)
+
+
+_LAST_DAY = date.max.toordinal()
 _TIMES = Places(0, _MINUTES, lambda number: str(datetime.min + number * _MINUTE))
 PLACES = {
     "int2": _integers(16),
     "int4": _integers(32),
     "int8": _integers(64),
     "numeric": Places(-_DIGITS, _DIGITS, str),
-    "date": Places(1, date.max.toordinal(), lambda number: str(date.fromordinal(number))),
+    "date": Places(1, _LAST_DAY, lambda number: str(date.fromordinal(number))),
     "timestamp": _TIMES,
     "timestamptz": _TIMES,
     "uuid": Places(0, (1 << 64) - 1, lambda number: str(UUID(int=number << 64))),
 }
-"""The types of PostgreSQL that are split. Texts are not: an index of a collation whose rules have
-changed does not find all of them."""
+"""The types of keys of PostgreSQL that are split. Texts are not: an index of a collation whose
+rules have changed does not find all of them."""
+
+
+MYSQL_PLACES = {
+    **{
+        name + sign: _unsigned(bits) if sign else _integers(bits)
+        for name, bits in (
+            *(("tinyint", 8), ("smallint", 16), ("mediumint", 24), ("int", 32), ("bigint", 64)),
+        )
+        for sign in ("", " unsigned")
+    },
+    "date": Places(1, _LAST_DAY, lambda number: f"'{date.fromordinal(number)}'"),
+    "binary": Places(0, (1 << 64) - 1, lambda number: f"X'{number:016x}'"),
+}
+"""The types of keys of MySQL that are split; the values are SQL."""
 
 
 def find_bounds(
@@ -88,6 +107,20 @@ def conditions(key: str, bounds: Sequence[str]) -> tuple[str, ...]:
         *(f"({key} >= {low} AND {key} < {high})" for low, high in inner),
         f"{key} >= {bounds[-1]}",
     )
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Ranges of a column: its name, its SQL, and the SQL of the bounds between them."""
+
+    name: str
+    key: str
+    bounds: tuple[str, ...]
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The conditions of the ranges; none where there is one range alone."""
+        return conditions(self.key, self.bounds)
 
 
 def with_nulls(key: str, condition: str) -> str:

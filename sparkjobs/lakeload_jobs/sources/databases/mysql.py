@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -36,6 +36,7 @@ from lakeload_jobs.sources.databases.columns import (
     keys_of,
 )
 from lakeload_jobs.sources.databases.identity import TaskIdentity
+from lakeload_jobs.sources.databases.key_ranges import MYSQL_PLACES, Ranges, all_of, find_bounds
 from lakeload_jobs.sources.databases.seen import ENTRY_BYTES, ID_BYTES, check_size, entries
 from lakeload_jobs.sources.files.text.values import text_type
 
@@ -581,6 +582,119 @@ def estimate_rows(connection: Connection, relation: Relation, wanted: str) -> in
     return int(plan[0]["rows"]) if len(plan) == 1 and plan[0]["key"] and plan[0]["rows"] else None
 
 
+_SPLIT_BYTES = 16 << 20
+"""No range is made for less."""
+
+
+def find_ranges(
+    connection: Connection, relation: Relation, found: Sequence[CatalogColumn], most: int
+) -> Ranges | None:
+    """Return at most so many ranges of a table's primary key with about as many rows each, by the
+    estimates of the server; None where one session reads all rows."""
+    count = min(most, (relation.bytes or 0) // _SPLIT_BYTES)
+    if count < 2 or relation.engine != "InnoDB":
+        return None
+    with failures(f"finding ranges of `{relation.shown}`", relation):
+        rows = fetch(
+            connection,
+            "SELECT table_name, column_name FROM information_schema.statistics"
+            " WHERE table_schema = %s AND table_name = %s AND index_name = 'PRIMARY'"
+            " AND seq_in_index = 1 AND sub_part IS NULL",
+            relation.schema,
+            relation.name,
+        )
+        first = {column for table, column in rows if table == relation.name}
+        key = next((column for column in found if column.name in first), None)
+        if key is None or (places := MYSQL_PLACES.get(key.type)) is None:
+            return None
+        name, whole = quoted(key.name), _explained_rows(connection, relation.sql)
+
+        def below(place: int) -> int:
+            # Of more than half of a table the server estimates half.
+            source, value = f"{relation.sql} FORCE INDEX (PRIMARY)", places.text(place)
+            low = _explained_rows(connection, f"{source} WHERE {name} < {value}")
+            high = _explained_rows(connection, f"{source} WHERE {name} >= {value}")
+            return low if low <= high else whole - high
+
+        bounds = find_bounds(places, count, whole, below)
+    return Ranges(key.name, name, tuple(map(places.text, bounds)))
+
+
+def _explained_rows(connection: Connection, source: str) -> int:
+    with connection.cursor(pymysql.cursors.DictCursor) as cursor:
+        cursor.execute(f"EXPLAIN SELECT 1 FROM {source}")  # noqa: S608
+        plan: Any = cursor.fetchall()
+    # Without an index there is no row that could meet the condition.
+    return int(plan[0]["rows"] or 0) if plan[0]["key"] or plan[0]["type"] == "ALL" else 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of a table that one task reads: those that meet a condition, '' for all.
+
+    `locked`: the tasks of all parts run at the same time, and all transactions begin while the
+    table is locked.
+    """
+
+    condition: str = ""
+    locked: bool = False
+
+
+_LOCK_SECONDS = 30
+"""After so many the server ends a session that holds the lock and does nothing."""
+_BEGIN = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+
+
+def _begin_locked(
+    read: JdbcInput, password: Secret | None, relation: Relation, connection: Connection
+) -> None:
+    """Begin the transaction of one of several tasks, which all see the rows of one moment: while
+    they begin, the first one holds a lock, with which no other session writes to the table."""
+    # With Spark, which the command line does without.
+    from lakeload_jobs.rows.batches import barrier_task
+
+    tasks = barrier_task()
+    # Nobody has to wait for the table while tasks connect.
+    tasks.barrier()
+    lock = _lock(read, password, relation) if tasks.partitionId() == 0 else None
+    try:
+        tasks.barrier()
+        fetch(connection, _BEGIN)
+        tasks.barrier()
+        if lock is not None:
+            with failures(f"unlocking `{relation.shown}`", relation):
+                # An error where the server has ended the session: then it was not locked all along.
+                fetch(lock, "UNLOCK TABLES")
+    finally:
+        if lock is not None:
+            lock.close()
+
+
+def _lock(read: JdbcInput, password: Secret | None, relation: Relation) -> Connection:
+    """Return a connection that has locked a table, after the transactions that have written to it.
+    Raises `LoadFailed` where the user may not, or they do not end."""
+    connection = connect(read, password)
+    doing = f"locking `{relation.shown}` (`consistency: LOCK`)"
+    try:
+        with failures(doing, relation):
+            # Without autocommit InnoDB locks the table too, and not the server alone.
+            fetch(connection, "SET SESSION TRANSACTION READ WRITE")
+            fetch(connection, f"SET SESSION wait_timeout = {_LOCK_SECONDS}, autocommit = 0")
+            try:
+                fetch(connection, f"LOCK TABLES {relation.sql} READ")
+            except pymysql.Error as error:
+                if _number(error) not in (ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR):
+                    raise
+                raise LoadFailed(
+                    f"{doing}: {safe_text(error)} (error {_number(error)})",
+                    hint=f"grant it: `GRANT LOCK TABLES ON {quoted(relation.schema)}.* TO …`",
+                ) from None
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 _SHOWN = 10
 _TEXT_SHOWN = 60
 _FIRST_ROWS, _BATCH_BYTES = 64, 8 << 20
@@ -606,7 +720,7 @@ class Noting:
 
 @dataclass(frozen=True)
 class ReadTable:
-    """Reads one table in one transaction; it travels to the task.
+    """Reads one table, or parts of it, each in one transaction; it travels to the tasks.
 
     With `on_bad_value` FAIL bad values raise `BadValuesFound`, before a row is read; else they are
     null, and counted in `BAD_VALUES_HELPER`.
@@ -634,14 +748,24 @@ class ReadTable:
             fields.append((KEY_ONLY_HELPER, pa.bool_()))
         return pa.schema(fields)
 
-    def __call__(self, _: object) -> Generator[pa.RecordBatch, None, str | None]:
-        """Yield the rows, and return the entries that are noted, base64. Raises `LakeloadError`,
-        also where the rows are not as many as were counted in the same transaction."""
+    def __call__(self, part: Part) -> Generator[pa.RecordBatch, None, str | None]:
+        """Yield the rows of a part, and return the entries that are noted, base64.
+
+        Raises `LakeloadError`, also where the rows are not as many as were counted in the same
+        transaction.
+        """
+        if part.condition:
+            whole = replace(part, condition="")
+            wanted = all_of((part.condition, self.wanted))
+            return (yield from replace(self, wanted=wanted)(whole))
         name = self.relation.shown
         password = self.identity.password(self.read)
         with closing(connect(self.read, password, streams=True)) as connection:
             with failures(f"counting the rows of `{name}`", self.relation):
-                fetch(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+                if part.locked:
+                    _begin_locked(self.read, password, self.relation, connection)
+                else:
+                    fetch(connection, _BEGIN)
                 counted = self._check(connection)
             rows = 0
             with failures(f"reading `{name}`", self.relation):

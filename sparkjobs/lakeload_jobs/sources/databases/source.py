@@ -19,6 +19,7 @@ from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.core.comments import NO_COMMENTS, Comments
+from lakeload_jobs.rows.batches import tasks_at_once
 from lakeload_jobs.rows.casts import cast_types, quoted
 from lakeload_jobs.rows.columns import in_source_spelling, source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
@@ -43,6 +44,7 @@ from lakeload_jobs.sources.databases.cursors import (
 )
 from lakeload_jobs.sources.databases.identity import TaskIdentity, password_of
 from lakeload_jobs.sources.databases.jvm import split_frames
+from lakeload_jobs.sources.databases.key_ranges import Ranges
 from lakeload_jobs.sources.databases.keys import key_change, remembered
 from lakeload_jobs.sources.databases.readers import check_reader, why_jvm
 from lakeload_jobs.sources.databases.seen import Seen, comparison, digests, unseen
@@ -164,6 +166,11 @@ class DatabaseSource:
             most = self.given.max_connections - (self.given.consistency == "SYNC")
             self._connections = self._budget.take(most, share)
         return self._connections
+
+    def _give_back_all_but(self, count: int) -> None:
+        """Give the connections back that the table does not need."""
+        self._budget.give_back(self._connections - count)
+        self._connections = count
 
     def _key_change(self, bookmark: Bookmark) -> StateChange | None:
         replaces = self.table.mode == "OVERWRITE"
@@ -444,8 +451,8 @@ class JdbcSlice(DatabaseSlice):
 
 
 class MysqlSource(DatabaseSource):
-    """One table of MySQL or MariaDB. Sessions have no snapshot in common there, so that one task
-    reads the table, once, in one transaction."""
+    """One table of MySQL or MariaDB. Sessions have no snapshot in common there: one task reads the
+    table, once, in one transaction, unless `consistency` allows several."""
 
     def slice(self, bookmark: Bookmark) -> MysqlSlice:
         """Read the catalog, and with a `cursor` its greatest value. The rows are read later, by one
@@ -456,7 +463,8 @@ class MysqlSource(DatabaseSource):
         """
         given = self.given
         check_reader(given, self.spec.reader)
-        self._take(1)
+        consistency = given.consistency
+        readers = self._take(1 if consistency == "TABLE" else None) - (consistency == "LOCK")
         with closing(mysql.connect(given, self._password())) as connection:
             relation = mysql.find_relation(connection, given)
             columns = mysql.columns(connection, relation, given)
@@ -466,14 +474,45 @@ class MysqlSource(DatabaseSource):
                 fetch("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
                 key = mysql.key_of(connection, relation) if self.incremental else ()
                 window = self._window(found, key, bookmark, fetch)
-        return MysqlSlice(found, window, self._key_change(bookmark), source=self)
+            ranges = None
+            if readers > 1 and not self._needs_one_transaction(window):
+                most = readers if consistency == "NONE" else min(readers, tasks_at_once())
+                ranges = mysql.find_ranges(connection, relation, columns, most)
+        needed = 1 if ranges is None else len(ranges.conditions) + (consistency == "LOCK")
+        self._give_back_all_but(needed)
+        return MysqlSlice(found, window, self._key_change(bookmark), source=self, ranges=ranges)
+
+    def _needs_one_transaction(self, window: Window | None) -> bool:
+        """Whether the rows are compared or counted with others of the same moment."""
+        appends = window is not None and window.appended is not None
+        return appends or self.table.max_deleted is not None
 
 
 @dataclass(frozen=True, kw_only=True)
 class MysqlSlice(DatabaseSlice):
-    """Rows of a table that one task reads."""
+    """Rows of a table that one task reads, or one for each of its `ranges`."""
 
     source: MysqlSource
+    ranges: Ranges | None = None
+
+    @property
+    def sentence(self) -> str:
+        """From where to where rows are read, and in which ranges."""
+        said = super().sentence
+        if self.ranges is None:
+            return said
+        how = f"{len(self.ranges.conditions)} ranges of `{self.ranges.name}`"
+        locked = self.source.given.consistency == "LOCK"
+        moment = "all as of one moment" if locked else "each as of another moment"
+        how = f"{how}, {moment} (`consistency: {self.source.given.consistency}`)"
+        return "; ".join(filter(None, (said, how)))
+
+    @property
+    def _parts(self) -> tuple[mysql.Part, ...]:
+        if self.ranges is None:
+            return (mysql.Part(),)
+        locked = self.source.given.consistency == "LOCK"
+        return tuple(mysql.Part(condition, locked) for condition in self.ranges.conditions)
 
     def open(
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
@@ -490,7 +529,8 @@ class MysqlSlice(DatabaseSlice):
             given, identity, found.relation, found.selected, spec.on_bad_value, wanted,
             self._noting(), keys,
         )  # fmt: skip
-        once = Splits((None,), reader)
+        parts = self._parts
+        once = Splits(parts, reader, at_once=parts[0].locked)
         schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
         warnings = found.relation.warnings
         rows = MysqlRows(
