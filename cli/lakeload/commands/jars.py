@@ -35,6 +35,7 @@ class JarSet(StrEnum):
     AVRO = "avro"
     ICEBERG = "iceberg"
     POSTGRESQL = "postgresql"
+    SQLSERVER = "sqlserver"
     ALL = "all"
 
 

@@ -17,7 +17,7 @@ from lakeload.sources.databases.source_type import JDBC, JdbcSettings, JdbcTable
 from lakeload.sources.databases.table_names import written_name
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.spec import BY_DRIVER, DestinationSpec
 
 PASSWORD = Variable("LAKELOAD_SOURCE_PASSWORD", "The password of the database's user.")
 TABLES = ("table", "partitioned table")
@@ -100,7 +100,7 @@ def find_database(answers: Answers, folder: Path, environment: Mapping[str, str]
     from lakeload_jobs.sources.files.listing import SourceReaders
 
     settings = _settings(answers.from_url)
-    if parse_url(settings.url).database == "OTHER":
+    if parse_url(settings.url).database in BY_DRIVER:
         raise InvalidInput(
             f"`--from-url {answers.from_url}`: lakeload lists tables of PostgreSQL, MySQL and "
             "MariaDB",

@@ -37,8 +37,10 @@ TableFormat = Literal["PARQUET", "ICEBERG"]
 CatalogType = Literal["GLUE", "REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"]
 Mode = Literal["APPEND", "OVERWRITE", "UPSERT"]
 Deletes = Literal["MARK", "DELETE"]
-DatabaseType = Literal["POSTGRESQL", "MYSQL", "OTHER"]
-"""OTHER: one that is read with a JDBC driver that the user names."""
+DatabaseType = Literal["POSTGRESQL", "MYSQL", "SQLSERVER", "ORACLE", "OTHER"]
+"""OTHER: one that only the JDBC driver that the user names knows."""
+BY_DRIVER: frozenset[DatabaseType] = frozenset({"SQLSERVER", "ORACLE", "OTHER"})
+"""Databases that Spark reads with a JDBC driver, without another reader."""
 Consistency = Literal["TABLE", "SYNC", "LOCK", "NONE"]
 Transform = Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"]
 AccessDelegation = Literal["VENDED_CREDENTIALS", "NONE"]
@@ -242,9 +244,9 @@ class JdbcInput:
     url: str | None = None
     """OTHER: the URL as its driver takes it, without secrets. Without `host`, `port`, `name`."""
     jars: tuple[str, ...] = ()
-    """OTHER: the files of the driver, absolute paths of this machine."""
+    """ORACLE, OTHER: the files of the driver, absolute paths of this machine."""
     driver: str | None = None
-    """OTHER: the class of the driver; None: the one that the jars name."""
+    """ORACLE, OTHER: the class of the driver; None: the one that the jars name."""
     type: Literal["JDBC"] = "JDBC"
 
 

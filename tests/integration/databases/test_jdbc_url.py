@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -16,8 +16,10 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import ColumnsSpec, JdbcInput, TableSpec
-from lakeload_jobs.sources.databases import jdbc_url
-from lakeload_jobs.sources.databases.readers import DRIVER_WARNING
+from lakeload_jobs.sources.databases import jdbc_driver, jdbc_url, oracle
+from lakeload_jobs.sources.databases.columns import CatalogColumn, Rule
+from lakeload_jobs.sources.databases.jdbc_dialect import Fetch
+from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS
 from tests.integration.formats.worlds import World, load
 
 PASSWORD = "h2 secret"
@@ -81,7 +83,7 @@ def test_rows_are_read_once_with_the_values_of_the_database(world: World, h2: H2
 
     assert result.error is None, result.error
     assert (result.status, result.rows, result.reader) == ("LOADED", 2, "jvm")
-    assert DRIVER_WARNING in result.warnings
+    assert DRIVER_WARNINGS["OTHER"] in result.warnings
     first, second = sorted(world.rows(), key=lambda row: row["ID"])
     assert {name: value for name, value in first.items() if not name.startswith("_supa")} == {
         "ID": 1, "Note": "a", "note_1": "b", "PRICE": Decimal("1.50"),
@@ -106,7 +108,7 @@ def test_dates_that_java_moves_are_bad_values(world: World, h2: H2) -> None:
     failed = load(world, h2.table(world, primary_key=("ID",)))
 
     assert failed.error is not None
-    assert "column `BORN`: a value that was read as" in failed.error.message
+    assert "column `BORN`: the value `" in failed.error.message
     assert "row with ID = 2" in failed.error.message
     assert world.rows() == []
     loaded = load(world, h2.table(world), on_bad_value="NULL")
@@ -269,3 +271,65 @@ def test_integers_of_sqlite_have_64_bits(
     rows = sorted((row["id"], row["amount"], row["note"]) for row in world.rows())
     assert rows == [(1, "1.125", "a"), (5000000000, "7", None)]
     assert result.target == "public.orders" or result.rows == 2
+
+
+class OracleOfH2:
+    """The module of Oracle for H2, which runs its SELECT in `MODE=Oracle`."""
+
+    NAME, DRIVER, COUNT = oracle.NAME, "org.h2.Driver", oracle.COUNT
+    KINDS: Mapping[str, str] = {"NUMERIC": "NUMBER", "CHARACTER VARYING": "VARCHAR2"}
+
+    def url_of(self, read: JdbcInput) -> str:
+        return read.url or ""
+
+    def properties_of(self, read: JdbcInput) -> dict[str, str]:
+        return {}
+
+    def session_of(self, read: JdbcInput, fetch: Fetch) -> tuple[str, tuple[str, ...]]:
+        assert fetch("SELECT COUNT(*) FROM orders") == (("3",),)
+        return "SET SCHEMA later", ("a warning of the session",)
+
+    def rule_of(self, column: CatalogColumn) -> tuple[Rule, str]:
+        # What H2 calls DATE has no time of day.
+        kind = "DATE" if column.name == "BORN" else self.KINDS.get(column.declared, column.declared)
+        return oracle.rule_of(replace(column, declared=kind))
+
+
+@parquet_only
+def test_values_that_cross_as_text_are_exact_or_bad(
+    world: World, h2: H2, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(jdbc_driver._DIALECTS, "ORACLE", OracleOfH2())
+    h2.run(
+        "CREATE SCHEMA later",
+        "CREATE TABLE orders (id numeric(9) PRIMARY KEY, price numeric(10, 2), far numeric(50),"
+        " born timestamp, at timestamp(9), zoned timestamp with time zone, note varchar(9))",
+        "INSERT INTO orders VALUES (1, 1.50, 1e45, '2024-03-31 02:30:00',"
+        " '9999-12-31 23:59:59.123456', '2024-01-01 10:00:00+02:00', 'a'), (2, -0.05, null,"
+        " '1500-01-01 00:00:00', '2024-01-01 00:00:00.123456789', null, null),"
+        " (3, null, null, null, null, null, null)",
+    )
+    read = replace(h2.input, database="ORACLE", url=f"{h2.input.url};MODE=Oracle")
+    # H2 has no SYS_EXTRACT_UTC.
+    columns = ColumnsSpec(exclude=("ZONED",))
+    table = world.table("none", columns=columns, primary_key=("ID",))
+
+    failed = load(world, replace(table, input=read))
+    loaded = load(world, replace(table, input=read), on_bad_value="NULL")
+
+    assert failed.error is not None
+    said = failed.error.message
+    assert "row with ID = 2: column `BORN`: the value `1500-01-01 00:00:00` cannot be" in said
+    assert "column `AT`: the value `2024-01-01 00:00:00.123456789` cannot be loaded" in said
+    assert loaded.error is None, loaded.error
+    assert {DRIVER_WARNINGS["ORACLE"], "a warning of the session"} < set(loaded.warnings)
+    assert any("2 values" in warning for warning in loaded.warnings), loaded.warnings
+    first, second, _ = sorted(world.rows(), key=lambda row: row["ID"])
+    assert (first["ID"], first["PRICE"], first["FAR"]) == (
+        Decimal(1),
+        Decimal("1.50"),
+        "1" + "0" * 45,
+    )
+    assert first["BORN"] == datetime(2024, 3, 31, 2, 30)
+    assert first["AT"] == datetime(9999, 12, 31, 23, 59, 59, 123456)
+    assert (second["PRICE"], second["BORN"], second["AT"]) == (Decimal("-0.05"), None, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -16,7 +17,7 @@ from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import JdbcInput, TableSpec
-from lakeload_jobs.sources.databases import mysql
+from lakeload_jobs.sources.databases import mysql, oracle, sqlserver
 from lakeload_jobs.sources.databases.postgres import RULES
 from tests.unit.config.documents import pipeline, problems_of
 
@@ -108,7 +109,7 @@ def test_it_is_valid_for_an_editor_too() -> None:
         ("://db.", "://loader:hunter2@db.", "source.url", "the URL carries a password"),
         ("sslmode=verify-full", "password=hunter2", "source.url", "`password` of the URL"),
         ("{env: SHOP_PASSWORD}", "hunter2", "source.password", "use a reference"),
-        ("postgresql:", "oracle:", "source.url", "is not a database that lakeload reads"),
+        ("postgresql:", "db2:", "source.url", "is not a database that lakeload reads"),
         ("sslmode=", "sslmod=", "source.url", "which lakeload does not know"),
         ("verify-full", "verify", "source.url", "is not one of libpq's"),
         ("sslmode=verify-full", "connect_timeout=soon", "source.url", "a number of seconds"),
@@ -155,8 +156,8 @@ def test_the_page_has_the_table_of_types() -> None:
     page = (Path(__file__).parents[3] / "docs/databases.md").read_text(encoding="utf-8")
     rows = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
     shown = [(row[1].strip().strip("`"), row[2].strip().strip("`")) for row in rows]
-    postgres = [(rule.type, rule.target) for rule in RULES]
-    assert shown == postgres + [(rule.type, rule.target) for rule in mysql.RULES]
+    rules = (*RULES, *mysql.RULES, *sqlserver.RULES, *oracle.RULES)
+    assert shown == [(rule.type, rule.target) for rule in rules]
 
 
 MARIADB = """\
@@ -326,7 +327,12 @@ def test_any_other_database_is_read_by_the_driver_that_the_document_names(tmp_pa
         ("ORDERS", "B, cursor: a, lookback: 5", "tables[0].lookback", "is not possible"),
         ("ORDERS", "B, detect_deletes: true", "tables[0].detect_deletes", "is not possible"),
         ("ORDERS", "B, mode: UPSERT", "tables[0]", "needs `primary_key`"),
-        ("jdbc:h2:tcp://db/~/shop", "postgresql://db/shop", "source.jar", "has the driver of this"),
+        (
+            "jdbc:h2:tcp://db/~/shop",
+            "postgresql://db/shop",
+            "source.jar",
+            "lakeload has the driver of this",
+        ),
         ("jdbc:h2:tcp://db/~/shop", "postgresql://db/shop", "tables[1].table", "a schema and a"),
     ],
 )
@@ -334,6 +340,54 @@ def test_what_a_driver_of_the_user_cannot_do_is_found(
     old: str, new: str, key: str, message: str, tmp_path: Path
 ) -> None:
     problems = problems_of(tmp_path, OTHER.replace(old, new, 1))
+
+    assert any(problem.key == key and message in problem.message for problem in problems), problems
+    assert "hunter2" not in repr([(problem.message, problem.hint) for problem in problems])
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("sqlserver://sa@db/shop?sslmode=require", ("SQLSERVER", "db", 1433, "shop")),
+        ("jdbc:sqlserver://sa@db:5000/shop", ("SQLSERVER", "db", 5000, "shop")),
+        ("oracle://sa@db/ORCL?connect_timeout=5", ("ORACLE", "db", 1521, "ORCL")),
+    ],
+)
+def test_sql_server_and_oracle_are_read_with_their_drivers(
+    url: str, expected: tuple[Any, ...], tmp_path: Path
+) -> None:
+    jar = ", jar: /opt/ojdbc11.jar" if expected[0] == "ORACLE" else ""
+    text = OTHER.replace("jdbc:h2:tcp://db/~/shop", url).replace(
+        ", jar: [../h2.jar], user: sa", jar
+    )
+    (table,) = table_specs(pipeline(tmp_path, text.replace("  - {table: orders}\n", "").replace(
+        "  - {table: asked, query: SELECT 1 AS a}\n", "")))  # fmt: skip
+
+    read = table.input
+    assert isinstance(read, JdbcInput)
+    assert (read.database, read.host, read.port, read.name, read.user) == (*expected, "sa")
+    source = source_of(read)
+    assert source.jar_sets(read, "AUTO") == ({"sqlserver"} if not jar else frozenset())
+    assert source.planned_reader(read, "AUTO")[0] == "jvm"
+    (warning,) = source.warnings([read])
+    assert "not proven against a server" in warning
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "message"),
+    [
+        ("jdbc:sqlserver://db:1433;databaseName=a", "source.url", "is not the URL of a database"),
+        ("jdbc:sqlserver://db;password=hunter2", "source.url", "`password` of the URL is a secret"),
+        ("jdbc:oracle:thin:@db:1521/a", "source.url", "one host and one database"),
+        ("oracle://db/a?sslmode=require", "source.url", "is not one of those that its driver has"),
+        ("sqlserver://db/a", "source.jar", "`jar` is not needed"),
+        ("oracle://db/a", "tables[1].table", "a schema and a table"),
+    ],
+)
+def test_mistakes_about_sql_server_and_oracle_are_found(
+    url: str, key: str, message: str, tmp_path: Path
+) -> None:
+    problems = problems_of(tmp_path, OTHER.replace("jdbc:h2:tcp://db/~/shop", url))
 
     assert any(problem.key == key and message in problem.message for problem in problems), problems
     assert "hunter2" not in repr([(problem.message, problem.hint) for problem in problems])

@@ -18,8 +18,8 @@ from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.spec import ReaderChoice, TableFormat, TableInput
 from lakeload_jobs.contract.traits import FORMATS
 
-SETS = ("s3", "avro", "iceberg", "postgresql")
-"""Input from S3, Avro files, Iceberg tables, PostgreSQL that Spark reads."""
+SETS = ("s3", "avro", "iceberg", "postgresql", "sqlserver")
+"""Input from S3, Avro files, Iceberg tables, PostgreSQL that Spark reads, SQL Server."""
 
 JARS = "jars"
 """The folder of the cache that has them."""

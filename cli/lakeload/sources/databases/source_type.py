@@ -44,6 +44,7 @@ from lakeload.sources.databases.table_names import name_parts
 from lakeload.sources.files.settings import Paths
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
+    BY_DRIVER,
     DELETE_LIMIT,
     Consistency,
     DatabaseType,
@@ -57,7 +58,7 @@ from lakeload_jobs.contract.spec import (
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.databases.keys import remembered
-from lakeload_jobs.sources.databases.readers import DRIVER_WARNING, why_jvm
+from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, why_jvm
 from lakeload_jobs.sources.databases.seen import parse_lookback
 from lakeload_jobs.sources.databases.xids import CURSOR
 
@@ -67,14 +68,20 @@ if TYPE_CHECKING:
 _NAMED = re.compile(r"jdbc:([A-Za-z][A-Za-z0-9+._-]*):.+", re.DOTALL)
 _NAME_AND_VALUE = re.compile(r"([A-Za-z0-9_.\-]+)\s*=")
 _PASSWORD_IN_URL = re.compile(r"//[^/@:]*:[^@/]*@|^jdbc:oracle:\w+:[^/@]*/[^@]+@")
-_EXAMPLE = "write it as `postgresql://db.example.com:5432/shop`"
 _DATABASES: dict[str, tuple[DatabaseType, int]] = {
     "postgresql": ("POSTGRESQL", 5432),
     "postgres": ("POSTGRESQL", 5432),
     "mysql": ("MYSQL", 3306),
     "mariadb": ("MYSQL", 3306),
+    "sqlserver": ("SQLSERVER", 1433),
+    "oracle": ("ORACLE", 1521),
 }
 """The databases by the scheme of their URLs, with the port that each has by default."""
+_EXAMPLES = {
+    "sqlserver": "sqlserver://db.example.com:1433/shop",
+    "oracle": "oracle://db.example.com:1521/SERVICE",
+    "mysql": "mysql://db.example.com:3306/shop",
+}
 _LEAST_OF_SYNC = _LEAST_OF_LOCK = 3
 _TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 VERIFIED = ("verify-ca", "verify-full")
@@ -82,8 +89,22 @@ VERIFIED = ("verify-ca", "verify-full")
 _PARAMETERS: dict[DatabaseType, tuple[str, ...]] = {
     "POSTGRESQL": ("sslmode", "sslrootcert", "application_name", "connect_timeout", "options"),
     "MYSQL": ("sslmode", "sslrootcert", "connect_timeout"),
+    "SQLSERVER": ("sslmode", "connect_timeout"),
+    "ORACLE": ("sslmode", "connect_timeout"),
 }
 """The parameters that a URL can have; they mean what they mean to libpq."""
+_MODES: dict[DatabaseType, tuple[str, ...]] = {
+    "SQLSERVER": ("disable", "require", "verify-full"),
+    "ORACLE": ("disable", "verify-full"),
+}
+"""Values of `sslmode` where a driver does not know all of them."""
+_CALLED: dict[DatabaseType, str] = {
+    "SQLSERVER": "for SQL Server",
+    "ORACLE": "for Oracle",
+    "OTHER": "for a database with a driver of your own",
+}
+_NAMES_JAR: frozenset[DatabaseType] = frozenset({"ORACLE", "OTHER"})
+"""Databases whose driver is the user's."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +125,13 @@ _IN_REFERENCE = "remove it from the URL, and write `password: {env: NAME}` below
 def _other_url(url: str) -> DatabaseUrl | None:
     """Return the URL of a database that only its driver knows; None where it is none."""
     found = _NAMED.fullmatch(url)
-    if found is None or found[1] in _DATABASES:
-        return None
+    return (
+        None if found is None or found[1] in _DATABASES else DatabaseUrl("OTHER", "", 0, "", "", {})
+    )
+
+
+def _refuse_secrets(url: str) -> None:
+    """Raise `PydanticCustomError` for a URL of JDBC that has a secret, whatever its driver is."""
     secret = next((name for name in _NAME_AND_VALUE.findall(url) if looks_secret(name)), None)
     if secret is not None:
         raise refusal(
@@ -119,11 +145,18 @@ def _other_url(url: str) -> DatabaseUrl | None:
             _IN_REFERENCE,
             code="secret-literal",
         )
-    return DatabaseUrl("OTHER", "", 0, "", "", {})
+
+
+def _example(url: str) -> str:
+    """Return how a URL is written that begins as this one."""
+    example = _EXAMPLES.get(url.partition(":")[0], "postgresql://db.example.com:5432/shop")
+    return f"write it as `{example}`"
 
 
 def parse_url(url: str) -> DatabaseUrl:
     """Return the parts of a database's URL. Raises `PydanticCustomError`."""
+    if url.startswith("jdbc:"):
+        _refuse_secrets(url)
     if (other := _other_url(url)) is not None:
         return other
     plain = url.removeprefix("jdbc:")
@@ -131,7 +164,7 @@ def parse_url(url: str) -> DatabaseUrl:
         parts = urlsplit(plain)
         port = parts.port
     except ValueError:
-        raise refusal("`url` is not the URL of a database", _EXAMPLE) from None
+        raise refusal("`url` is not the URL of a database", _example(plain)) from None
     if parts.password is not None:
         raise refusal(
             "the URL carries a password; secrets must be references",
@@ -148,14 +181,15 @@ def parse_url(url: str) -> DatabaseUrl:
     database, default = _DATABASES[parts.scheme]
     name = unquote(parts.path.removeprefix("/"))
     if not parts.hostname or not name or "/" in name or parts.fragment or port == 0:
-        raise refusal(f"`{shown(url)}` does not name one host and one database", _EXAMPLE)
+        raise refusal(f"`{shown(url)}` does not name one host and one database", _example(plain))
     return DatabaseUrl(
         database, parts.hostname, port or default, name, unquote(parts.username or ""),
-        _parameters(parts.query, _PARAMETERS[database]),
+        _parameters(parts.query, database),
     )  # fmt: skip
 
 
-def _parameters(query: str, allowed: tuple[str, ...]) -> dict[str, str]:
+def _parameters(query: str, database: DatabaseType) -> dict[str, str]:
+    allowed, modes = _PARAMETERS[database], _MODES.get(database, _TLS_MODES)
     found: dict[str, str] = {}
     for name, value in parse_qsl(query, keep_blank_values=True):
         if looks_secret(name):
@@ -172,10 +206,11 @@ def _parameters(query: str, allowed: tuple[str, ...]) -> dict[str, str]:
                 did_you_mean(name, allowed)
                 or f"the parameters are {', '.join(f'`{one}`' for one in allowed)}",
             )
-        if name == "sslmode" and value not in _TLS_MODES:
+        if name == "sslmode" and value not in modes:
+            whose = "libpq's" if modes == _TLS_MODES else "those that its driver has"
             raise refusal(
-                f"`sslmode={shown(value)}` is not one of libpq's",
-                did_you_mean(value, _TLS_MODES) or f"write one of {', '.join(_TLS_MODES)}",
+                f"`sslmode={shown(value)}` is not one of {whose}",
+                did_you_mean(value, modes) or f"write one of {', '.join(modes)}",
             )
         if name == "connect_timeout" and not re.fullmatch(r"\d{1,4}", value):
             raise refusal("`connect_timeout` is a number of seconds", "write `connect_timeout=15`")
@@ -243,12 +278,12 @@ class JdbcSettings(SourceSettings):
     type: Literal["JDBC"]
     """`JDBC`: tables of a database."""
     url: DatabaseAddress
-    """The database, as `postgresql://HOST:PORT/DATABASE`, `mysql://…`, or any other as its driver
-    has it: `jdbc:NAME:…`. Without a password."""
+    """The database, as `postgresql://HOST:PORT/DATABASE`, `mysql://…`, `sqlserver://…`,
+    `oracle://…`, or any other as its driver has it: `jdbc:NAME:…`. Without a password."""
     jar: Paths | None = None
-    """`jdbc:NAME:…`: the jar of the JDBC driver, or a list of jars; relative to this file."""
+    """Oracle and `jdbc:NAME:…`: the jar of the JDBC driver, or a list; relative to this file."""
     driver: Text | None = setting(None, "the one that the jar names")
-    """`jdbc:NAME:…`: the class of the JDBC driver."""
+    """Oracle and `jdbc:NAME:…`: the class of the JDBC driver."""
     user: Text | None = None
     """The user who reads. Default: the one in the URL, or as libpq finds it."""
     password: Secret = None
@@ -437,21 +472,16 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             return
         url = parse_url(settings.url)
         yield from _glob_findings(tables)
-        if url.database == "OTHER":
-            yield from _other_findings(settings, tables)
+        if url.database not in _NAMES_JAR:
+            yield from _own_driver_findings(settings)
+        if url.database != "OTHER":
+            yield from _user_findings(settings, url)
+            for i, table in tables:
+                if table.query is None and len(name_parts(table.table)) != 2:
+                    yield _no_table(table.table, ("tables", i, "table"))
+        if url.database in BY_DRIVER:
+            yield from _driver_findings(settings, url, tables)
             return
-        for name in ("jar", "driver"):
-            if getattr(settings, name) is not None:
-                yield Finding(
-                    f"`{name}` is for a URL such as `jdbc:NAME:…`: lakeload has the driver of this "
-                    "database",
-                    "remove it",
-                    ("source", name),
-                    "contradiction",
-                )
-        for i, table in tables:
-            if table.query is None and len(name_parts(table.table)) != 2:
-                yield _no_table(table.table, ("tables", i, "table"))
         if settings.consistency == "SYNC" and url.database == "MYSQL":
             yield Finding(
                 "`consistency: SYNC`: sessions of MySQL and MariaDB have no common snapshot",
@@ -491,10 +521,6 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
                     ("tables", i, "cursor"),
                 )
         iam = settings.iam_authentication
-        if (url.database == "MYSQL" or iam) and not (settings.user or url.user):
-            yield Finding(
-                "`user` is missing", "write `user: NAME` below `source`", ("source",), "missing-key"
-            )
         if iam and settings.password is not None:
             yield Finding(
                 "`password` and `iam_authentication` are two ways to log in",
@@ -509,13 +535,6 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
                 ("source", "url"),
                 "contradiction",
             )
-        if settings.user and url.user and settings.user != url.user:
-            yield Finding(
-                f"`user` is `{shown(settings.user)}`, and the URL names `{shown(url.user)}`",
-                "remove one of the two",
-                ("source", "user"),
-                "contradiction",
-            )
 
     def find_tables(
         self,
@@ -528,7 +547,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
     ) -> Sequence[JdbcTable]:
         """Return the tables that the database has for globs, and the keys of those whose document
         says none."""
-        if parse_url(source.url).database == "OTHER":
+        if parse_url(source.url).database in BY_DRIVER:
             return tables
         if not any(table.is_glob or (keys and takes_found_key(table)) for table in tables):
             return tables
@@ -561,7 +580,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         # With the drivers, which the documents alone do without.
         from lakeload.sources.databases.inspection import inspect
 
-        if read.database == "OTHER":
+        if read.database in BY_DRIVER:
             check_driver(read)
             return InputInspected()
         if bookmark is not None:
@@ -573,7 +592,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         self, read: JdbcInput, request: ColumnsRequest, readers: SourceReaders
     ) -> SourceColumns | None:
         """Read the columns from the catalog, and check that they may be selected."""
-        if read.database == "OTHER":
+        if read.database in BY_DRIVER:
             return None
         from lakeload.sources.databases.inspection import read_columns
 
@@ -583,7 +602,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         self, tables: Sequence[tuple[TableSpec, JdbcInput]], readers: SourceReaders
     ) -> tuple[SourceCheck, ...]:
         """Return the checks of the login, of snapshots and of the right to read each table."""
-        if (read := tables[0][1]).database == "OTHER":
+        if (read := tables[0][1]).database in BY_DRIVER:
             proves = "the jar has the JDBC driver"
             return (SourceCheck("source-driver", proves, lambda: check_driver(read)),)
         from lakeload.sources.databases.inspection import checks
@@ -605,15 +624,17 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         return "not counted" if read.consistency in _RANGES else "one partition"
 
     def warnings(self, reads: Sequence[JdbcInput]) -> tuple[str, ...]:
-        """Return what the `consistency` of the source means for those who write to it, and how
-        types are found."""
-        if any(read.database == "OTHER" for read in reads):
-            return (DRIVER_WARNING,)
+        """Return what the `consistency` of the source means for those who write to it, and what is
+        not proven."""
+        if said := next(filter(None, (DRIVER_WARNINGS.get(read.database) for read in reads)), ""):
+            return (said,)
         found = {read.consistency for read in reads}
         return tuple(text for name, text in _WARNINGS.items() if name in found)
 
     def jar_sets(self, read: JdbcInput, reader: ReaderChoice) -> frozenset[str]:
         """Return the driver of PostgreSQL where Spark reads."""
+        if read.database == "SQLSERVER":
+            return frozenset({"sqlserver"})
         of_spark = read.database == "POSTGRESQL" and why_jvm(read, reader)
         return frozenset({"postgresql"} if of_spark else ())
 
@@ -639,11 +660,37 @@ def check_driver(read: JdbcInput) -> str:
     return driver_class(read)
 
 
-def _other_findings(settings: JdbcSettings, tables: Sequence[tuple[int, Any]]) -> Iterator[Finding]:
-    """Yield what a database that only its driver knows lacks or needs."""
-    what = "for a database with a driver of your own"
-    if settings.jar is None:
-        name = settings.url.split(":")[1]
+def _user_findings(settings: JdbcSettings, url: DatabaseUrl) -> Iterator[Finding]:
+    """Yield a user that is missing, or given twice."""
+    needed = url.database != "POSTGRESQL" or settings.iam_authentication
+    if needed and not (settings.user or url.user):
+        yield Finding(
+            "`user` is missing", "write `user: NAME` below `source`", ("source",), "missing-key"
+        )
+    if settings.user and url.user and settings.user != url.user:
+        yield Finding(
+            f"`user` is `{shown(settings.user)}`, and the URL names `{shown(url.user)}`",
+            "remove one of the two",
+            ("source", "user"),
+            "contradiction",
+        )
+
+
+def _own_driver_findings(settings: JdbcSettings) -> Iterator[Finding]:
+    """Yield a driver where lakeload has one."""
+    for name in ("jar", "driver"):
+        if getattr(settings, name) is not None:
+            message = f"`{name}` is not needed: lakeload has the driver of this database"
+            yield Finding(message, "remove it", ("source", name), "contradiction")
+
+
+def _driver_findings(
+    settings: JdbcSettings, url: DatabaseUrl, tables: Sequence[tuple[int, Any]]
+) -> Iterator[Finding]:
+    """Yield what a database that is read with a JDBC driver lacks or needs."""
+    what = _CALLED[url.database]
+    if settings.jar is None and url.database in _NAMES_JAR:
+        name = settings.url.removeprefix("jdbc:").split(":")[0]
         yield Finding(
             f"`jar` is missing: lakeload has no driver of `{shown(name)}`",
             did_you_mean(name, _DATABASES) or "write `jar: PATH` of the JDBC driver",
@@ -653,7 +700,7 @@ def _other_findings(settings: JdbcSettings, tables: Sequence[tuple[int, Any]]) -
     given = {
         "consistency": settings.consistency != "TABLE",
         "iam_authentication": settings.iam_authentication,
-        "lock_timeout": "lock_timeout" in settings.model_fields_set,
+        "lock_timeout": url.database != "SQLSERVER" and "lock_timeout" in settings.model_fields_set,
     }
     for name in (name for name, is_given in given.items() if is_given):
         message = f"`{name}` is not possible {what}"

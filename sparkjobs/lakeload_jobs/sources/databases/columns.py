@@ -81,6 +81,13 @@ class Rule:
     reason: str = ""
 
 
+def target_of(rule: Rule, column: CatalogColumn) -> str:
+    """Return the type of the target, with the precision and scale of the column."""
+    if rule.target == "decimal(p,s)":
+        return f"decimal({column.precision},{column.scale})"
+    return rule.target
+
+
 @dataclass(frozen=True)
 class SelectedColumn:
     """A column as a load selects it, whoever reads.

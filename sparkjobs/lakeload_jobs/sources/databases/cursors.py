@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, RunOptions, TableSpec
+from lakeload_jobs.contract.spec import BY_DRIVER, DatabaseType, JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark, StateChange
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.columns import source_names
@@ -54,10 +54,11 @@ _MYSQL: dict[str, tuple[Kind, str]] = {
         ("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), ("TEXT", "")
     ),
 }
+_INTEGERS: dict[str, tuple[Kind, str]] = dict.fromkeys(
+    ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "NUMERIC", "DECIMAL"), ("INTEGER", "")
+)
 _OTHER: dict[str, tuple[Kind, str]] = {
-    **dict.fromkeys(
-        ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "NUMERIC", "DECIMAL"), ("INTEGER", "")
-    ),
+    **_INTEGERS,
     # The escapes of JDBC, which drivers make the literals of their databases of.
     "DATE": ("DATE", "d"),
     "TIMESTAMP": ("TIMESTAMP", "ts"),
@@ -65,9 +66,18 @@ _OTHER: dict[str, tuple[Kind, str]] = {
 _TYPES: dict[DatabaseType, dict[str, tuple[Kind, str]]] = {
     "POSTGRESQL": _POSTGRES,
     "MYSQL": _MYSQL,
+    # Literals and text of other kinds are not proven there.
+    "SQLSERVER": _INTEGERS,
+    "ORACLE": _INTEGERS,
     "OTHER": _OTHER,
 }
 """The kind of a column by its type in the catalog, and the type of its literals."""
+_KINDS: dict[DatabaseType, str] = {
+    "SQLSERVER": "set `cursor` to a column of integers",
+    "ORACLE": "set `cursor` to a column of integers, such as `NUMBER(18)`",
+    "OTHER": "set `cursor` to a column of integers, dates or timestamps without time zone",
+}
+"""The hint of each database whose cursors are of fewer kinds."""
 _WITH_SCALE = ("numeric", "decimal", "NUMERIC", "DECIMAL")
 _QUOTES: dict[DatabaseType, Callable[[str], str]] = {
     "POSTGRESQL": postgres.quoted,
@@ -117,7 +127,7 @@ class Cursor:
         check_text(self.kind, text)
         if self.database == "POSTGRESQL":
             return f"{postgres.literal(text)}::{self.literal_type}"
-        if self.database == "OTHER":
+        if self.database in BY_DRIVER:
             return f"{{{self.literal_type} '{text}'}}" if self.literal_type else text
         if self.kind == "TEXT":
             return f"X'{text.encode().hex()}'"
@@ -143,7 +153,7 @@ class Cursor:
         text, less = greatest, "NULL" if than is None else f"{greatest} < {self.literal(than)}"
         if self.database == "POSTGRESQL":
             text, less = f"{greatest}::text", f"({less})::int4::text"
-        elif self.database == "OTHER":
+        elif self.database in BY_DRIVER:
             less = "0" if than is None else f"CASE WHEN {less} THEN 1 ELSE 0 END"
         return f"SELECT {text}, {less} FROM {relation}"  # noqa: S608
 
@@ -203,8 +213,9 @@ def find_cursor(
     if found is None or (column.type in _WITH_SCALE and column.scale != 0):
         raise InvalidInput(
             f"`cursor` of `{table}`: column `{column.name}` has the type `{column.declared}`",
-            hint="set `cursor` to a column of integers, dates, timestamps"
-            + (" without time zone" if database == "OTHER" else " or text"),
+            hint=_KINDS.get(
+                database, "set `cursor` to a column of integers, dates, timestamps or text"
+            ),
         )
     kind, literal_type = found
     name = quote(column.name)
@@ -215,7 +226,7 @@ def find_cursor(
         # Byte by byte: collations of MySQL take blanks at the end, and letters, for equal.
         value = f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)"
     unusable = [f"{name} IS NULL"] if column.nullable else []
-    if kind in ("DATE", "TIMESTAMP", "TIMESTAMPTZ") and database != "OTHER":
+    if kind in ("DATE", "TIMESTAMP", "TIMESTAMPTZ") and database not in BY_DRIVER:
         first = f"'0001-01-01'::{literal_type}" if literal_type.islower() else "'0001-01-01'"
         unusable.append(f"{name} < {first}")
         if database == "POSTGRESQL":
@@ -493,7 +504,7 @@ def _window_since(
 
 
 def _is_greater(cursor: Cursor, text: str, than: str, fetch: Fetch) -> bool:
-    if cursor.database == "OTHER":
+    if cursor.database in BY_DRIVER:
         # Not every database has a SELECT without a table, or of a condition.
         return bool(value_of(cursor.kind, text) > value_of(cursor.kind, than))
     return _text(fetch(cursor.is_greater(text, than))[0][0]) == "1"
@@ -546,7 +557,7 @@ def _check_usable(given: CursorRequest, fetch: Fetch) -> None:
     names = (cursor.name, *given.key)
     shown = ", ".join(text.format(quote(name)) for name in names)
     select = f"SELECT {shown}{where} LIMIT 1"
-    if cursor.database == "OTHER":
+    if cursor.database in BY_DRIVER:
         select = f"SELECT {cursor.value}{where}"
     (value, *key) = fetch(select)[0]
     at = ", ".join(f"{name} = {part}" for name, part in zip(given.key, key, strict=bool(key)))
@@ -574,7 +585,7 @@ def _digest(given: CursorRequest, low: str, high: str | None) -> str:
     """Return the SELECT of a digest of the rows that the next load reads again."""
     cursor = given.cursor
     where = cursor.between(low, high)
-    if cursor.database == "OTHER":
+    if cursor.database in BY_DRIVER:
         # No two databases have the same hash function.
         return f"SELECT COUNT(*) FROM {given.relation} WHERE {where}"  # noqa: S608
     if cursor.database == "POSTGRESQL":

@@ -1,4 +1,4 @@
-"""Any other database: its JDBC driver, connections, and the catalog as JDBC describes it.
+"""JDBC drivers: their connections, and the catalog of a database as JDBC describes it.
 
 The driver runs in a JVM that Python reaches by py4j, such as that of Spark's driver.
 """
@@ -18,10 +18,14 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret
-from lakeload_jobs.contract.spec import JdbcInput
+from lakeload_jobs.contract.spec import DatabaseType, JdbcInput
 from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.sources.databases import oracle, sqlserver
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
+from lakeload_jobs.sources.databases.jdbc_dialect import Dialect
 
+_DIALECTS: dict[DatabaseType, Dialect] = {"SQLSERVER": sqlserver, "ORACLE": oracle}
+"""None of OTHER: its driver alone knows it."""
 _SERVICES = "META-INF/services/java.sql.Driver"
 _MAX_DIGITS = 38
 _MAX_FRACTION = 6
@@ -30,11 +34,25 @@ _LISTED = 1000
 _SYSTEM = ("INFORMATION_SCHEMA", "SYSTEM_LOBS", "SYS", "PG_CATALOG")
 
 
+def dialect_of(read: JdbcInput) -> Dialect | None:
+    """Return what is known of the database; None where only its driver knows it."""
+    return _DIALECTS.get(read.database)
+
+
+def url_of(read: JdbcInput) -> str:
+    """Return the URL that the driver takes."""
+    dialect = dialect_of(read)
+    return dialect.url_of(read) if dialect is not None else read.url or ""
+
+
 def driver_class(read: JdbcInput) -> str:
     """Return the class of the driver.
 
     Raises `InvalidInput` for a jar that is not there or is none, and for a class that no jar has.
     """
+    dialect = dialect_of(read)
+    if dialect is not None and dialect.DRIVER is not None:
+        return dialect.DRIVER
     entries: list[str] = []
     named: list[str] = []
     for jar in map(Path, read.jars):
@@ -183,14 +201,12 @@ def _column(about: Any, place: int) -> CatalogColumn:
     number = int(about.getColumnType(place))
     precision = int(about.getPrecision(place))
     kind = _NAMES.get(number, str(number))
-    numeric = kind in ("NUMERIC", "DECIMAL")
     return CatalogColumn(
         str(about.getColumnLabel(place)),
         kind,
         str(about.getColumnTypeName(place)),
         precision,
-        # Without a precision nobody knows the scale.
-        None if numeric and not precision else int(about.getScale(place)),
+        int(about.getScale(place)),
         about.isNullable(place) != 0,
     )
 
@@ -205,20 +221,23 @@ def connect(read: JdbcInput, password: Secret | None, drivers: Any) -> Connectio
     for name, value in login_of(read, password).items():
         properties.setProperty(name, value)
     try:
-        java = driver.connect(read.url, properties)
+        java = driver.connect(url_of(read), properties)
     except Py4JJavaError as error:
         raise _not_connected(read, error, password) from None
     if java is None:
         raise InvalidInput(
-            f"the driver `{driver_class(read)}` does not take the URL `{read.url}`",
+            f"the driver `{driver_class(read)}` does not take the URL `{url_of(read)}`",
             hint="check `url` and `jar` in `source`: they are of two databases",
         )
     return Connection(java, read)
 
 
 def login_of(read: JdbcInput, password: Secret | None) -> dict[str, str]:
-    """Return the properties of a login. Contains the password."""
-    user = {} if read.user is None else {"user": read.user}
+    """Return the properties of a connection. Contains the password."""
+    dialect = dialect_of(read)
+    user = {} if dialect is None else dialect.properties_of(read)
+    if read.user is not None:
+        user["user"] = read.user
     return user if password is None else {**user, "password": password.reveal()}
 
 
@@ -228,7 +247,7 @@ def _not_connected(read: JdbcInput, error: Py4JJavaError, password: Secret | Non
     said = safe_text(text.replace(secret, "****") if secret else text)
     login = (state or "").startswith("28")
     return Refused(
-        f"connecting to `{read.url}` failed: {said}",
+        f"connecting to `{url_of(read)}` failed: {said}",
         hint="check `user` and `password` in `source`"
         if login
         else "check `url` and `user` in `source`, and the network",
@@ -342,10 +361,49 @@ def select(
 ) -> list[SelectedColumn]:
     """Return the columns as they are selected. `type` is the one that Spark is told, '' where it
     chooses."""
-    return [
-        SelectedColumn(column.name, relation.quoted(column.name), _told(read, column))
-        for column in found
-    ]
+    dialect = dialect_of(read)
+    if dialect is None:
+        return [
+            SelectedColumn(column.name, relation.quoted(column.name), _told(read, column))
+            for column in found
+        ]
+    return [_selected(dialect, relation.quoted(column.name), column) for column in found]
+
+
+def _selected(dialect: Dialect, value: str, column: CatalogColumn) -> SelectedColumn:
+    rule, target = dialect.rule_of(column)
+    expression = rule.expression.format(value)
+    return SelectedColumn(
+        column.name,
+        expression,
+        target,
+        carried="TEXT" if rule.text else "VALUE",
+        bad=rule.bad.format(value),
+        reason=rule.reason,
+        shown=expression,
+    )
+
+
+def statement(
+    read: JdbcInput,
+    relation: Relation,
+    selected: Sequence[SelectedColumn],
+    wanted: str,
+    cursor: str,
+) -> str:
+    """Return the SELECT of a table, of columns that are named by place: the values; as text those
+    that are bad, and null for others; `cursor`, where it is not ''; and the number of rows."""
+    dialect = dialect_of(read)
+    count = "COUNT(*)" if dialect is None else dialect.COUNT
+    rows = relation.sql + (f" WHERE {wanted}" if wanted else "")
+    values = [column.checked for column in selected]
+    values += [f"CASE WHEN {one.bad} THEN {one.shown} END" for one in selected if one.bad]
+    values += [cursor] if cursor else []
+    values.append(f"(SELECT {count} FROM {rows})")  # noqa: S608
+    # Spark does not read two columns that differ in case only.
+    names = [relation.quoted(f"c{place}") for place in range(len(values))]
+    listed = ", ".join(f"{value} AS {name}" for value, name in zip(values, names, strict=True))
+    return f"SELECT {listed} FROM {rows}"  # noqa: S608
 
 
 def _told(read: JdbcInput, column: CatalogColumn) -> str:
@@ -354,7 +412,8 @@ def _told(read: JdbcInput, column: CatalogColumn) -> str:
         return "bigint"  # all its integers have 64 bits
     if column.type in ("NUMERIC", "DECIMAL"):
         digits, scale = column.precision or 0, column.scale
-        fits = scale is not None and 0 <= scale <= digits <= _MAX_DIGITS
+        # Without a precision the scale means nothing.
+        fits = digits and scale is not None and 0 <= scale <= digits <= _MAX_DIGITS
         return "" if fits else "string"
     if column.type == "TIMESTAMP":
         return "string" if (column.scale or 0) > _MAX_FRACTION else ""

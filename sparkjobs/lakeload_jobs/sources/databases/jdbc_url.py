@@ -1,4 +1,5 @@
-"""Tables of any other database, which one task reads by Spark's JDBC source.
+"""Tables that one task reads by Spark's JDBC source: of SQL Server, Oracle, and databases that only
+a driver of the user knows.
 
 Sessions share no snapshot, so the table is read once, by one SELECT in one connection. The same
 SELECT counts the rows. Python checks them and compares those at the bound of a cursor, inside the
@@ -36,7 +37,7 @@ from lakeload_jobs.sources.base import BadValuesFound, Rows, Splits, Unfinished
 from lakeload_jobs.sources.databases import jdbc_driver as driver
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.cursors import Cursor, Kind, Window, value_of
-from lakeload_jobs.sources.databases.readers import DRIVER_WARNING, check_reader, why_jvm
+from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, check_reader, why_jvm
 from lakeload_jobs.sources.databases.seen import (
     ENTRY_BYTES,
     ID_BYTES,
@@ -61,7 +62,7 @@ _SHOWN = 10
 
 
 class JdbcUrlSource(DatabaseSource):
-    """One table of any other database."""
+    """One table of such a database."""
 
     def slice(self, bookmark: Bookmark) -> JdbcUrlSlice:
         """Read the catalog, and with a `cursor` its greatest value. The rows are read later.
@@ -78,14 +79,21 @@ class JdbcUrlSource(DatabaseSource):
             found = self._found(relation, columns, driver.select(given, relation, columns))
             with driver.failures(f"finding what is new in `{relation.shown}`"):
                 window = self._window(found, (), bookmark, connection.fetch)
-        return JdbcUrlSlice(found, window, self._key_change(bookmark), source=self)
+                session, warnings = self._session(connection)
+        change = self._key_change(bookmark)
+        return JdbcUrlSlice(found, window, change, source=self, session=session, notes=warnings)
 
-    def options(self) -> dict[str, str]:
+    def _session(self, connection: driver.Connection) -> tuple[str, tuple[str, ...]]:
+        dialect = driver.dialect_of(self.given)
+        return ("", ()) if dialect is None else dialect.session_of(self.given, connection.fetch)
+
+    def options(self, session: str) -> dict[str, str]:
         """Return the options of Spark's source. The password is in the one that Spark hides in all
         it shows."""
         given = self.given
         return driver.login_of(given, self._password()) | {
-            "url": given.url or "",
+            "url": driver.url_of(given),
+            **({"sessionInitStatement": session} if session else {}),
             "driver": driver.driver_class(given),
             "fetchsize": str(_FETCHED),
             "queryTimeout": str(given.statement_timeout),
@@ -108,6 +116,10 @@ class JdbcUrlSlice(DatabaseSlice):
     """Rows of a table that one task reads."""
 
     source: JdbcUrlSource
+    session: str
+    """Statements that set up the session that reads, '' for none."""
+    notes: tuple[str, ...] = ()
+    """Warnings of the database."""
 
     def open(
         self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
@@ -123,8 +135,11 @@ class JdbcUrlSlice(DatabaseSlice):
         ]
         plain = StructType(list(fields))
         reader = ReadRows(
-            found.relation.shown, tuple(names), spec.on_bad_value, found.key, self._noting()
-        )
+            found.relation.shown, tuple(names), spec.on_bad_value, found.key, self._noting(),
+            tuple((one.name, one.reason) for one in found.selected if one.bad),
+            checks_dates=driver.dialect_of(self.source.given) is None,
+        )  # fmt: skip
+        warnings = (DRIVER_WARNINGS[self.source.given.database], *self.notes)
         if reader.counts_bad_values:
             fields.append(StructField(BAD_VALUES_HELPER, LongType()))
         schema = StructType(fields)
@@ -137,7 +152,7 @@ class JdbcUrlSlice(DatabaseSlice):
 
         once = Splits((None,), reader, frame=frame)
         rows = MysqlRows(
-            DeferredFrame(schema, whole), found.names, once, (DRIVER_WARNING,), on_end=self._ended,
+            DeferredFrame(schema, whole), found.names, once, warnings, on_end=self._ended,
             why_no_splits=why_jvm(self.source.given, spec.reader), reader="jvm",
             comments=found.comments,
         )  # fmt: skip
@@ -152,27 +167,29 @@ class JdbcUrlSlice(DatabaseSlice):
         )
 
     def _frame(self, spark: SparkSession) -> DataFrame:
-        """Return the columns by place, the cursor behind them where there is one, and at last how
-        many rows there are."""
-        found, relation = self.found, self.found.relation
-        where = f" WHERE {self.wanted}" if self.wanted else ""
-        values = [column.expression for column in found.selected]
-        kinds = [column.type for column in found.selected]
-        if isinstance(self.window, Window):
-            values.append(self.window.cursor.value)
-            kinds.append(self._cursor_type(self.window.cursor))
-        values.append(f"(SELECT COUNT(*) FROM {relation.sql}{where})")  # noqa: S608
+        """Return the columns by place. Behind them are the bad values as text, the cursor where
+        there is one, and at last how many rows there are."""
+        found, relation, given = self.found, self.found.relation, self.source.given
+        selected = found.selected
+        kinds = ["string" if column.carried == "TEXT" else column.type for column in selected]
+        kinds += ["string"] * sum(bool(column.bad) for column in selected)
+        cursor = self.window.cursor if isinstance(self.window, Window) else None
+        if cursor is not None:
+            kinds.append(self._cursor_type(cursor))
         kinds.append("bigint")
-        # Names by place: Spark does not read two columns that differ in case only.
-        names = [relation.quoted(f"c{place}") for place in range(len(values))]
-        listed = ", ".join(f"{value} AS {name}" for value, name in zip(values, names, strict=True))
         told = ", ".join(f"c{place} {kind}" for place, kind in enumerate(kinds) if kind)
-        table = f"(SELECT {listed} FROM {relation.sql}{where}) lakeload"  # noqa: S608
-        reader = spark.read.format("jdbc").options(**self.source.options())
+        value = "" if cursor is None else cursor.value
+        table = f"({driver.statement(given, relation, selected, self.wanted, value)}) lakeload"
+        reader = spark.read.format("jdbc").options(**self.source.options(self.session))
         try:
-            return reader.options(dbtable=table, customSchema=told).load()
+            frame = reader.options(dbtable=table, customSchema=told).load()
         except (PySparkException, Py4JJavaError) as error:
             raise _not_opened(relation.shown, error) from None
+        typed = [
+            F.col(name).cast(column.type) if column.carried == "TEXT" else F.col(name)
+            for name, column in zip(frame.columns, selected, strict=False)
+        ]
+        return frame.select(*typed, *frame.columns[len(typed) :])
 
     def _cursor_type(self, cursor: Cursor) -> str:
         """Return the type in which the cursor crosses."""
@@ -267,6 +284,10 @@ class ReadRows:
     on_bad_value: OnBadValue
     key: tuple[str, ...]
     noting: Noting | None
+    bad: tuple[tuple[str, str], ...] = ()
+    """Columns whose bad values the SELECT knows, with what is wrong with them."""
+    checks_dates: bool = True
+    """Whether dates are those that the driver has made."""
 
     @property
     def counts_bad_values(self) -> bool:
@@ -286,12 +307,12 @@ class ReadRows:
                 continue
             read += batch.num_rows
             counted = batch.column(batch.num_columns - 1)[0].as_py()
-            rows = pa.RecordBatch.from_arrays(
-                batch.columns[: len(self.columns)], names=list(self.columns)
-            )
+            width, checked = len(self.columns), len(self.columns) + len(self.bad)
+            rows = pa.RecordBatch.from_arrays(batch.columns[:width], names=list(self.columns))
+            rows = self._checked(rows, batch.columns[width:checked])
             if self.noting is not None:
-                rows = self._new(rows, batch.column(len(self.columns)), seen, noted)
-            yield self._checked(rows)
+                rows = self._new(rows, batch.column(checked), seen, noted)
+            yield rows
         if read != counted:
             raise LoadFailed(
                 f"reading `{self.name}`: {counted:,} rows were counted, and {read:,} were read by "
@@ -328,41 +349,46 @@ class ReadRows:
             seen[entry_seen] -= bool(seen[entry_seen])
         return rows.filter(pa.array(wanted))
 
-    def _checked(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows with dates that JDBC may have moved as null, or raise for them."""
-        bad = {name: _bad(rows.column(name)) for name in rows.schema.names}
-        found = {name: mask for name, mask in bad.items() if mask is not None}
+    def _checked(self, rows: pa.RecordBatch, texts: Sequence[Any]) -> pa.RecordBatch:
+        """Return the rows with bad values as null, or raise for them. `texts` has those that the
+        SELECT knows, null for a value that is not bad."""
+        found: dict[str, tuple[Any, Any, str]] = {}
+        for (name, reason), text in zip(self.bad, texts, strict=True):
+            if text.null_count < len(text):
+                found[name] = (text.is_valid(), text, reason)
+        for name in self.columns if self.checks_dates else ():
+            if (mask := _moved(rows.column(name))) is not None:
+                text = rows.column(name).cast(pa.string())
+                found[name] = (mask, text, f"{_NOT_A_DATE}, and was read as this")
         if found and self.on_bad_value != "NULL":
-            raise BadValuesFound(self._texts(rows, found), hint="set `on_bad_value: 'NULL'`")
+            raise BadValuesFound(self._said(rows, found), hint="set `on_bad_value: 'NULL'`")
         if not self.counts_bad_values:
             return rows
-        arrays = [
-            pc.if_else(found[name], pa.scalar(None, column.type), column)
-            if name in found
-            else column
-            for name, column in zip(rows.schema.names, rows.columns, strict=True)
-        ]
-        total = pa.array([0] * rows.num_rows, pa.int64())
-        for mask in found.values():
+        arrays = list(rows.columns)
+        total: Any = pa.array([0] * rows.num_rows, pa.int64())
+        for name, (mask, *_) in found.items():
+            place = self.columns.index(name)
+            arrays[place] = pc.if_else(mask, pa.scalar(None, arrays[place].type), arrays[place])
             total = pc.add(total, mask.cast(pa.int64()))
         names = [*rows.schema.names, BAD_VALUES_HELPER]
         return pa.RecordBatch.from_arrays([*arrays, total], names=names)
 
-    def _texts(self, rows: pa.RecordBatch, found: Mapping[str, Any]) -> str:
-        texts = []
-        for name, mask in found.items():
-            for row in rows.filter(mask).to_pylist():
+    def _said(self, rows: pa.RecordBatch, found: Mapping[str, tuple[Any, Any, str]]) -> str:
+        sentences = []
+        for name, (mask, text, reason) in found.items():
+            bad = zip(rows.filter(mask).to_pylist(), text.filter(mask).to_pylist(), strict=True)
+            for row, value in bad:
                 at = ", ".join(f"{column} = {row[column]}" for column in self.key if column in row)
                 where = f", row with {at}" if at else ""
-                texts.append(
-                    f"reading `{self.name}`{where}: column `{name}`: a value that was read as "
-                    f"`{row[name]}` cannot be loaded: {_NOT_A_DATE}"
+                sentences.append(
+                    f"reading `{self.name}`{where}: column `{name}`: the value `{value}` cannot be "
+                    f"loaded: {reason}"
                 )
-        more = len(texts) - _SHOWN
-        return "; ".join([*texts[:_SHOWN], *([f"and {more:,} more"] if more > 0 else [])])
+        more = len(sentences) - _SHOWN
+        return "; ".join([*sentences[:_SHOWN], *([f"and {more:,} more"] if more > 0 else [])])
 
 
-def _bad(column: Any) -> Any:
+def _moved(column: Any) -> Any:
     """Return which values of a column are dates that may have been moved, None for none."""
     kind: Any = column.type
     if pa.types.is_date(kind):

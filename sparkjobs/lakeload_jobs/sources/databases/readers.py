@@ -5,20 +5,22 @@ from __future__ import annotations
 import importlib.util
 
 from lakeload_jobs.contract.errors import InvalidInput, MachineNotReady
-from lakeload_jobs.contract.spec import JdbcInput, ReaderChoice
+from lakeload_jobs.contract.spec import BY_DRIVER, DatabaseType, JdbcInput, ReaderChoice
 
 _ADBC = "adbc-driver-postgresql"
-DRIVER_WARNING = (
-    "the JDBC driver is yours, and lakeload proves nothing of it: types are as Spark's JDBC source "
-    "maps them, which is not always exact"
-)
-"""Of every load of a database that only its driver knows."""
+DRIVER_WARNINGS: dict[DatabaseType, str] = {
+    "OTHER": "the JDBC driver is yours, and lakeload proves nothing of it: types are as Spark's "
+    "JDBC source maps them, which is not always exact",
+    "SQLSERVER": "loads from SQL Server are not proven against a server: compare what is loaded",
+    "ORACLE": "loads from Oracle are not proven against a server: compare what is loaded",
+}
+"""Of every load of a database that is read with a JDBC driver."""
 
 
 def why_jvm(read: JdbcInput, choice: ReaderChoice) -> str:
     """Return why Spark's JDBC reader reads a table, as a clause; '' where it does not."""
-    if read.database == "OTHER":
-        return "a JDBC driver of your own is used by Spark alone"
+    if read.database in BY_DRIVER:
+        return "its JDBC driver is used by Spark alone"
     if read.database == "MYSQL":
         return ""
     if choice == "JVM":
@@ -31,7 +33,7 @@ def why_jvm(read: JdbcInput, choice: ReaderChoice) -> str:
 def check_reader(read: JdbcInput, choice: ReaderChoice) -> None:
     """Raise `InvalidInput` for a reader that does not read the database, and `MachineNotReady`
     where it is not installed."""
-    if read.database == "OTHER" and choice == "DIRECT":
+    if read.database in BY_DRIVER and choice == "DIRECT":
         raise InvalidInput(
             f"`spark.reader: DIRECT`: {why_jvm(read, choice)}", hint="leave `spark.reader` out"
         )

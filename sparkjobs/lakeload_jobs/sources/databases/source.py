@@ -16,7 +16,7 @@ from pyspark.sql.types import DataType, StructType
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.secrets import Secret
-from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import BY_DRIVER, DatabaseType, JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.rows.batches import tasks_at_once
@@ -66,7 +66,7 @@ def connect_databases(spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, Jd
 
 
 def _source_class(database: DatabaseType) -> Callable[..., Source]:
-    if database == "OTHER":
+    if database in BY_DRIVER:
         # It is built on this module.
         from lakeload_jobs.sources.databases.jdbc_url import JdbcUrlSource
 
