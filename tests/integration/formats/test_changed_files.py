@@ -106,8 +106,8 @@ def test_a_file_that_changes_is_named_and_nothing_is_committed(
 
     enter, listed = _TableReporter.on_stage, list_files
 
-    def on_stage(self: _TableReporter, stage: Stage) -> None:
-        enter(self, stage)
+    def on_stage(self: _TableReporter, stage: Stage, *rest: Any, **named: Any) -> None:
+        enter(self, stage, *rest, **named)
         at(stage, files_of(self.table))
 
     def and_then(given: FilesInput, *rest: Any, **named: Any) -> tuple[FileState, ...]:
