@@ -66,6 +66,8 @@ def test_a_driver_of_the_user_loads_and_nothing_shows_the_password(
     assert valid.code == 0, valid.stdout + valid.stderr
     found = {probe["name"]: probe for probe in checked.document["probes"]}
     assert found["source-driver"]["detail"] == "org.h2.Driver"
+    assert found["source-login"]["detail"].startswith("H2 2.3.232")
+    assert found["source-table:PUBLIC.ORDERS"]["detail"] == "2 columns"
     (table,) = planned.document["tables"]
     assert (table["reader"], table["numbering"]) == ("jvm", "one partition")
     assert any("types are as Spark's" in text for text in planned.document["warnings"]), planned
@@ -97,3 +99,20 @@ def test_a_driver_that_is_not_there_is_found_before_spark_starts(
     assert message in " ".join((ended.stdout + ended.stderr).split())
     assert ended.code == code, ended.stdout + ended.stderr
     assert not list(tmp_path.rglob("spark.log"))
+
+
+def test_a_connection_test_logs_in_and_finds_the_tables_without_spark(
+    lake: Lake, h2: dict[str, Any], tmp_path: Path
+) -> None:
+    lake.write_pipeline(tmp_path / "documents", tables=[{"table": "PUBLIC.ORDRS"}], source=h2)
+
+    missing = _run(lake, tmp_path, "test-connection", "--output", "json")
+    rejected = _run(lake, tmp_path, "test-connection", "--output", "json", SHOP_PASSWORD="wrong")
+
+    found = {probe["name"]: probe for probe in missing.document["probes"]}
+    assert found["source-table:PUBLIC.ORDRS"]["failure"]["hint"] == "did you mean `PUBLIC.ORDERS`?"
+    found = {probe["name"]: probe for probe in rejected.document["probes"]}
+    assert "Wrong user name or password" in found["source-login"]["failure"]["message"]
+    assert found["source-table:PUBLIC.ORDRS"]["status"] == "skipped"
+    assert (missing.code, rejected.code) == (3, 3)
+    _check_secrets(tmp_path, missing)

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing, suppress
+from collections.abc import Sequence
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,8 +16,25 @@ from lakeload.commands.options import MIN_TIMEOUT, Output, parse_seconds, stoppa
 from lakeload.documents.load import load_either
 from lakeload.documents.spec import specs_of
 from lakeload.sources.databases.kept_connections import connections_kept
+from lakeload.sources.registry import source_of
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode, Refused
+from lakeload_jobs.contract.spec import BY_DRIVER, TableSpec
+
+if TYPE_CHECKING:
+    from lakeload.machine.java_drivers import JavaDrivers
+
+
+def _drivers(tables: Sequence[TableSpec]) -> JavaDrivers | None:
+    """Return the JDBC drivers of the source, None where it is read without."""
+    found = (source_of(table.input).database(table.input) for table in tables[:1])
+    read = next(found, None)
+    if read is None or read.database not in BY_DRIVER:
+        return None
+    # With py4j, which other sources do without.
+    from lakeload.machine.java_drivers import JavaDrivers
+
+    return JavaDrivers(read, os.environ)
 
 
 @connections_kept()
@@ -68,9 +86,15 @@ def test_connection(
         read_only=read_only,
         skip=frozenset(skip or ()),
     )
-    test = ConnectionTest(destination, options, tables=tables)
+    drivers = _drivers(tables)
+    test = ConnectionTest(destination, options, tables=tables, drivers=drivers)
     try:
-        with stoppable(), ChecksView(test.probes) as view, closing(test.run()) as results:
+        with (
+            closing(drivers) if drivers else nullcontext(),
+            stoppable(),
+            ChecksView(test.probes) as view,
+            closing(test.run()) as results,
+        ):
             for result in results:
                 view.add(result)
     except KeyboardInterrupt:

@@ -602,9 +602,11 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         self, tables: Sequence[tuple[TableSpec, JdbcInput]], readers: SourceReaders
     ) -> tuple[SourceCheck, ...]:
         """Return the checks of the login, of snapshots and of the right to read each table."""
-        if (read := tables[0][1]).database in BY_DRIVER:
-            proves = "the jar has the JDBC driver"
-            return (SourceCheck("source-driver", proves, lambda: check_driver(read)),)
+        if tables[0][1].database in BY_DRIVER:
+            # With py4j, which other databases do without.
+            from lakeload.sources.databases.driver_checks import driver_checks
+
+            return driver_checks(tables, readers)
         from lakeload.sources.databases.inspection import checks
 
         return checks(tables, readers)

@@ -157,6 +157,13 @@ class Connection:
         """The catalog: `java.sql.DatabaseMetaData`."""
         return self._java.getMetaData()
 
+    @property
+    def product(self) -> str:
+        """The name and version of the database. Raises `LoadFailed`."""
+        with failures("reading the version of the database"):
+            about = self.metadata
+            return f"{about.getDatabaseProductName()} {about.getDatabaseProductVersion()}"
+
     def fetch(self, statement: str, most: int = 1) -> tuple[tuple[str | None, ...], ...]:
         """Run a SELECT and return its first rows."""
         prepared = self._java.createStatement()

@@ -8,7 +8,7 @@ import io
 import os
 import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -447,12 +447,19 @@ class SourceReaders:
     """The identities that read the tables of one run, each with its clients. Thread-safe.
 
     Nothing is called before somebody lists. `session` is the destination's, whose identity reads
-    what names no credentials of its own.
+    what names no credentials of its own. `drivers` returns a JDBC driver by its class; None where
+    there is no Java.
     """
 
-    def __init__(self, destination: DestinationSpec, session: AwsSession) -> None:
+    def __init__(
+        self,
+        destination: DestinationSpec,
+        session: AwsSession,
+        drivers: Callable[[str], Any] | None = None,
+    ) -> None:
         self._destination = destination
         self.session = session
+        self.drivers = drivers
         self._lock = threading.Lock()
         self._objects: dict[str, SourceObjects] = {}
 
