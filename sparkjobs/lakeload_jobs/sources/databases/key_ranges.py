@@ -11,6 +11,8 @@ from uuid import UUID
 _MINUTE = timedelta(minutes=1)
 _MINUTES = (datetime.max - datetime.min) // _MINUTE
 _DIGITS = 10**20
+_NEAR = 0.05
+"""How far from its place in the order of the rows a bound may be, as a share of one part."""
 
 
 @dataclass(frozen=True)
@@ -80,17 +82,17 @@ def find_bounds(
             known[place] = rows_below(place)
         return known[place]
 
-    found = set()
-    for number in range(1, count):
+    def bound(number: int) -> int:
         low, high = places.least, places.greatest
         while low < high:
             middle = (low + high) // 2
-            if below(middle) * count < whole * number:
-                low = middle + 1
-            else:
-                high = middle
-        found.add(low)
-    return tuple(sorted(found))
+            missing = whole * number - below(middle) * count
+            if abs(missing) <= whole * _NEAR:
+                return middle
+            low, high = (middle + 1, high) if missing > 0 else (low, middle)
+        return low
+
+    return tuple(sorted(set(map(bound, range(1, count)))))
 
 
 def conditions(key: str, bounds: Sequence[str]) -> tuple[str, ...]:
