@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import ColumnsSpec, JdbcInput, TableSpec
+from lakeload_jobs.contract.spec import ColumnsSpec, JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.sources.databases import jdbc_driver, jdbc_url, oracle
 from lakeload_jobs.sources.databases.columns import CatalogColumn, Rule
 from lakeload_jobs.sources.databases.jdbc_dialect import Fetch
@@ -186,9 +186,26 @@ def test_a_cursor_reads_new_rows_and_appends_none_twice(
     assert sorted(row["ID"] for row in world.rows()) == [1, 2, 2, 3, 5]
 
 
+@parquet_only
+def test_a_load_begins_at_a_value_and_leaves_out_rows_by_where(world: World, h2: H2) -> None:
+    h2.run(
+        "CREATE TABLE orders (id int, version int)",
+        "INSERT INTO orders VALUES (1, 1), (2, 2), (3, 3), (4, 3)",
+    )
+    table = h2.table(world, cursor="VERSION", where="ID <> 4")
+
+    first = load(world, table, options=RunOptions(since="2"))
+    late = load(world, table, options=RunOptions(since="4"))
+    again = load(world, table, options=RunOptions(since="1"))
+
+    assert (first.error, first.rows, again.error, again.rows) == (None, 2, None, 3)
+    assert late.error is not None
+    assert "the greatest `VERSION` is 3" in late.error.message
+    assert sorted(row["ID"] for row in world.rows()) == [1, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize("world", ["iceberg"], indirect=True)
 def test_upsert_takes_the_newest_row(world: World, h2: H2) -> None:
-    if "Parquet" in type(world).__name__:
-        return
     h2.run(
         "CREATE TABLE orders (id int, version int, note varchar(9))",
         "INSERT INTO orders VALUES (1, 1, 'a'), (2, 2, 'b')",
