@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,17 +21,22 @@ _SECONDS = 0.5
 
 
 def _folder(spec: JobSpec) -> Path:
-    """Return the folder of the run's files, one for each table, named by its place in the spec."""
+    """Return the folder of the run's files, named by a table's place in the spec, a dot, and what
+    tells one attempt to read or write it from another."""
     return Path(spec.result_path).parent / "progress"
 
 
 def new_progress_file(spec: JobSpec, table: TableSpec) -> str | None:
-    """Return the table's file, which is empty; None where tasks run on other machines."""
+    """Return a new file of the table, in place of the one before; None where tasks run on other
+    machines."""
     if not spec.runtime.tasks_share_driver:
         return None
-    path = _folder(spec) / str(spec.tables.index(table))
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(b"")
+    folder, number = _folder(spec), spec.tables.index(table)
+    folder.mkdir(exist_ok=True)
+    for before in folder.glob(f"{number}.*"):
+        before.unlink(missing_ok=True)
+    path = folder / f"{number}.{uuid.uuid4().hex}"
+    path.touch()
     return str(path)
 
 
@@ -80,16 +86,13 @@ class ProgressFiles:
                 before = self._read.get(path.name, (0, 0, 0))
                 now = self._read[path.name] = _read_on(path, *before)
                 if now[1:] != before[1:]:
-                    found[self._tables[int(path.name)]] = now[1:]
+                    found[self._tables[int(path.stem)]] = now[1:]
         return found
 
 
 def _read_on(path: Path, offset: int, rows: int, size: int) -> tuple[int, int, int]:
     """Return the numbers with what was appended behind `offset`, and its end."""
     with path.open("rb") as file:
-        if os.fstat(file.fileno()).st_size < offset:
-            # The table begins again.
-            offset = rows = size = 0
         file.seek(offset)
         lines = file.read()
     lines = lines[: lines.rfind(b"\n") + 1]
