@@ -1,8 +1,12 @@
-"""What of the developer's own environment no test may see."""
+"""What of the developer's own environment no test may see, and what it asks of the tests."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+
+ASKS_CATALOGS = "LAKELOAD_TEST_CATALOGS" in os.environ
+"""Whether also those tests run that only newer catalogs of others could change."""
 
 _PREFIXES = ("AWS_", "LAKELOAD_", "SPARK_", "PYSPARK_", "XDG_")
 _NAMES = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "JAVA_TOOL_OPTIONS"}

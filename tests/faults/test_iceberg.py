@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults.iceberg.kills import kill_at
 from tests.faults.iceberg.rows import JOB, Mode
-from tests.faults.iceberg.steps import COMMIT, CREATE, REJECTED, Point
+from tests.faults.iceberg.steps import COMMIT, REJECTED, Point
 from tests.faults.iceberg.worlds import glue_world
 from tests.servers.class_data import cache_with_class_data
 from tests.servers.ministack import AwsServer, Lake
@@ -17,7 +17,6 @@ PUBLISH = 3
 """The number of a load's publishing commit: the branch is made and written to before."""
 
 PLACES: list[tuple[Mode, bool, Point]] = [
-    ("APPEND", False, Point(CREATE, 1, after=True)),
     ("APPEND", True, Point(COMMIT, 2, after=False)),
     ("UPSERT", True, Point("write deletes", 1, after=False)),
 ]
@@ -28,12 +27,10 @@ REJECTING: list[tuple[Mode, bool, Point]] = [
 """With rejected records: before the publish, when they are in the side table."""
 
 STOPPED: list[tuple[Mode, bool, Point]] = [
-    ("APPEND", False, Point("write data", 1, after=False)),
     ("UPSERT", True, Point(COMMIT, PUBLISH, after=False)),
     ("APPEND", True, Point(COMMIT, PUBLISH, after=True)),
 ]
-"""By SIGTERM. The first publish arrives after the process has ended, the other is answered to
-nobody."""
+"""By SIGTERM. The first arrives after the process has ended, the other is answered to nobody."""
 
 
 @pytest.mark.e2e

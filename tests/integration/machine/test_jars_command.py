@@ -102,9 +102,9 @@ def test_fetch_list_and_verify_agree(brought: Path, cache: dict[str, str], tmp_p
     listed = jars("list", **cache)
     assert listed.returncode == 0
     assert max(map(len, listed.stdout.splitlines()[:-1])) <= 80
-    line = f"avro        spark-avro_2.13                 4.1.1     {90.2} KiB  present"
-    assert line in listed.stdout
-    assert "iceberg-aws-bundle              1.12.0    65.8 MiB  missing" in listed.stdout
+    lines = [" ".join(line.split()) for line in listed.stdout.splitlines()]
+    assert "avro spark-avro_2.13 4.1.1 90.2 KiB present" in lines
+    assert any(line.endswith("iceberg-aws-bundle 1.12.0 65.8 MiB missing") for line in lines)
     assert listed.stdout.endswith(f"cache: {tmp_path}/cache\n")
 
     verified = jars("verify", "--for", "avro", **cache)
@@ -137,7 +137,7 @@ def test_jars_verify_fails_for_broken_and_requested_missing_jars(
     broken = jars("verify", **cache)
     found = hashlib.sha256(b"broken").hexdigest()
     assert broken.returncode == 4
-    assert broken.stdout.splitlines()[-1] == "37 jars: 0 present, 36 missing, 1 broken"
+    assert broken.stdout.splitlines()[-1] == "38 jars: 0 present, 37 missing, 1 broken"
     assert (
         f"{folder / AVRO.file_name}: has the SHA-256 {found}, and {AVRO.sha256} is expected"
         in broken.stdout
