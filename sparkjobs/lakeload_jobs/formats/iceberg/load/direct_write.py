@@ -26,7 +26,7 @@ from lakeload_jobs.formats.iceberg.load.arrow_schema import arrow_schema
 from lakeload_jobs.formats.iceberg.load.data_files import DataFileBuilder
 from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
-from lakeload_jobs.formats.iceberg.load.tables import Java, jvm, load
+from lakeload_jobs.formats.iceberg.load.tables import Java, jvm, load_existing
 from lakeload_jobs.formats.iceberg.rules.writers import (
     ENDPOINT_SETTING,
     KEY_SETTING,
@@ -309,15 +309,8 @@ def _complete(given: Target, staged: Sequence[StagedFile]) -> None:
 
 
 def _commit(given: Target, reports: Sequence[PartitionReport], summary: Mapping[str, str]) -> None:
-    table = given.table
     # Others have committed since: their commits are the base of this one.
-    java_table = load(given.spark, table.schema, table.table)
-    if java_table is None:
-        raise LoadFailed(
-            f"the table `{table.target}` was dropped during the load",
-            hint="run again to create it",
-            retryable=True,
-        )
+    java_table = load_existing(given.spark, given.table)
     builder = DataFileBuilder(given.spark, java_table)
     files = [
         builder.build(given.objects.url(file.key), file, facts)

@@ -37,6 +37,7 @@ from lakeload_jobs.formats.iceberg.load.tables import (
     caused_by,
     jvm,
     load,
+    load_existing,
     read_facts,
     spark_name,
 )
@@ -620,14 +621,7 @@ def _empty(given: Stage, java_table: Java, summary: Mapping[str, str]) -> None:
 
 def _head(given: Stage) -> Snapshot:
     table = given.table
-    java_table = load(given.spark, table.schema, table.table)
-    if java_table is None:
-        raise LoadFailed(
-            f"the table `{table.target}` was dropped during the load",
-            hint="run again to create it",
-            retryable=True,
-        )
-    facts = read_facts(given.spark, java_table)
+    facts = read_facts(given.spark, load_existing(given.spark, table))
     if given.branch not in facts.refs:
         raise LoadFailed(
             f"the catalog reports that `{table.target}` has no branch `{given.branch}`, in "

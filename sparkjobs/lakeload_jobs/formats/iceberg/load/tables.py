@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret
-from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.formats.iceberg.catalogs.errors import advice
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts, type_text
 
@@ -131,6 +131,19 @@ def _without(text: str, hidden: Sequence[Secret]) -> str:
             if len(part) >= 4:
                 text = text.replace(part, "****")
     return text
+
+
+def load_existing(spark: SparkSession, table: TableSpec) -> Java:
+    """Return Iceberg's table, which this load has opened before. Raises as `load` does, and
+    `LoadFailed` where it was dropped since."""
+    found = load(spark, table.schema, table.table)
+    if found is None:
+        raise LoadFailed(
+            f"the table `{table.target}` was dropped during the load",
+            hint="run again to create it",
+            retryable=True,
+        )
+    return found
 
 
 def load(spark: SparkSession, schema: str, table: str) -> Java | None:
