@@ -35,7 +35,7 @@ class LoadInput:
         name: str,
         reporter: Reporter,
         compares: bool,
-        progress: Callable[[], str | None] = lambda: None,
+        progress: Callable[[], str | None],
     ) -> None:
         self.source = source
         self._name = name

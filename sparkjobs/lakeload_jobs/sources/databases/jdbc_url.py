@@ -50,7 +50,7 @@ from lakeload_jobs.sources.databases.seen import (
 from lakeload_jobs.sources.databases.source import (
     DatabaseSlice,
     DatabaseSource,
-    MysqlRows,
+    RowsReadOnce,
     casts_of,
 )
 
@@ -151,7 +151,7 @@ class JdbcUrlSlice(DatabaseSlice):
             )
 
         once = Splits((None,), reader, frame=frame)
-        rows = MysqlRows(
+        rows = RowsReadOnce(
             DeferredFrame(schema, whole), found.names, once, warnings, on_end=self._ended,
             why_no_splits=why_jvm(self.source.given, spec.reader), reader="jvm",
             comments=found.comments,

@@ -533,7 +533,7 @@ class MysqlSlice(DatabaseSlice):
         once = Splits(parts, reader, at_once=parts[0].locked)
         schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
         warnings = found.relation.warnings
-        rows = MysqlRows(
+        rows = RowsReadOnce(
             split_frame(spark, once, schema), found.names, once, warnings, on_end=self._ended,
             comments=found.comments,
         )  # fmt: skip
@@ -575,7 +575,7 @@ class MysqlSlice(DatabaseSlice):
 
 
 @dataclass(frozen=True)
-class MysqlRows:
+class RowsReadOnce:
     """The rows of a table that is read once (`sources.base.Rows`)."""
 
     deferred: DeferredFrame
