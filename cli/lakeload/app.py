@@ -16,7 +16,7 @@ from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, 
 
 
 class Entry(NamedTuple):
-    """Where a command is, and the first sentence of its help."""
+    """The module of a command, and the first sentence of its help."""
 
     module: str
     summary: str

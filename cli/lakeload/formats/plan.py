@@ -203,10 +203,10 @@ class TablePlan:
     why_jvm: str = ""
     """Why only Spark can read the rows, where the job that looked at them said so."""
     writer: str | None = None
-    """Who would write the data files of an Iceberg table, where that job said so: direct (tasks, by
-    themselves) or spark."""
+    """`direct` (lakeload's own tasks) or `spark`, which would write the data files of an Iceberg
+    table; None where the job has not said so."""
     why_spark: str = ""
-    """Why Spark would, as a clause."""
+    """The reason for Spark, as a clause."""
     side_table: str | None = None
     """Where records that cannot be read would be set aside; None where they would not."""
     max_rejected: str | None = None

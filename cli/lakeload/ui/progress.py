@@ -33,8 +33,7 @@ STAGES: Mapping[Stage, str] = {
 }
 
 READING_ROWS = "reading its rows"
-"""What "open" is where rows can be read only once, so that they are read before they are written.
-"""
+"""The words for the stage `open` of rows that can be read only once: they are stored first."""
 LINE_SECONDS = 30.0
 """So often a line says how far a stage is, where there is no live display."""
 

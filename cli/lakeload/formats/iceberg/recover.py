@@ -68,7 +68,7 @@ class BranchRecovery:
     uploads: tuple[OpenUpload, ...] = ()
     """Those of data files that were aborted, or would be."""
     uploads_denied: LakeloadError | None = None
-    """Why nobody could look for them: no load is in doubt for that."""
+    """The error with which they could not be listed. Committed jobs are not affected."""
     error: LakeloadError | None = None
 
 
