@@ -70,8 +70,7 @@ class Gate:
         class Handler(_Handler):
             owner = gate
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
         return self
@@ -127,6 +126,12 @@ class Gate:
     def principals_by_name(self, name: str) -> Principal:
         """Return the principal as it is now."""
         return next(one for one in self.principals.values() if one.name == name)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # Each UPSERT of a sync opens the catalog, all at once: a queue of 5 loses some connections.
+    request_queue_size = 64
 
 
 class _Handler(BaseHTTPRequestHandler):

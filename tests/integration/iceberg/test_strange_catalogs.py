@@ -7,10 +7,16 @@ from dataclasses import replace
 
 import pytest
 
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, IcebergSpec
+from lakeload_jobs.formats.iceberg.load.catalog_settings import open_catalog
 from tests.integration.iceberg.conftest import Loads
 from tests.servers.aws_requests import Request
-from tests.servers.fault_proxy import FaultProxy, Forward, MakeProxy, Response
+from tests.servers.fault_proxy import FaultProxy, Forward, MakeProxy, Response, drop_request
+from tests.servers.oauth2_gate import CATALOG as GATED
+from tests.servers.oauth2_gate import Gate
 from tests.servers.uncompared import is_commit, without_requirements
 
 REGION = "The bucket is in a different region than the catalog"
@@ -70,6 +76,40 @@ def test_bucket_in_another_region_is_detected_from_the_catalog_error(
     assert refused.error is not None
     assert REGION in refused.error.message
     assert (refused.error.hint or "").startswith("use a bucket of the catalog's region, or Glue")
+
+
+TOKEN = SecretReference("env", "REST_CREDENTIAL")
+
+
+@pytest.mark.parametrize("lost", [1, 1000])
+def test_lost_requests_for_a_token_are_repeated_and_then_retryable(
+    lost: int,
+    loads: Loads,
+    polaris: Gate,
+    make_proxy: MakeProxy,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(TOKEN.name, "loader-id:loader-secret")
+    proxy = make_proxy(polaris.uri.removesuffix("/api/catalog"))
+    proxy.on("*", drop_request, times=lost)  # the first is for a token
+    catalog = CatalogSpec(
+        type="REST",
+        uri=f"{proxy.endpoint}/api/catalog",
+        warehouse=GATED,
+        credential=TOKEN,
+        scope="PRINCIPAL_ROLE:ALL",
+        access_delegation="NONE",
+    )
+    destination = replace(loads.destination, iceberg=IcebergSpec(catalog=catalog))
+    own = loads.spark.newSession()
+    if lost == 1:
+        open_catalog(own, destination, AwsSession(destination))
+        assert len(polaris.requests) == 2  # the token, and the configuration
+        return
+    with pytest.raises(LoadFailed, match="Spark cannot open the REST catalog") as refused:
+        open_catalog(own, destination, AwsSession(destination))
+    assert refused.value.retryable
+    assert "loader-secret" not in str(refused.value)
 
 
 def _json(document: object) -> bytes:

@@ -18,7 +18,9 @@ from lakeload_jobs.contract.traits import Interface, catalog_traits, vends
 from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
 from lakeload_jobs.formats.iceberg.load.tables import (
     CATALOG,
+    CONNECTION_LOST,
     active,
+    caused_by,
     java_catalog,
     jvm,
     opening_refused,
@@ -30,6 +32,7 @@ from lakeload_jobs.formats.iceberg.rules.catalogs import (
     token_uri,
     warehouse_location,
 )
+from lakeload_jobs.storage.backoff import pause
 
 SETTING = f"spark.sql.catalog.{CATALOG}"
 
@@ -38,6 +41,8 @@ _ROLE_FACTORY = "org.apache.iceberg.aws.AssumeRoleAwsClientFactory"
 _DELEGATION = "header.X-Iceberg-Access-Delegation"
 _SSE = {"SSE_S3": "s3", "SSE_KMS": "kms"}
 _TIMEOUT_MS = "60000"
+_OPENINGS = 4
+"""How often a catalog is opened whose connection is lost."""
 _SHUFFLES = 8
 _TOKENS = {Interface.REST: "token", Interface.NESSIE: "authentication.token"}
 
@@ -100,12 +105,25 @@ def _open(spark: SparkSession, destination: DestinationSpec, secrets: dict[str, 
         spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
         # Spark reads a catalog's settings from the session that is active in the thread.
         active(spark)
-        java_catalog(spark)
+        _load_catalog(spark)
     except Py4JJavaError as error:
         raise opening_refused(error, destination, list(secrets.values())) from None
     finally:
         for name in secrets:
             spark.conf.unset(f"{SETTING}.{name}")
+
+
+def _load_catalog(spark: SparkSession) -> None:
+    """Open the catalog, again where a connection was lost: Iceberg's client does not repeat the
+    POST that asks for a token, and opening changes nothing."""
+    for tries in range(_OPENINGS):
+        try:
+            java_catalog(spark)
+            return
+        except Py4JJavaError as error:
+            if tries + 1 == _OPENINGS or not caused_by(error, *CONNECTION_LOST):
+                raise
+        pause(tries, first=0.25)
 
 
 def _glue(destination: DestinationSpec) -> dict[str, str]:

@@ -102,6 +102,9 @@ REFUSALS = (
 )
 """Clear answers: what was asked for did not happen."""
 
+CONNECTION_LOST = ("NoHttpResponseException", "SocketException", "ConnectionClosedException")
+"""The connection ended before the whole answer arrived."""
+
 
 def opening_refused(
     error: BaseException, destination: DestinationSpec, hidden: Sequence[Secret]
@@ -109,7 +112,11 @@ def opening_refused(
     """Return the failure to open the catalog, without any of the secrets."""
     kind = destination.iceberg.catalog.type
     said = _without(sentence(error), hidden)
-    return Refused(f"Spark cannot open the {kind} catalog: {said}", hint=_hint(said))
+    message = f"Spark cannot open the {kind} catalog: {said}"
+    if caused_by(error, *CONNECTION_LOST):
+        hint = "check the catalog and the proxies on the way to it, then run again"
+        return LoadFailed(message, hint=hint, retryable=True)
+    return Refused(message, hint=_hint(said))
 
 
 def catalog_rejection(error: BaseException, doing: str) -> LakeloadError | None:
