@@ -93,12 +93,12 @@ faults: setup ## kill and disturb writers and whole syncs some 4,800 times, in a
 
 .PHONY: bench
 bench: setup ## compare with other tools, side by side, in about an hour and a half
-	@status=0; for part in bench bench.tiny bench.postgres bench.iceberg; do \
+	@status=0; for part in bench bench.tiny bench.postgres bench.iceberg bench.cluster; do \
 	  echo "python -m $$part"; $(BIN)/python -m $$part || status=1; done; exit $$status
 
 .PHONY: bench-quick
 bench-quick: setup ## the same with fewer rows and one round, in less than six minutes
-	$(BIN)/python -m bench --rows 1M --runs 1 --large 0 --no-results
+	$(BIN)/python -m bench --rows 1M --runs 1 --scaling 0 --no-results
 	$(BIN)/python -m bench.postgres --rows 100000 --runs 1 --large 0
 
 .PHONY: clean

@@ -1,4 +1,4 @@
-"""Seeded benchmark data: tables of four shapes as CSV and as snappy Parquet, cached between runs.
+"""Seeded benchmark data: tables of six shapes as CSV and as snappy Parquet, cached between runs.
 
 The folder is `LAKELOAD_BENCH_DIR`, else the platform's cache folder. Each data set is made once,
 in several files so that two cores have work, and keeps a manifest with the digest of every column.
@@ -6,6 +6,7 @@ in several files so that two cores have work, and keeps a manifest with the dige
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -19,7 +20,7 @@ import platformdirs
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.parquet
+from pyarrow.parquet import ParquetWriter
 
 from bench.digest import Column, ColumnDigest
 
@@ -69,6 +70,14 @@ _SPARK_TYPES = {
 }
 
 
+def _spark_type(kind: pa.DataType) -> str:
+    if pa.types.is_struct(kind):
+        return f"struct<{', '.join(f'{field.name}: {_spark_type(field.type)}' for field in kind)}>"
+    if isinstance(kind, pa.ListType):
+        return f"array<{_spark_type(kind.value_type)}>"
+    return _SPARK_TYPES[kind]
+
+
 @dataclass(frozen=True)
 class Shape:
     """The columns of a generated table and how a batch of them is made from its first row."""
@@ -76,11 +85,13 @@ class Shape:
     name: str
     schema: pa.Schema
     batch: Callable[[int, int], pa.RecordBatch]
+    forms: tuple[str, ...] = ("csv", "parquet")
+    """Input forms that can hold it."""
 
     @property
     def spark_types(self) -> dict[str, str]:
         """The same columns as Spark SQL types, in the same order."""
-        return {field.name: _SPARK_TYPES[field.type] for field in self.schema}
+        return {field.name: _spark_type(field.type) for field in self.schema}
 
 
 @dataclass(frozen=True)
@@ -121,32 +132,38 @@ def data_set(rows: int, shape: str = "orders") -> DataSet:
 
 def _generate(shape: Shape, folder: Path, rows: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    for form in ("csv", "parquet"):
+    for form in shape.forms:
         (folder / form).mkdir(parents=True)
     files = max(4, -(-rows // ROWS_PER_FILE))
     digests = {name: ColumnDigest() for name in shape.schema.names}
     bounds = [rows * number // files for number in range(files + 1)]
     for number in range(files):
         name = f"{shape.name}-{number:04d}"
-        with (
-            pyarrow.csv.CSVWriter(folder / "csv" / f"{name}.csv", shape.schema) as csv,
-            pyarrow.parquet.ParquetWriter(
-                folder / "parquet" / f"{name}.parquet", shape.schema, compression="snappy"
-            ) as parquet,
-        ):
+        with contextlib.ExitStack() as opened:
+            writers = [
+                _writer(form, folder / form / f"{name}.{form}", shape) for form in shape.forms
+            ]
+            for writer in writers:
+                opened.enter_context(writer)
             for batch in _batches(shape, bounds[number], bounds[number + 1]):
-                csv.write_batch(batch)
-                parquet.write_batch(batch)
+                for writer in writers:
+                    writer.write_batch(batch)
                 for column, digest in digests.items():
                     digest.update(batch.column(column))
     sizes = {
-        f"{form}_bytes": sum(path.stat().st_size for path in (folder / form).iterdir())
+        f"{form}_bytes": sum(path.stat().st_size for path in (folder / form).glob("*"))
         for form in ("csv", "parquet")
     }
     found = {column: digest.hexdigest() for column, digest in digests.items()}
     # Written last: a generation that was cut short is begun again.
     manifest = {"rows": rows, "digests": found, **sizes}
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1))
+
+
+def _writer(form: str, path: Path, shape: Shape) -> pyarrow.csv.CSVWriter | ParquetWriter:
+    if form == "csv":
+        return pyarrow.csv.CSVWriter(path, shape.schema)
+    return ParquetWriter(path, shape.schema, compression="snappy")
 
 
 def _batches(shape: Shape, first: int, last: int) -> Iterator[pa.RecordBatch]:
@@ -278,6 +295,83 @@ def _few(start: int, rows: int) -> pa.RecordBatch:
     return pa.record_batch([_keys(start, rows), *columns], schema=pa.schema(_FEW))
 
 
+_ITEM: dict[str, pa.DataType] = {
+    "sku": pa.string(),
+    "quantity": pa.int32(),
+    "price": pa.decimal128(12, 2),
+}
+_ADDRESS: dict[str, pa.DataType] = {
+    "city": pa.string(),
+    "postcode": pa.string(),
+    "since": pa.date32(),
+}
+_NESTED: dict[str, pa.DataType] = {
+    KEY: pa.int64(),
+    "address": pa.struct(list(_ADDRESS.items())),
+    "tags": pa.list_(pa.string()),
+    "items": pa.list_(pa.struct(list(_ITEM.items()))),
+    "total": pa.decimal128(12, 2),
+}
+
+
+def _nested(start: int, rows: int) -> pa.RecordBatch:
+    dice = _Dice(start, rows)
+    counts = pc.add(dice.below("items", 5), 1).cast(pa.int32())
+    offsets = pa.concat_arrays(
+        [pa.array([0], pa.int32()), pc.cumulative_sum(counts).cast(pa.int32())]
+    )
+    flat = _Dice(start, offsets[-1].as_py())
+    items = pa.StructArray.from_arrays(
+        [
+            flat.hexadecimal("sku", 8),
+            pc.add(flat.below("item_quantity", 9), 1).cast(pa.int32()),
+            flat.cents("item_price", 90_000),
+        ],
+        fields=[pa.field(name, kind) for name, kind in _ITEM.items()],
+    )
+    days = pc.add(dice.below("since", 9_000), 10_000).cast(pa.int32())
+    address = pa.StructArray.from_arrays(
+        [dice.choice("city", WORDS), dice.hexadecimal("postcode", 6), days.cast(pa.date32())],
+        fields=[pa.field(name, kind) for name, kind in _ADDRESS.items()],
+        mask=pc.less(dice.uniform("address/null"), pa.scalar(0.1)),
+    )
+    columns = [
+        _keys(start, rows),
+        address,
+        pa.ListArray.from_arrays(
+            pa.array(range(0, 2 * rows + 1, 2), pa.int32()),
+            _Dice(start, 2 * rows).choice("tags", STATUSES),
+        ),
+        pa.ListArray.from_arrays(offsets, items),
+        dice.holes("total", dice.cents("total", 2_000_000), 0.05),
+    ]
+    return pa.record_batch(columns, schema=pa.schema(_NESTED))
+
+
+_MANY: dict[str, pa.DataType] = {
+    KEY: pa.int64(),
+    **{f"text{number}": pa.string() for number in range(300)},
+    **{f"number{number}": pa.float64() for number in range(300)},
+    **{f"day{number}": pa.date32() for number in range(299)},
+}
+
+
+def _many(start: int, rows: int) -> pa.RecordBatch:
+    dice = _Dice(start, rows)
+
+    def values(name: str, kind: pa.DataType) -> Column:
+        if kind == pa.string():
+            return dice.choice(name, WORDS, skew=True)
+        if kind == pa.float64():
+            return pc.round(pc.multiply(dice.uniform(name), 1000.0), 2)
+        return dice.below(name, 20_000).cast(pa.int32()).cast(pa.date32())
+
+    columns = [
+        dice.holes(name, values(name, kind), 0.3) for name, kind in _MANY.items() if name != KEY
+    ]
+    return pa.record_batch([_keys(start, rows), *columns], schema=pa.schema(_MANY))
+
+
 SHAPES = {
     shape.name: shape
     for shape in (
@@ -285,7 +379,10 @@ SHAPES = {
         Shape("text", pa.schema(_TEXT), _text),
         Shape("wide", pa.schema(_WIDE), _wide),
         Shape("few", pa.schema(_FEW), _few),
+        Shape("nested", pa.schema(_NESTED), _nested, forms=("parquet",)),
+        Shape("many", pa.schema(_MANY), _many),
     )
 }
-"""Mixed columns; long text; 200 integers; few distinct values and decimals."""
+"""Mixed columns; long text; 200 integers; few distinct values and decimals; structs and lists; 900
+columns, a third of their values null."""
 SPARK_TYPES = SHAPES["orders"].spark_types

@@ -13,16 +13,26 @@ Column: TypeAlias = Any
 
 
 class ColumnDigest:
-    """SHA-256 over the validity, the lengths and the bytes of a column, fed array by array."""
+    """SHA-256 over the validity, the lengths and the bytes of a column, fed array by array.
+
+    What a struct or a list holds is digested as columns of its own.
+    """
 
     def __init__(self) -> None:
         self._parts = [hashlib.sha256() for _ in range(3)]
+        self._children: list[ColumnDigest] = []
 
     def update(self, array: Column) -> None:
         """Add the values of `array` after those added before."""
         valid, lengths, values = self._parts
         valid.update(_fixed(array.is_valid()))
-        if pa.types.is_string(array.type) or pa.types.is_binary(array.type):
+        if pa.types.is_struct(array.type):
+            self._update_children(array.flatten())
+        elif pa.types.is_list(array.type):
+            counts: Column = pc.list_value_length(array)
+            lengths.update(_fixed(pc.fill_null(counts, pa.scalar(0, pa.int32()))))
+            self._update_children([array.flatten()])
+        elif pa.types.is_string(array.type) or pa.types.is_binary(array.type):
             filled = pc.fill_null(array, pa.scalar("", array.type))
             lengths.update(_fixed(pc.binary_length(filled)))
             values.update(_characters(filled))
@@ -31,7 +41,14 @@ class ColumnDigest:
 
     def hexdigest(self) -> str:
         """The digest of everything added so far."""
-        return hashlib.sha256(b"".join(part.digest() for part in self._parts)).hexdigest()
+        parts = [part.digest() for part in self._parts]
+        parts += [child.hexdigest().encode() for child in self._children]
+        return hashlib.sha256(b"".join(parts)).hexdigest()
+
+    def _update_children(self, arrays: list[Column]) -> None:
+        self._children = self._children or [ColumnDigest() for _ in arrays]
+        for child, array in zip(self._children, arrays, strict=True):
+            child.update(array)
 
 
 def _zero(kind: pa.DataType) -> Column:

@@ -22,9 +22,9 @@ CPU_BARS = {
 }
 """CPU of the first over that of the second contestant."""
 LARGE_CPU_BAR = 1.3
-"""CPU of lakeload over that of polars, with more rows."""
+"""CPU of lakeload over that of polars, with the most rows."""
 PEAK_BAR = 1.1
-"""Peak with more rows over the median peak."""
+"""Peak with the most rows over the median peak."""
 PEAK_BAR_MIB = {"CSV": 900}
 CORES_BAR = 1.7
 """Wall time on one core over that on two."""
@@ -68,7 +68,7 @@ class Setting:
 def summary(runs: Sequence[Run], setting: Setting) -> tuple[str, bool]:
     """The report as Markdown, and whether every bar that these runs can measure was met."""
     timed = [run for run in runs if run.rows == setting.rows]
-    large = [run for run in runs if run.rows != setting.rows]
+    scaled = [run for run in runs if run.rows != setting.rows]
     lines = [*_heading(setting, timed), ""]
     verdicts: list[Verdict] = []
     for form in dict.fromkeys(run.form for run in timed):
@@ -76,7 +76,7 @@ def summary(runs: Sequence[Run], setting: Setting) -> tuple[str, bool]:
         lines += [*_table(form, of_form), "", *comparisons(of_form), ""]
         if setting.judged:
             verdicts += _verdicts(form, of_form)
-    more_lines, more_verdicts = _more_rows(timed, large)
+    more_lines, more_verdicts = _scaling(timed, scaled)
     lines += more_lines
     verdicts += more_verdicts if setting.judged else []
     lines += _bars(verdicts, setting)
@@ -134,17 +134,17 @@ def _verdicts(form: str, runs: Sequence[Run]) -> list[Verdict]:
     return verdicts
 
 
-def _more_rows(timed: Sequence[Run], large: Sequence[Run]) -> tuple[list[str], list[Verdict]]:
-    """Cost with more rows: memory and wall time of lakeload against its own, CPU against that of
-    polars."""
+def _scaling(timed: Sequence[Run], scaled: Sequence[Run]) -> tuple[list[str], list[Verdict]]:
+    """Costs in other sizes. With the most rows: memory and wall time of lakeload against its own,
+    CPU against that of polars."""
     lines, verdicts = [], []
-    for run in large:
-        figures = f"{cpu(run):.1f} s CPU, {wall(run):.1f} s wall, peak {peak(run):,.0f} MiB"
-        lines.append(f"- {run.form}: {run.name}, {run.rows:,} rows: {figures}")
-    for form in dict.fromkeys(run.form for run in large):
-        found = {run.name: run for run in large if run.form == form}
+    for form in dict.fromkeys(run.form for run in scaled):
+        of_form = [run for run in scaled if run.form == form]
         same = [run for run in timed if run.form == form]
-        if "lakeload" not in found:
+        lines += _sizes(form, of_form, same)
+        most = max(run.rows for run in of_form)
+        found = {run.name: run for run in of_form if run.rows == most}
+        if "lakeload" not in found or not same or most < same[0].rows:
             continue
         ours = found["lakeload"]
         ratio = peak(ours) / median(same, "lakeload", peak)
@@ -158,7 +158,26 @@ def _more_rows(timed: Sequence[Run], large: Sequence[Run]) -> tuple[list[str], l
             ratio = cpu(ours) / cpu(found["polars"])
             text = f"{form}: CPU of lakeload at {ours.rows:,} rows is {ratio:.2f} × polars"
             verdicts.append((f"{text}, bar ≤ {LARGE_CPU_BAR}", ratio <= LARGE_CPU_BAR))
-    return (["## More rows", "", *lines, ""] if lines else []), verdicts
+    return (["## Scaling", "", *lines] if lines else []), verdicts
+
+
+def _sizes(form: str, scaled: Sequence[Run], timed: Sequence[Run]) -> list[str]:
+    """A table of one form: a row for each size and contestant that ran in other sizes."""
+    runs = [*scaled, *(run for run in timed if run.name in names(scaled))]
+    lines = [
+        f"{form if form == 'CSV' else form.capitalize()}, one run of each other size:",
+        "",
+        "| rows | contestant | CPU s | CPU s per million rows | wall s | peak MiB |",
+        "|---|---|---|---|---|---|",
+    ]
+    for rows in sorted({run.rows for run in runs}):
+        of_size = [run for run in runs if run.rows == rows]
+        for name in names(of_size):
+            seconds = median(of_size, name, cpu)
+            cells = [f"{rows:,}", name, f"{seconds:.1f}", f"{seconds / rows * 1e6:.2f}"]
+            cells += [f"{median(of_size, name, wall):.1f}", f"{median(of_size, name, peak):,.0f}"]
+            lines.append(f"| {' | '.join(cells)} |")
+    return [*lines, ""]
 
 
 def _bars(verdicts: list[Verdict], setting: Setting) -> list[str]:

@@ -28,10 +28,11 @@ FORMS = ("CSV", "PARQUET")
 NAMES = ("lakeload", "lakeload-jvm", "lakeload-1core", "spark", "duckdb", "polars")
 ONLY = {"lakeload-jvm": "PARQUET", "lakeload-1core": "CSV"}
 """Contestants that run on one input form alone."""
-LARGE = ("lakeload", "lakeload-1core", "polars")
-"""Those that also copy the larger data set."""
+SCALED = ("lakeload", "lakeload-1core", "polars")
+"""Those that copy the table in other sizes, too: with one core only the largest."""
 
 BARS_FROM_ROWS = 3_000_000
+SCALING = (1_000_000, 10_000_000, 30_000_000)
 
 
 class ContestantFailed(RuntimeError):
@@ -40,11 +41,11 @@ class ContestantFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line asks for. `large` is 0 when the second size is left out."""
+    """What the command line asks for. `scaling`: rows of the table in other sizes, ascending."""
 
     shape: str
     rows: int
-    large: int
+    scaling: tuple[int, ...]
     runs: int
     forms: tuple[str, ...]
     names: tuple[str, ...]
@@ -82,7 +83,13 @@ def _options(arguments: Sequence[str] | None) -> Options:
     add = parser.add_argument
     add("--shape", choices=SHAPES, default="orders", help="columns of the table")
     add("--rows", type=_count, default=BARS_FROM_ROWS, help="rows of the timed runs: 3M, 300k, …")
-    add("--large", type=_count, default=12_000_000, help="rows of the larger runs, 0 for none")
+    add(
+        "--scaling",
+        type=_count,
+        nargs="*",
+        default=SCALING,
+        help="other sizes, one run of each; 0: none",
+    )
     add("--runs", type=int, default=5, help="rounds; medians are shown")
     add("--only", nargs="*", default=[], help="csv, parquet, " + ", ".join(NAMES))
     add("--heap", default="2g", help="driver memory of lakeload and of Spark")
@@ -92,11 +99,19 @@ def _options(arguments: Sequence[str] | None) -> Options:
     wanted = {word.lower() for word in given.only}
     if unknown := wanted - {*NAMES, *(form.lower() for form in FORMS)}:
         parser.error(f"--only: unknown {', '.join(sorted(unknown))}")
-    forms = tuple(form for form in FORMS if form.lower() in wanted) or FORMS
+    held = tuple(form for form in FORMS if form.lower() in SHAPES[given.shape].forms)
+    forms = tuple(form for form in held if form.lower() in wanted) or held
     names = tuple(name for name in NAMES if name in wanted) or NAMES
     results = None if given.no_results else Path(__file__).parent / "results"
     return Options(
-        *(given.shape, given.rows, given.large, given.runs, forms, names),
+        *(
+            given.shape,
+            given.rows,
+            tuple(sorted(filter(None, given.scaling))),
+            given.runs,
+            forms,
+            names,
+        ),
         *(given.heap, given.cores, results),
     )
 
@@ -130,12 +145,14 @@ def _rounds(options: Options, contestants: list[Contestant], scratch: Path) -> I
             for contestant in contestants[turn:] + contestants[:turn]:
                 if ONLY.get(contestant.name, form) == form:
                     yield _run(contestant, form, data, scratch)
-    if options.large:
-        large = _warm(data_set(options.large, options.shape))
+    for rows in options.scaling:
+        scaled = _warm(data_set(rows, options.shape))
         for form in options.forms:
             for contestant in contestants:
-                if contestant.name in LARGE and ONLY.get(contestant.name, form) == form:
-                    yield _run(contestant, form, large, scratch)
+                if contestant.name not in SCALED or ONLY.get(contestant.name, form) != form:
+                    continue
+                if contestant.name != "lakeload-1core" or rows == options.scaling[-1]:
+                    yield _run(contestant, form, scaled, scratch)
 
 
 def _run(contestant: Contestant, form: str, data: DataSet, scratch: Path) -> Run:
@@ -166,7 +183,7 @@ def _progress(name: str, form: str, rows: int, cost: Measurement) -> None:
 
 def _warm(data: DataSet) -> DataSet:
     """Read every input file once, so that the first contestant does not pay for a cold cache."""
-    for form in ("csv", "parquet"):
+    for form in data.shape.forms:
         for path in data.files(form):
             with path.open("rb") as file:
                 while file.read(1 << 22):

@@ -39,6 +39,8 @@ def test_each_bar_is_met_or_missed_with_its_figure() -> None:
         "- MISSED: CSV: two cores are 1.60 × as fast as one at 12,000,000 rows, bar ≥ 1.7",
         "- met: CSV: peak at 12,000,000 rows is 1.10 × that at 3,000,000, bar ≤ 1.1",
         "- MISSED: CSV: CPU of lakeload at 12,000,000 rows is 1.60 × polars, bar ≤ 1.3",
+        "| 12,000,000 | lakeload | 80.0 | 6.67 | 10.0 | 880 |",
+        "| 3,000,000 | lakeload | 20.0 | 6.67 | 10.0 | 800 |",
     ):
         assert line in text.splitlines()
 

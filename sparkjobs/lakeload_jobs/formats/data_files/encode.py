@@ -227,7 +227,7 @@ def encode_file(
     `target_size` bytes. Raises what `rest` or the sink raised.
     """
     group_bytes = min(encoding.row_group_bytes, ROW_GROUP_BYTES, max(target_size, 1))
-    feed = _Feed(first, rest, sink, target_size, _row_group_rows(first, group_bytes))
+    feed = _Feed(first, rest, sink, target_size, row_group_rows(first, group_bytes))
     try:
         if encoding.whole_statistics or any(_holds_map(field.type) for field in first.schema):
             _encode_with_pyarrow(feed, encoding)
@@ -324,7 +324,8 @@ def _repeats(values: Column) -> bool:
     return distinct <= max(1, int(filled * _DICTIONARY_SHARE))
 
 
-def _row_group_rows(first: pa.RecordBatch, group_bytes: int) -> int:
+def row_group_rows(first: pa.RecordBatch, group_bytes: int) -> int:
+    """Return the rows of a row group of about `group_bytes` Arrow bytes, going by a batch."""
     row_bytes = max(1, first.nbytes // max(1, first.num_rows))
     return min(MAX_ROW_GROUP_ROWS, max(_MIN_ROW_GROUP_ROWS, group_bytes // row_bytes))
 
