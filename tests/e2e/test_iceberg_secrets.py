@@ -23,6 +23,7 @@ from tests.e2e.watching import ArgvWatcher
 from tests.servers.fault_proxy import FaultProxy, edit_body
 from tests.servers.ministack import Lake
 from tests.servers.oauth2_gate import CATALOG, Gate
+from tests.servers.standalone_spark import QUICK_DRIVER
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -80,6 +81,7 @@ def _run(
         "spark.ui.port": str(port),
     }
     flags = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
+    flags += QUICK_DRIVER
     with ArgvWatcher() as watcher, spark_pages(port) as pages:
         ended = _sync(lake, folder, canaries, cache, *flags, log="load.log")
     return ended, watcher.seen, pages

@@ -13,6 +13,7 @@ from tests.e2e.canaries import Canaries
 from tests.e2e.command import Ended, lakeload
 from tests.e2e.watching import ArgvWatcher
 from tests.servers.ministack import Lake
+from tests.servers.standalone_spark import QUICK_DRIVER
 
 pytestmark = pytest.mark.e2e
 
@@ -61,7 +62,7 @@ def test_a_driver_of_the_user_loads_and_nothing_shows_the_password(
     checked = _run(lake, tmp_path, "test-connection", "--output", "json")
     planned = _run(lake, tmp_path, "plan", "--output", "json")
     with ArgvWatcher() as watcher:
-        ended = _run(lake, tmp_path, "sync", "-vv", "--log-file", "load.log")
+        ended = _run(lake, tmp_path, "sync", "-vv", "--log-file", "load.log", *QUICK_DRIVER)
 
     assert valid.code == 0, valid.stdout + valid.stderr
     found = {probe["name"]: probe for probe in checked.document["probes"]}

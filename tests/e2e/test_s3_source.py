@@ -14,6 +14,7 @@ from tests.e2e.command import lakeload, sync
 from tests.e2e.watching import ArgvWatcher
 from tests.servers.fault_proxy import FaultProxy, edit_body
 from tests.servers.ministack import Lake, MakeLake
+from tests.servers.standalone_spark import QUICK_DRIVER, QUICK_EXECUTOR
 
 pytestmark = pytest.mark.e2e
 
@@ -91,6 +92,7 @@ def test_a_sync_from_s3_with_another_role_leaves_no_secret_anywhere(
             lake,
             tmp_path,
             *("--master", "local-cluster[1,2,1024]", "-vv", "--log-file", "load.log"),
+            *(*QUICK_DRIVER, *QUICK_EXECUTOR),
             *(part for name, value in flags.items() for part in ("--conf", f"{name}={value}")),
             **environment,
         )

@@ -18,6 +18,7 @@ from tests.servers.catalog_jars import py4j_jar, rest_class_path
 from tests.servers.oauth2_gate import Gate
 from tests.servers.seaweedfs import KEY, SECRET, SeaweedFs, start_seaweedfs
 from tests.servers.sharing import Servers
+from tests.servers.spark import UNVERIFIED
 
 BUCKET = "fixture"
 _PACKAGE = "org.apache.iceberg.rest"
@@ -64,7 +65,12 @@ def started(store: Store, folder: Path) -> Iterator[str]:
         gateway = JavaGateway.launch_gateway(
             jarpath=str(py4j_jar()),
             classpath=os.pathsep.join(map(str, rest_class_path())),
-            javaopts=["-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
+            javaopts=[
+                "-Xmx300m",
+                "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
+                *UNVERIFIED.split(),
+            ],
             java_path=str(find_java(os.environ).home / "bin" / "java"),
             die_on_exit=True,
             redirect_stdout=log,

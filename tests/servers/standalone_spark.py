@@ -15,16 +15,16 @@ import pytest
 
 from lakeload.launch.properties import collector, compiler
 from lakeload.machine.spark import find_spark
+from tests.servers.spark import UNVERIFIED
 
 SPARK_HOME = find_spark({}).home
 START_SECONDS = 60.0
-QUICK = f"{collector(1, '')} {compiler(0, '')}"
+QUICK = f"{collector(1, '')} {compiler(0, '')} {UNVERIFIED}"
 """Options of JVMs that do little, as `sync` has them on a local master."""
-ON_A_CLUSTER = (
-    *("--conf", f"spark.driver.extraJavaOptions={QUICK}"),
-    *("--conf", f"spark.executor.extraJavaOptions={QUICK}"),
-    *("--conf", "spark.cores.max=1"),
-)
+QUICK_DRIVER = ("--conf", f"spark.driver.extraJavaOptions={QUICK}")
+"""What a sync is given that would use Java's second compiler, or that has no class data."""
+QUICK_EXECUTOR = ("--conf", f"spark.executor.extraJavaOptions={QUICK}")
+ON_A_CLUSTER = (*QUICK_DRIVER, *QUICK_EXECUTOR, "--conf", "spark.cores.max=1")
 """What a sync is given beside its master."""
 _BOUND = re.compile(r"Starting Spark master at (spark://\S+)")
 _LOOPBACK = ("--host", "127.0.0.1", "--webui-port", "0")
