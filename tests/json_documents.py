@@ -15,8 +15,6 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from lakeload.commands.schema import RESULTS, result_schema
-
 _COMMANDS = {
     "checks": "test-connection",
     "validation": "validate",
@@ -39,11 +37,16 @@ def closed(schema: Any) -> Any:
 @functools.cache
 def validator(command: str) -> Draft202012Validator:
     """Return the validator of a command's documents."""
+    from lakeload.commands.schema import result_schema
+
     return Draft202012Validator(closed(result_schema(command)))
 
 
 def check(document: Any, command: str = "") -> None:
     """Compare a document with the schema of its command; without one, with those of all."""
+    # This module is read by every run, and the schemas take 0.2 seconds to import.
+    from lakeload.commands.schema import RESULTS
+
     commands = [command] if command else list(RESULTS)
     errors = []
     for name in commands:
@@ -66,6 +69,8 @@ def checked(show_json: Callable[[Any], None]) -> Callable[[Any], None]:
     """Return `show_json` that compares each document before it prints it."""
 
     def show(document: Any) -> None:
+        from lakeload.commands.schema import RESULTS
+
         module = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
         command = _COMMANDS.get(module, module)
         if command in RESULTS or module == "errors":

@@ -115,6 +115,7 @@ def test_a_load_leaves_no_password_anywhere(
         assert CANARIES.found_in(lake.read(key)) == [], f"in the object {key}"
 
 
+@pytest.mark.usefixtures("forked_commands")
 def test_a_plan_shows_columns_and_rights_without_spark(
     lake: Lake, postgres: Postgres, source: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -137,6 +138,7 @@ def test_a_plan_shows_columns_and_rights_without_spark(
     _check_secrets(tmp_path, ended)
 
 
+@pytest.mark.usefixtures("forked_commands")
 def test_a_connection_test_names_the_missing_grant(
     lake: Lake, postgres: Postgres, source: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -167,6 +169,7 @@ def test_a_connection_test_names_the_missing_grant(
     _check_secrets(tmp_path, ended)
 
 
+@pytest.mark.usefixtures("forked_commands")
 @pytest.mark.parametrize(
     ("changes", "message", "hint"),
     [

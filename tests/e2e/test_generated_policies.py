@@ -16,6 +16,7 @@ from lakeload.demo.aws import ACCOUNT_ID, SeededLake
 from tests.e2e.command import Ended, lakeload, sync
 from tests.servers.jars import CACHE
 from tests.servers.ministack import AwsServer, Lake
+from tests.servers.standalone_spark import QUICK_DRIVER
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -84,17 +85,16 @@ def _run(server: AwsServer, settings: dict[str, Any], spark_home: Path, folder: 
     # Java starts the command that gives it the credentials of a source, in its own environment.
     warm = {"SPARK_HOME": str(spark_home)}
     changes = warm if prefix else {"LAKELOAD_CACHE_DIR": str(CACHE)}
+    options = () if prefix else QUICK_DRIVER
     policy = lakeload(
         lake,
         folder,
         *("policy", "pipeline.yml", "--principal", f"{arn}user/{user}", "--reveal-external-id"),
-        **changes,
+        **warm,
     )
     _attach(server, policy.json, user, role)
-    tested = lakeload(
-        lake, folder, "test-connection", "pipeline.yml", "--output", "json", **changes
-    )
-    return Run(lake, policy, tested, sync(lake, folder, **changes))
+    tested = lakeload(lake, folder, "test-connection", "pipeline.yml", "--output", "json", **warm)
+    return Run(lake, policy, tested, sync(lake, folder, *options, **changes))
 
 
 def _input(lake: Lake, folder: Path, *, from_s3: bool) -> str:

@@ -81,6 +81,7 @@ def test_a_driver_of_the_user_loads_and_nothing_shows_the_password(
         assert CANARIES.found_in(argv) == [], "in the argv of a process"
 
 
+@pytest.mark.usefixtures("forked_commands")
 @pytest.mark.parametrize(
     ("changes", "code", "message"),
     [
@@ -102,6 +103,7 @@ def test_a_driver_that_is_not_there_is_found_before_spark_starts(
     assert not list(tmp_path.rglob("spark.log"))
 
 
+@pytest.mark.usefixtures("forked_commands")
 def test_a_connection_test_logs_in_and_finds_the_tables_without_spark(
     lake: Lake, h2: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -62,12 +62,15 @@ def _run(case: Case, lake: Lake, spark_home: Path, folder: Path) -> Run:
     lake.write_pipeline(
         folder, tables=tables, destination=destination, destination_prefix=case.guide
     )
-    tested = lakeload(lake, folder, "test-connection", "pipeline.yml", "--output", "json")
-    synced = sync(lake, folder, SPARK_HOME=str(spark_home))
+    warm = {"SPARK_HOME": str(spark_home)}
+    command = ("test-connection", "pipeline.yml", "--output", "json")
+    tested = lakeload(lake, folder, *command, **warm)
+    synced = sync(lake, folder, **warm)
     recovered = lakeload(
         lake,
         folder,
         *("recover", "pipeline.yml", "--abort-older-than", "0", "--output", "json"),
+        **warm,
     )
     return Run(lake, tested, synced, recovered)
 

@@ -114,6 +114,7 @@ def test_a_sync_from_s3_with_another_role_leaves_no_secret_anywhere(
     assert [place for place, content in places if any(form in content for form in forms)] == []
 
 
+@pytest.mark.usefixtures("forked_commands")
 def test_s3_source_denied_or_missing_fails_before_spark_starts(
     lake: Lake, source: Lake, tmp_path: Path
 ) -> None:
@@ -150,6 +151,7 @@ def test_s3_source_denied_or_missing_fails_before_spark_starts(
     assert not list(tmp_path.rglob("spark.log"))
 
 
+@pytest.mark.usefixtures("forked_commands")
 def test_s3_source_on_a_cluster_is_rejected(lake: Lake, tmp_path: Path) -> None:
     lake.write_pipeline(
         tmp_path,

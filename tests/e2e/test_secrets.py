@@ -95,6 +95,7 @@ def test_a_load_leaves_no_secret_anywhere(lake: Lake, folder: Path, canaries: Ca
     assert canaries.found_in((ended.stdout + ended.stderr).encode()) == []
 
 
+@pytest.mark.usefixtures("forked_commands")
 @pytest.mark.parametrize("verbosity", [(), ("-vv",)], ids=" ".join)
 @pytest.mark.parametrize(
     "command",
@@ -119,6 +120,7 @@ def test_no_command_shows_a_secret(
     assert canaries.found_in((ended.stdout + ended.stderr).encode()) == []
 
 
+@pytest.mark.usefixtures("forked_commands")
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("command", ["test-connection", "sync"])
 def test_failures_about_a_secret_do_not_show_it(

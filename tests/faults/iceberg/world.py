@@ -18,6 +18,7 @@ from tests.faults.iceberg.steps import Step, step_of
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, Forward, Response
 from tests.servers.ministack import Lake
+from tests.servers.spark import UNVERIFIED
 
 CatalogName = Literal["glue", "rest"]
 PIPELINE = "shop"
@@ -108,7 +109,7 @@ class World:
             "conf": {
                 "spark.sql.files.minPartitionNum": "2",
                 # A table that is held must not keep the others from arriving at their places.
-                "spark.driver.extraJavaOptions": "-Diceberg.worker.num-threads=64",
+                "spark.driver.extraJavaOptions": f"-Diceberg.worker.num-threads=64 {UNVERIFIED}",
             },
         }
         self.lake.write_pipeline(

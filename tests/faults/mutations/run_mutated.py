@@ -14,7 +14,9 @@ from pathlib import Path
 
 LIBRARIES = (
     *("boto3", "botocore.session", "pyarrow.parquet", "pyiceberg.catalog", "pyiceberg.table"),
-    *("pydantic", "pytest", "requests", "yaml"),
+    *("cryptography.x509", "jinja2", "jsonschema", "platformdirs", "psutil", "psycopg"),
+    *("py4j.java_gateway", "pydantic", "pymysql", "pytest", "requests", "rich.markdown"),
+    *("rich.progress", "rich.table", "trustme", "typer", "typer.rich_utils", "unidecode", "yaml"),
 )
 """What takes longer to import than a test of the protocol to run."""
 

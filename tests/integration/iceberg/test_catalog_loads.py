@@ -18,7 +18,6 @@ from lakeload_jobs.contract.result import RowChanges, RunResult, TableResult
 from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, JobSpec, PartitionField, TableSpec
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
-from tests.environments import ASKS_CATALOGS
 from tests.integration.iceberg.catalog_upkeep import KEPT_IN, kept_in_order
 from tests.integration.iceberg.catalog_world import CatalogWorld
 from tests.integration.iceberg.catalog_worlds import VARIANTS, WORLDS, worlds
@@ -135,11 +134,7 @@ def make_world(
         yield make
 
 
-@pytest.mark.parametrize(
-    # Its catalog differs from `rest` in its own answers only, and its S3 is that of all of them.
-    "name",
-    [name for name in WORLDS if ASKS_CATALOGS or name != "seaweedfs"],
-)
+@pytest.mark.parametrize("name", WORLDS)
 def test_table_of_each_catalog_passes_all_operations(
     name: str, make_world: Callable[[str], CatalogWorld], spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -108,25 +109,28 @@ def test_an_overwrite_changes_the_spec_and_keeps_what_fits_of_it_with_replaced_c
     assert read_facts(loads.spark, java_table).partitions == ()
 
 
-SPELLINGS = {
-    "of the table": ("Order_ID", "Seen_At", "Region_Name"),
-    "in lower case": ("order_id", "seen_at", "region_name"),
-    "of the source": ("Order ID", "Seen At", "Region Name"),
-    "of neither": ("ORDER_ID", "seen at", "Region name"),
-}
+TABLES, LOWER = ("Order_ID", "Seen_At", "Region_Name"), ("order_id", "seen_at", "region_name")
+SOURCES, NEITHER = ("Order ID", "Seen At", "Region Name"), ("ORDER_ID", "seen at", "Region name")
 
 
-@pytest.mark.parametrize("name", SPELLINGS)
-def test_settings_name_columns_in_any_spelling(loads: Loads, name: str) -> None:
-    key, cursor, field = SPELLINGS[name]
-
+@pytest.mark.parametrize(
+    "spellings",
+    [(TABLES, LOWER, SOURCES), (NEITHER, NEITHER, TABLES)],
+    ids=["of the table first", "of neither first"],
+)
+def test_settings_name_columns_in_any_spelling(
+    loads: Loads, spellings: Sequence[tuple[str, str, str]]
+) -> None:
     def spelled(number: int, seen: int, region: str) -> Row:
         return {"id": number, "Order ID": number, "Seen At": seen, "Region Name": region}
 
     def renamed(number: int, seen: int, region: str) -> Row:
         return {"id": number, "order id": number, "seen_at": seen, "REGION_NAME": region}
 
+    remaining = iter(spellings)
+
     def load_rows(*rows: Row) -> TableResult:
+        key, cursor, field = next(remaining)
         settings = {"primary_key": (key,), "cursor": cursor}
         partitions = (PartitionField("identity", field),)
         return loads.loaded(merged(loads, *rows, **settings, partition_by=partitions))
