@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,9 +39,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert [p.cmdline() for p in psutil.process_iter() if _works_in(p, temporary)] == []
 
 
-def _demo(*arguments: str) -> subprocess.CompletedProcess[str]:
+def _demo(*arguments: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        argv("demo", *arguments),
+        argv("demo", *arguments, python=python),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -93,10 +94,12 @@ def test_the_demo_loads_twice_and_compares_the_lake_with_the_export(
 @pytest.mark.e2e
 @pytest.mark.usefixtures("warm_spark")
 def test_the_postgres_demo_loads_what_has_changed(
-    place: Path, jars_cache: Path, monkeypatch: pytest.MonkeyPatch
+    place: Path, jars_cache: Path, forked_python: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The demo that starts Spark itself shows its processes: the commands of this one are forked.
+    monkeypatch.setenv("LAKELOAD_TEST_EXECUTABLE", forked_python)
     monkeypatch.setenv("LAKELOAD_CACHE_DIR", str(jars_cache))
-    ended = _demo("--source", "postgres", "--output", "json")
+    ended = _demo("--source", "postgres", "--output", "json", python=forked_python)
     assert ended.returncode == 0, ended.stderr
     document = json.loads(ended.stdout)
     names = ("table", "job", "added", "removed")
@@ -125,11 +128,13 @@ def test_the_postgres_demo_is_of_iceberg_tables() -> None:
 @pytest.mark.e2e
 @pytest.mark.usefixtures("warm_spark")
 def test_the_iceberg_demo_changes_rows_and_columns_and_travels_back(
-    place: Path, jars_cache: Path, monkeypatch: pytest.MonkeyPatch
+    place: Path, jars_cache: Path, forked_python: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The demo that starts Spark itself shows its processes: the commands of this one are forked.
+    monkeypatch.setenv("LAKELOAD_TEST_EXECUTABLE", forked_python)
     monkeypatch.setenv("LAKELOAD_CACHE_DIR", str(jars_cache))
     monkeypatch.setenv("COLUMNS", "80")
-    ended = _demo("--table-format", "iceberg", "--output", "json")
+    ended = _demo("--table-format", "iceberg", "--output", "json", python=forked_python)
     assert ended.returncode == 0, ended.stderr
     document = json.loads(ended.stdout)
     skipping = f"{COMMANDS[1]} --skip glue-catalog"

@@ -45,6 +45,8 @@ _LATER = (
 """What looks at the process when it is imported (the streams of `lakeload.ui` are made for its
 terminal and its variables), with all that imports it, and what is run."""
 _LENGTH = 8
+EXECUTABLE = "LAKELOAD_TEST_EXECUTABLE"
+"""The variable with the Python that a process takes for its own: its commands can be forked too."""
 
 
 def main(path: str) -> None:
@@ -143,6 +145,7 @@ def _live(content: bytes, descriptors: list[int]) -> NoReturn:
         os.environ.clear()
         os.environ.update(environment)
         time.tzset()
+        sys.executable = os.environ.get(EXECUTABLE, sys.executable)
         _open_streams()
         code = _exit_code(arguments)
         threading._shutdown()  # type: ignore[attr-defined]
