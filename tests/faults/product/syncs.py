@@ -184,7 +184,7 @@ def run_untroubled(world: Surroundings, folder: Path, job_id: str) -> Told:
 def run_command(world: Surroundings, folder: Path, *arguments: str) -> tuple[int, str]:
     """Run any command of lakeload and return its exit code and what it wrote to stderr."""
     ended = subprocess.run(
-        argv(*arguments),
+        argv(*arguments, python=forked(world.warm_spark)),
         cwd=folder,
         env=_environment(world, folder),
         stdin=subprocess.DEVNULL,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -15,6 +14,7 @@ import yaml
 
 from lakeload.probes.runner import Status
 from lakeload_jobs.contract.spec import CatalogSpec
+from tests.e2e.command import argv, forked
 from tests.integration.catalogs.polaris_cases import CASES, READER, Case
 from tests.integration.catalogs.world import World, first_failure, problems, secret, told
 from tests.servers.oauth2_gate import CATALOG, Gate, Principal
@@ -172,6 +172,7 @@ def test_missing_drop_privilege_is_reported_at_the_end(world: World, polaris: Ga
     assert "the namespace `lakeload_probe_" in left[1]
 
 
+@pytest.mark.usefixtures("forked_commands")
 def test_the_command_names_the_privilege_and_hides_the_secret(
     world: World, polaris: Gate, tmp_path: Path
 ) -> None:
@@ -209,7 +210,7 @@ def test_the_command_names_the_privilege_and_hides_the_secret(
 def command(file: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     """Run `lakeload test-connection` as a user does."""
     return subprocess.run(
-        [sys.executable, "-m", "lakeload", "test-connection", str(file), *flags],
+        argv("test-connection", file, *flags, python=forked()),
         env={**os.environ, "COLUMNS": "80"},
         capture_output=True,
         text=True,
