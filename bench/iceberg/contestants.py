@@ -1,4 +1,4 @@
-"""lakeload and Spark alone: how each one appends to and merges into an Iceberg table."""
+"""lakeload and Spark alone: how each one loads and merges into an Iceberg table."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ import yaml
 
 from bench.contestants import PEERS, plain_environment
 from bench.data import KEY, SPARK_TYPES, bench_dir
+from bench.iceberg.loads import LOADS, Load
 from bench.iceberg.setting import SCHEMA, Run, Setting
 from bench.lake import BUCKET, PREFIX
 from bench.measure import Measurement
+
+CODEC = "write.parquet.compression-codec"
+APPEND = LOADS[0]
 
 
 class Merger(Protocol):
@@ -51,11 +55,18 @@ class Lakeload:
         """Every round."""
         return self.setting.runs
 
-    def append(self, number: int) -> Run:
-        """Append the data set to a new table."""
-        source = self.setting.data.folder / "parquet"
-        table: dict[str, Any] = {"table": f"lakeload_{number}", "path": f"{source}/*.parquet"}
-        return Run("append", self.name, number, self._sync(f"append-lakeload-{number}", table))
+    def load(self, load: Load, number: int) -> Run:
+        """Load the data set into a new table, or in place of one's rows."""
+        table: dict[str, Any] = {
+            "table": load.table(self.name, number),
+            "path": f"{self.setting.data.folder / 'parquet'}/*.parquet",
+            "mode": load.mode,
+            "table_properties": {CODEC: load.codec},
+        }
+        if load.partition:
+            table["partition_by"] = [load.partition]
+        cost = self._sync(f"{load.what}-lakeload-{number}", table, load.heap)
+        return Run(load.what, self.name, number, cost)
 
     def prepare(self) -> str:
         """Spark makes the table; a first merge writes down what lakeload keeps of its own there."""
@@ -69,7 +80,7 @@ class Lakeload:
         table: dict[str, Any] = {"table": "merged_lakeload", "path": path, "mode": "UPSERT"}
         return Run("merge", self.name, number, self._sync(f"merge-lakeload-{number}", table))
 
-    def _sync(self, name: str, table: dict[str, Any]) -> Measurement:
+    def _sync(self, name: str, table: dict[str, Any], heap: str = "") -> Measurement:
         setting, folder = self.setting, self.setting.scratch / name
         folder.mkdir()
         destination = setting.lake.destination("iceberg")
@@ -84,7 +95,10 @@ class Lakeload:
             "table_handling": "APPEND",
             "source": {"type": "FILES", "format": "PARQUET"},
             "tables": [{"primary_key": [KEY], **table}],
-            "spark": {"master": f"local[{setting.cores}]", "driver_memory": setting.heap},
+            "spark": {
+                "master": f"local[{setting.cores}]",
+                "driver_memory": heap or setting.heap,
+            },
         }
         (folder / "pipeline.yml").write_text(yaml.safe_dump(document, sort_keys=False))
         own = {
@@ -108,10 +122,16 @@ class Spark:
         """Every round."""
         return self.setting.runs
 
-    def append(self, number: int) -> Run:
-        """Append the data set to a new table."""
-        cost = self._submit(f"append-spark-{number}", "append", self._data(), f"spark_{number}")
-        return Run("append", self.name, number, cost)
+    def load(self, load: Load, number: int) -> Run:
+        """Load the data set into a new table, or in place of one's rows."""
+        cost = self._submit(
+            f"{load.what}-spark-{number}",
+            load.mode.lower(),
+            self._data(),
+            load.table(self.name, number),
+            load,
+        )
+        return Run(load.what, self.name, number, cost)
 
     def make(self, table: str) -> None:
         """Make a table of the data set, for whoever merges into it."""
@@ -132,16 +152,20 @@ class Spark:
     def _data(self) -> Path:
         return self.setting.data.folder / "parquet"
 
-    def _submit(self, name: str, what: str, source: Path, table: str) -> Measurement:
+    def _submit(
+        self, name: str, what: str, source: Path, table: str, load: Load = APPEND
+    ) -> Measurement:
         setting, lake = self.setting, self.setting.lake
         properties = setting.scratch / "spark.conf"
         properties.touch(mode=0o600)
         properties.write_text("".join(f"{k}={v}\n" for k, v in self._properties().items()))
         command = [str(Path(sys.executable).with_name("spark-submit"))]
-        command += ["--master", f"local[{setting.cores}]", "--driver-memory", setting.heap]
+        command += ["--master", f"local[{setting.cores}]", "--driver-memory"]
+        command += [load.heap or setting.heap]
         command += ["--properties-file", str(properties), str(PEERS / "iceberg_bare.py")]
         schema = ", ".join(f"{column} {kind}" for column, kind in SPARK_TYPES.items())
         command += [what, str(source), f"{SCHEMA}.{table}", str(uuid.uuid4()), schema]
+        command += [load.codec, load.partition]
         environment = plain_environment() | lake.environment()
         environment |= {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
         environment |= {f"AWS_ENDPOINT_URL_{service}": lake.endpoint for service in ("GLUE", "STS")}

@@ -1,10 +1,10 @@
 """`python -m bench.iceberg`: Iceberg tables by lakeload and by others, interleaved.
 
-An append of `--rows` rows into a new table, and an upsert of `--changes` changes (four fifths of
-them updates all over the table) into one of `--rows`, each as a whole command against AWS Glue of
-the embedded AWS, through the same role, with the same 18 columns. Bars: 0.70 × the CPU of Spark's
-`df.writeTo(t).append()` and 1.25 × that of a bare MERGE with the same dedupe, medians of the runs.
-pyiceberg and dlt upsert the same changes into tables of their own. See docs/benchmarks.md.
+Loads of `--rows` rows into new tables and in place of others (`bench/iceberg/loads.py`), and an
+upsert of `--changes` changes (four fifths of them updates all over the table) into a table of
+`--rows`, each as a whole command against AWS Glue of the embedded AWS, through the same role, with
+the same 18 columns. pyiceberg and dlt upsert the same changes into tables of their own. The bars
+are about medians. See docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -23,6 +24,7 @@ import psutil
 from bench.data import bench_dir, data_set
 from bench.iceberg.changes import SPREAD, write_changes
 from bench.iceberg.contestants import Lakeload, Merger, Spark
+from bench.iceberg.loads import LOADS
 from bench.iceberg.peers import Peer, peers
 from bench.iceberg.report import summary, unfinished
 from bench.iceberg.setting import SCHEMA, Run, Setting
@@ -34,6 +36,7 @@ from lakeload.machine.jars.fetch import fetch
 from lakeload.machine.jars.pins import pinned
 
 PEER_NAMES = ("pyiceberg", "dlt")
+COMPARISONS = (*(load.what for load in LOADS), "merge")
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Turn:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print every run and the report; 0 when both bars are met."""
+    """Print every run and the report; 0 when all bars are met."""
     given = _options(arguments)
     bench_dir().mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix="iceberg-", dir=bench_dir()))
@@ -64,10 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 given.peer_runs,
                 Limits(given.peer_limit, psutil.virtual_memory().total // 2),
             )
-            runs = _appends(setting)
-            # The emulator keeps objects in memory, and the merges need it.
-            setting.lake.clear()
-            merges, remarks = _merges(setting, given.peers if given.peer_runs else ())
+            runs = _loads(setting, given.only)
+            merges: list[Run] = []
+            remarks: list[str] = []
+            if "merge" in given.only:
+                merges, remarks = _merges(setting, given.peers if given.peer_runs else ())
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     text, met = summary(setting, [*runs, *merges], remarks)
@@ -80,6 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.iceberg", description=__doc__)
     add = parser.add_argument
+    add("--only", nargs="*", choices=COMPARISONS, default=COMPARISONS, help="some comparisons")
     add("--rows", type=int, default=3_000_000, help="rows of the tables")
     add("--changes", type=int, default=200_000, help="changes of a round")
     add("--runs", type=int, default=5, help="rounds of lakeload and Spark; medians are shown")
@@ -118,13 +123,26 @@ def interleaved(turns: Sequence[Turn]) -> Iterator[Run]:
                 left.remove(turn)
 
 
-def _appends(setting: Setting) -> list[Run]:
-    contestants = (Lakeload(setting), Spark(setting))
-    runs = list(interleaved([Turn(setting.runs, one.append) for one in contestants]))
-    catalog = glue(setting)
-    for run in runs:
-        check(catalog, setting, f"{SCHEMA}.{run.name}_{run.number}", ())
-    print(f"{len(runs)} tables of appends hold what they must")
+def _loads(setting: Setting, wanted: Sequence[str]) -> list[Run]:
+    runs: list[Run] = []
+    chosen = [load for load in LOADS if load.what in wanted]
+    for at, load in enumerate(chosen):
+        contestants = (Lakeload(setting), *((Spark(setting),) if load.peer else ()))
+        based = next((other for other in LOADS if other.what == load.base), None)
+        if based and based not in chosen:
+            for number in range(setting.runs):
+                for one in contestants:
+                    one.load(based, number)
+        turns = [Turn(setting.runs, partial(one.load, load)) for one in contestants]
+        of_load = list(interleaved(turns))
+        catalog = glue(setting)
+        for run in of_load:
+            check(catalog, setting, f"{SCHEMA}.{load.table(run.name, run.number)}", ())
+        print(f"{len(of_load)} tables of `{load.what}` hold what they must", flush=True)
+        runs += of_load
+        # The emulator keeps objects in memory. What follows may replace the rows of these tables.
+        if not any(other.base == load.what for other in chosen[at + 1 :]):
+            setting.lake.clear()
     return runs
 
 

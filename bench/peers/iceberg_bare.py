@@ -1,6 +1,7 @@
 """Iceberg as Spark writes it by itself, with the same 18 columns; given to spark-submit.
 
-Arguments: append or merge, the input folder, the table, the job id, the input's schema.
+Arguments: append, overwrite or merge, the input folder, the table, the job id, the input's schema;
+the codec of a new table and the transform it is partitioned by, which may be empty.
 No count, no branch, no job that is remembered: `_supa_index` is `monotonically_increasing_id()`.
 The statement of a merge takes the latest row of each key, as any careful MERGE has to.
 """
@@ -32,15 +33,22 @@ def read(spark: SparkSession, source: str, job_id: str, schema: str) -> DataFram
     )
 
 
-def append(spark: SparkSession, rows: DataFrame, table: str) -> None:
+def append(spark: SparkSession, rows: DataFrame, table: str, codec: str, partition: str) -> None:
     """Append to a new table."""
     columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in rows.schema)
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {table.rsplit('.', 1)[0]}")
     spark.sql(
         f"CREATE TABLE {table} ({columns}) USING iceberg "
-        "TBLPROPERTIES ('write.merge.mode' = 'merge-on-read')"
+        + (f"PARTITIONED BY ({partition}) " if partition else "")
+        + "TBLPROPERTIES ('write.merge.mode' = 'merge-on-read', "
+        f"'write.parquet.compression-codec' = '{codec}')"
     )
     rows.writeTo(table).append()
+
+
+def overwrite(rows: DataFrame, table: str) -> None:
+    """Replace all rows of a table."""
+    rows.writeTo(table).overwrite(f.lit(True))
 
 
 def merge(spark: SparkSession, rows: DataFrame, table: str) -> None:
@@ -54,11 +62,18 @@ def merge(spark: SparkSession, rows: DataFrame, table: str) -> None:
     )
 
 
-def main(what: str, source: str, table: str, job_id: str, schema: str) -> None:
-    """Append or merge `source` into `table`."""
+def main(
+    what: str, source: str, table: str, job_id: str, schema: str, codec: str, partition: str
+) -> None:
+    """Append or merge `source` into `table`, or replace its rows."""
     spark = SparkSession.builder.appName("iceberg-bare").getOrCreate()
-    rows = read(spark, source, job_id, schema)
-    {"append": append, "merge": merge}[what](spark, rows, f"lake.{table}")
+    rows, target = read(spark, source, job_id, schema), f"lake.{table}"
+    if what == "append":
+        append(spark, rows, target, codec, partition)
+    elif what == "overwrite":
+        overwrite(rows, target)
+    else:
+        merge(spark, rows, target)
     spark.stop()
 
 
