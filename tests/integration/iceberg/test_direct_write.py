@@ -58,7 +58,7 @@ def _table() -> pa.Table:
     return pa.table({name: pa.array(values, kind) for name, (kind, values) in columns.items()})
 
 
-def _described(loads: Loads, name: str) -> list[dict[str, Any]]:
+def described(loads: Loads, name: str) -> list[dict[str, Any]]:
     """Return what Iceberg keeps of each file of the current snapshot, without sizes and paths."""
     java: Any = load(loads.spark, loads.schema, name)
     iceberg = jvm(loads.spark).org.apache.iceberg
@@ -103,7 +103,7 @@ def test_metadata_of_a_file_is_that_of_sparks_own(
     assert (by_tasks.writer, by_tasks.why_spark, by_tasks.index) == ("direct", "", "dense")
     assert by_spark.writer == "spark"
     assert by_spark.why_spark == "the table has `write.parquet.page-row-limit`"
-    assert _described(loads, "own") == _described(loads, "sparks")
+    assert described(loads, "own") == described(loads, "sparks")
     assert _footer(loads, "own") == _footer(loads, "sparks")
     read, expected = (loads.read(name).scan().to_arrow() for name in ("own", "sparks"))
     assert repr(read.to_pylist()) == repr(expected.to_pylist())

@@ -14,7 +14,12 @@ from lakeload_jobs.contract.spec import (
     RejectLimit,
     TableSpec,
 )
-from lakeload_jobs.formats.iceberg.rules.writers import WrittenTable, file_settings, why_spark
+from lakeload_jobs.formats.iceberg.rules.writers import (
+    WrittenTable,
+    file_settings,
+    partition_fields,
+    why_spark,
+)
 
 BY_LAKELOAD = {
     "commit.retry.num-retries": "20",
@@ -40,9 +45,10 @@ TABLE = TableSpec(
     fingerprint="",
 )
 PLAIN = WrittenTable(
-    {"type": "struct", "fields": FIELDS}, False, False, BY_LAKELOAD, "s3://lake/shop/orders"
+    {"type": "struct", "fields": FIELDS}, (), False, BY_LAKELOAD, "s3://lake/shop/orders"
 )
 GLUE = CatalogSpec()
+PRICES = "the table is partitioned by `truncate(5, price)`, a decimal(12, 2)"
 
 
 def asked(written: WrittenTable = PLAIN, table: TableSpec = TABLE, **given: Any) -> str:
@@ -68,7 +74,9 @@ def test_a_plain_table_is_written_by_tasks() -> None:
 @pytest.mark.parametrize(
     ("written", "reason"),
     [
-        (replace(PLAIN, partitioned=True), "the table is partitioned"),
+        (replace(PLAIN, partitions=("truncate(5, price)",)), PRICES),
+        (replace(PLAIN, partitions=("day(gone)",)), "the table is partitioned by `day(gone)`"),
+        (replace(PLAIN, partitions=("void(id)",)), "the table is partitioned by `void(id)`"),
         (replace(PLAIN, sorted=True), "the table has a sort order"),
         (
             replace(PLAIN, location="s3://other/shop"),
@@ -105,8 +113,13 @@ def test_an_identity_of_the_catalogs_own_is_sparks(name: str) -> None:
 
 def test_settings_of_the_load_decide_too() -> None:
     assert asked(table=replace(TABLE, mode="UPSERT")) == "rows are merged"
-    partitioned = replace(TABLE, partition_by=(PartitionField("identity", "id"),))
-    assert asked(table=partitioned) == "the table is partitioned"
+    partitioned = replace(PLAIN, partitions=("id", "bucket(8, price)", "truncate(10, ID)"))
+    assert asked(partitioned) == ""
+    assert partition_fields(partitioned.partitions)[1] == PartitionField("bucket", "price", 8)
+    mode = {**BY_LAKELOAD, "write.distribution-mode": "none"}
+    assert asked(replace(PLAIN, properties=mode)) == ""
+    why = "the table has `write.distribution-mode` none"
+    assert asked(replace(partitioned, properties=mode)) == why
     compared = replace(TABLE, max_deleted=RejectLimit(rows=1))
     assert asked(table=compared).startswith("the keys of the source are compared")
     assert asked(catalog=CatalogSpec("REST")) == "the catalog vends credentials for the files"

@@ -130,43 +130,20 @@ class PartitionWriter:
 
     def stage(self, partition: int, batches: Iterator[pa.RecordBatch]) -> PartitionReport:
         """Encode and upload the batches; on any failure abort what this call has opened."""
-        objects, pool = _connection(self.destination, self.attempt_id, on_executor=self.on_executor)
-        opened: list[PartWriter] = []
-        progress = TaskProgress(self.progress)
+        with self.stager(partition) as stager, SideRows() as side:
 
-        def tell(rows: int, *, last: bool = False) -> None:
-            progress.at(rows, sum(writer.size for writer in opened), last=last)
+            def tell(rows: int, *, last: bool = False) -> None:
+                stager.tell(rows, last=last)
 
-        with SideRows() as side:
-            rows = _TrackedRows(self, partition, batches, side, tell)
-
-            def staged(
-                batches: Iterator[pa.RecordBatch], *, rejects: bool
-            ) -> Iterator[tuple[StagedFile, str]]:
-                number = 0
-                while (first := next(batches, None)) is not None:
-                    writer = self._open(objects, pool, partition, number, rejects=rejects)
-                    opened.append(writer)
-                    number += 1
-                    encoded = self.files.encode(first, batches, writer)
-                    key, upload, rows = writer.key, writer.upload_id, encoded.rows
-                    file = StagedFile(key, upload, writer.finish(), rows, writer.size)
-                    yield file, encoded.facts
-
-            try:
-                # Lazily, one file at a time: memory holds a part, never a partition.
-                files = tuple(staged(iter(rows), rejects=False))
-                # Before the report: indexes of later partitions depend on this count.
-                self._check_count(partition, rows.count)
-                rejects: tuple[StagedFile, ...] = ()
-                if side.found.rows:
-                    rejects = tuple(file for file, _ in staged(side.read(), rejects=True))
-            # Also KeyboardInterrupt and a killed task: an upload without a report is waste.
-            except BaseException:
-                progress.at(0, 0, last=True)
-                _abort(objects, opened)
-                raise
-        tell(rows.count, last=True)
+            rows = TrackedRows(self, partition, batches, side, tell)
+            # Lazily, one file at a time: memory holds a part, never a partition.
+            files = tuple(stager.files(iter(rows)))
+            # Before the report: indexes of later partitions depend on this count.
+            self.check_count(partition, rows.count)
+            rejects: tuple[StagedFile, ...] = ()
+            if side.found.rows:
+                rejects = tuple(file for file, _ in stager.files(side.read(), rejects=True))
+            tell(rows.count, last=True)
         rejected = replace(side.found, of=rows.count)
         return PartitionReport(
             partition,
@@ -178,25 +155,19 @@ class PartitionWriter:
             tuple(facts for _, facts in files),
         )
 
-    def _open(
-        self, objects: Objects, pool: UploadPool, partition: int, number: int, *, rejects: bool
-    ) -> PartWriter:
-        # Unique without coordination: each partition has its own residue class.
-        seq = partition + number * self.partitions
-        key = self.files.key(seq, rejects=rejects)
-        metadata = upload_metadata(self.job_id, self.attempt_id, seq)
-        upload_id = objects.create_upload(key, metadata)
-        size_of_part = part_bytes(self.files.target_size)
-        writer = PartWriter(objects, pool, key, upload_id, size_of_part=size_of_part)
-        if self.registry is not None:
-            registry = UploadRegistry(Path(self.registry))
-            # The driver has already cleaned up: an upload it does not know would stay open.
-            if not registry.add(NotedUpload(key, upload_id)):
-                objects.abort_upload(key, upload_id)
-                raise LoadFailed("the load has ended, and this task was still running")
-        return writer
+    @contextlib.contextmanager
+    def stager(self, partition: int) -> Iterator[FileStager]:
+        """Give what stages the files of one task; a failure within aborts what it has opened."""
+        stager = FileStager(self, partition)
+        try:
+            yield stager
+        # Also KeyboardInterrupt and a killed task: an upload without a report is waste.
+        except BaseException:
+            stager.abort()
+            raise
 
-    def _check_count(self, partition: int, rows: int) -> None:
+    def check_count(self, partition: int, rows: int) -> None:
+        """Raise `LoadFailed` where a partition has other rows than were counted."""
         if self.counts is not None and rows != self.counts[partition]:
             raise LoadFailed(
                 f"the source changed while it was read: partition {partition} had "
@@ -204,6 +175,58 @@ class PartitionWriter:
                 hint="load only complete files that no process writes to",
                 retryable=True,
             )
+
+
+class FileStager:
+    """The files of one task: encoded, their parts uploaded, none of them completed."""
+
+    def __init__(self, writer: PartitionWriter, partition: int) -> None:
+        self._writer = writer
+        self._partition = partition
+        self._objects, self._pool = _connection(
+            writer.destination, writer.attempt_id, on_executor=writer.on_executor
+        )
+        self._opened: list[PartWriter] = []
+        self._uploaded = 0
+        self._progress = TaskProgress(writer.progress)
+
+    def files(
+        self, batches: Iterator[pa.RecordBatch], *, rejects: bool = False
+    ) -> Iterator[tuple[StagedFile, str]]:
+        """Yield files of the batches with their `Encoded.facts`, one after the other."""
+        while (first := next(batches, None)) is not None:
+            writer = self._open(rejects=rejects)
+            encoded = self._writer.files.encode(first, batches, writer)
+            parts = writer.finish()
+            self._uploaded += writer.size
+            file = StagedFile(writer.key, writer.upload_id, parts, encoded.rows, writer.size)
+            yield file, encoded.facts
+
+    def tell(self, rows: int, *, last: bool = False) -> None:
+        """Tell the progress of the task: rows, and the bytes of whole files."""
+        self._progress.at(rows, self._uploaded, last=last)
+
+    def abort(self) -> None:
+        """Abort all uploads."""
+        self._progress.at(0, 0, last=True)
+        _abort(self._objects, self._opened)
+
+    def _open(self, *, rejects: bool) -> PartWriter:
+        given = self._writer
+        # Unique without coordination: each partition has its own residue class.
+        seq = self._partition + len(self._opened) * given.partitions
+        key = given.files.key(seq, rejects=rejects)
+        metadata = upload_metadata(given.job_id, given.attempt_id, seq)
+        upload_id = self._objects.create_upload(key, metadata)
+        size_of_part = part_bytes(given.files.target_size)
+        writer = PartWriter(self._objects, self._pool, key, upload_id, size_of_part=size_of_part)
+        self._opened.append(writer)
+        if given.registry is not None:
+            registry = UploadRegistry(Path(given.registry))
+            # The driver has already cleaned up: an upload it does not know would stay open.
+            if not registry.add(NotedUpload(key, upload_id)):
+                raise LoadFailed("the load has ended, and this task was still running")
+        return writer
 
 
 @dataclass(frozen=True)
@@ -230,7 +253,7 @@ def stage_parts(
     return list(map(read_report, texts))
 
 
-class _TrackedRows:
+class TrackedRows:
     """The batches of a partition with tracking columns, without empty ones and without rejected
     records, which go to `side`. All are counted."""
 

@@ -52,6 +52,7 @@ from lakeload_jobs.formats.iceberg.rules.admission import check_only_pipeline, i
 from lakeload_jobs.formats.iceberg.rules.branches import left_branches
 from lakeload_jobs.formats.iceberg.rules.catalogs import warehouse_location
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts, state_of
+from lakeload_jobs.formats.iceberg.rules.partitions import format_partition_field
 from lakeload_jobs.formats.iceberg.rules.rejects import find_rejected
 from lakeload_jobs.formats.iceberg.rules.schema import takes_type
 from lakeload_jobs.formats.iceberg.rules.writers import WrittenTable
@@ -224,8 +225,6 @@ class IcebergTable:
     @property
     def takes_splits(self) -> bool:
         """Whether tasks may write the rows, as far as is known before the columns are."""
-        if self._facts is not None and self._facts.partitions:
-            return False
         return not why_spark_before(self._given.spec, self._given.table)
 
     @property
@@ -311,7 +310,7 @@ class IcebergTable:
         location = f"{warehouse_location(destination)}/{given.table.schema}/{given.table.table}"
         written = WrittenTable(
             schema=schema_json(given.spark, made.schema),
-            partitioned=bool(made.partition_by if facts is None else facts.partitions),
+            partitions=_partitions(made) if facts is None else facts.partitions,
             sorted=made.order is not None if facts is None else facts.sorted,
             properties=made.properties if facts is None else facts.properties,
             location=location if facts is None else facts.location,
@@ -387,6 +386,10 @@ class OpenIceberg(IcebergTable):
         if java_table is None:
             raise RetryLoad(f"`{given.table.target}` was dropped since this load began")
         return plan_write(given.spark, given.spec, given.table, rows, java_table, given.own_key)
+
+
+def _partitions(made: Definition) -> tuple[str, ...]:
+    return tuple(map(format_partition_field, made.partition_by))
 
 
 def _existing(facts: TableFacts, branch: str) -> ExistingColumns:

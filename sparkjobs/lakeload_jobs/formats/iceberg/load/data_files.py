@@ -15,17 +15,18 @@ _NAME_MAPPING = "schema.name-mapping.default"
 
 
 class DataFileBuilder:
-    """Makes the data files of one unpartitioned table.
+    """Makes the data files of one partition spec of a table.
 
     Iceberg's own code works out metrics and split offsets of a footer. What a footer does not tell
     goes in through Iceberg's JSON of a data file: py4j cannot fill a Java map with longs.
     """
 
-    def __init__(self, spark: SparkSession, java_table: Java) -> None:
+    def __init__(self, spark: SparkSession, java_table: Java, spec_id: int) -> None:
         self._java = jvm(spark)
         self._iceberg: Java = self._java.org.apache.iceberg
         self._table = java_table
-        self._spec = java_table.spec()
+        self._spec = java_table.specs().get(spec_id)
+        self._partition_types = [str(field.type()) for field in self._spec.partitionType().fields()]
         self._metrics = self._iceberg.MetricsConfig.forTable(java_table)
         mapping = java_table.properties().get(_NAME_MAPPING)
         parse = self._iceberg.mapping.NameMappingParser.fromJson
@@ -42,8 +43,17 @@ class DataFileBuilder:
         described = self._described(location, file, base64.b64decode(found["footer"]))
         for number, floats in found["floats"].items():
             self._add_floats(described, int(number), floats)
+        if self._partition_types:
+            values = zip(found["partition"], self._partition_types, strict=True)
+            described["partition"] = [self._single_value(value, kind) for value, kind in values]
         tree = self._iceberg.util.JsonUtil.mapper().readTree(json.dumps(described))
         return self._iceberg.ContentFileParser.fromJson(tree, self._table.specs())
+
+    def _single_value(self, value: Any, kind: str) -> Any:
+        """Return a value of `transforms.by_partition` as Iceberg's JSON has it: dates are text."""
+        if value is None or kind != "date":
+            return value
+        return str(self._java.java.time.LocalDate.ofEpochDay(value).toString())
 
     def _described(self, location: str, file: StagedFile, footer: bytes) -> dict[str, Any]:
         stream = self._java.java.io.ByteArrayInputStream(footer)

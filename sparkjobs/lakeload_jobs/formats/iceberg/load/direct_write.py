@@ -25,8 +25,10 @@ from lakeload_jobs.formats.data_files.uploads import StagedFile, UploadRegistry,
 from lakeload_jobs.formats.iceberg.load.arrow_schema import arrow_schema
 from lakeload_jobs.formats.iceberg.load.data_files import DataFileBuilder
 from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
+from lakeload_jobs.formats.iceberg.load.partitioned import stage_partitions
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.tables import Java, jvm, load_existing
+from lakeload_jobs.formats.iceberg.rules.partitions import spec_field
 from lakeload_jobs.formats.iceberg.rules.writers import (
     ENDPOINT_SETTING,
     KEY_SETTING,
@@ -34,6 +36,7 @@ from lakeload_jobs.formats.iceberg.rules.writers import (
     WrittenTable,
     data_location,
     file_settings,
+    partition_fields,
     why_spark,
     why_spark_by_settings,
 )
@@ -86,7 +89,7 @@ def plan_write(
     io = java_table.io()
     written = WrittenTable(
         schema=schema_json(spark, java_table.schema()),
-        partitioned=bool(java_table.spec().isPartitioned()),
+        partitions=_partitions(java_table),
         sorted=bool(java_table.sortOrder().isSorted()),
         properties={str(k): str(v) for k, v in dict(java_table.properties()).items()},
         location=str(java_table.location()),
@@ -101,6 +104,15 @@ def schema_json(spark: SparkSession, schema: Java) -> dict[str, Any]:
     text = jvm(spark).org.apache.iceberg.SchemaParser.toJson(schema)
     found: dict[str, Any] = json.loads(str(text))
     return found
+
+
+def _partitions(java_table: Java) -> tuple[str, ...]:
+    """Return the fields of the table's spec as `partition_by` writes them."""
+    schema = java_table.schema()
+    return tuple(
+        spec_field(str(field.transform()), str(schema.findColumnName(field.sourceId())))
+        for field in java_table.spec().fields()
+    )
 
 
 def _io_settings(
@@ -223,6 +235,8 @@ def write_files(
     """
     if schema_json(given.spark, java_table.schema()) != write.written.schema:
         raise RetryLoad(f"another writer has changed the columns of `{given.table.target}`")
+    if _partitions(java_table) != write.written.partitions:
+        raise RetryLoad(f"another writer has changed the partitions of `{given.table.target}`")
     registry = UploadRegistry(_registry(given))
     staged: list[StagedFile] = []
     try:
@@ -233,7 +247,7 @@ def write_files(
         abort_uploads(given.objects, registry, staged)
         raise
     if staged or given.replaces:
-        _commit(given, reports, summary)
+        _commit(given, reports, java_table.spec().specId(), summary)
     return sum(report.bad_values for report in reports)
 
 
@@ -280,10 +294,17 @@ def _staged(given: Target, write: DirectWrite, registry: UploadRegistry) -> list
         on_executor=not shared,
         progress=new_progress_file(spec, given.table),
     )
-    reports = stage_parts(given.spark, write.rows, writer)
-    if len(reports) != len(parts):
+    if written.partitions:
+        fields = partition_fields(written.partitions)
+        reports = stage_partitions(given.spark, write.rows, writer, files, fields)
+        told, expected = sum(report.rows for report in reports), sum(write.rows.counts)
+    else:
+        reports = stage_parts(given.spark, write.rows, writer)
+        told, expected = len(reports), len(parts)
+    if told != expected:
+        what = "rows" if written.partitions else "partitions"
         raise LoadFailed(
-            f"{len(reports)} of {len(parts)} partitions reported what they staged",
+            f"tasks reported {told:,} of {expected:,} {what}",
             hint="the source changed while it was read; run again",
             retryable=True,
         )
@@ -308,10 +329,12 @@ def _complete(given: Target, staged: Sequence[StagedFile]) -> None:
             pass
 
 
-def _commit(given: Target, reports: Sequence[PartitionReport], summary: Mapping[str, str]) -> None:
+def _commit(
+    given: Target, reports: Sequence[PartitionReport], spec_id: int, summary: Mapping[str, str]
+) -> None:
     # Others have committed since: their commits are the base of this one.
     java_table = load_existing(given.spark, given.table)
-    builder = DataFileBuilder(given.spark, java_table)
+    builder = DataFileBuilder(given.spark, java_table, spec_id)
     files = [
         builder.build(given.objects.url(file.key), file, facts)
         for report in reports

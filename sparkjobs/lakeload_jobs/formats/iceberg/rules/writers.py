@@ -6,13 +6,14 @@ Anything that is not known to be written alike by both is Spark's.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from lakeload_jobs.contract.spec import CatalogSpec, TableSpec
+from lakeload_jobs.contract.spec import CatalogSpec, PartitionField, TableSpec
 from lakeload_jobs.contract.traits import vends
+from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
 
 Codec = Literal["gzip", "zstd", "snappy", "uncompressed"]
 
@@ -47,6 +48,19 @@ _LEVELS: Mapping[Codec, range] = {
     "uncompressed": range(0),
 }
 
+_ANY_TIME = ("timestamp", "timestamptz")
+_TRANSFORMS: Mapping[str, tuple[str, ...]] = {
+    "identity": ("boolean", "int", "long", "string", "date", "decimal"),
+    "bucket": ("int", "long", "string", "binary", "date", "decimal", *_ANY_TIME),
+    "truncate": ("int", "long", "string"),
+    "year": ("date", *_ANY_TIME),
+    "month": ("date", *_ANY_TIME),
+    "day": ("date", *_ANY_TIME),
+    "hour": _ANY_TIME,
+}
+"""The types whose partitions tasks name as Iceberg does."""
+_DISTRIBUTION = "write.distribution-mode"
+
 _OF_DATA_FILES = ("write.", "encryption.", "parquet.")
 """What begins the names of properties that may say how data files are written: Iceberg hands them
 all on to its Parquet writer. Others are for readers, commits or people."""
@@ -56,8 +70,7 @@ _HARMLESS = ("write.delete.", "write.update.", "write.merge.", "write.metadata."
 _HARMLESS_NAMES = frozenset(
     {
         "write.summary.partition-limit",
-        # Rows of an unpartitioned, unsorted table are not distributed.
-        "write.distribution-mode",
+        # Tasks have one file open at a time.
         "write.spark.fanout.enabled",
         "write.spark.advisory-partition-size-bytes",
     }
@@ -73,11 +86,12 @@ _LENT_PREFIXES = ("s3.signer.", "client.credentials-provider")
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """What decides about a table. `schema` is Iceberg's JSON of it; `io_settings` are the names of
-    the properties of its FileIO, without those that are as the destination says."""
+    """What decides about a table. `schema` is Iceberg's JSON of it; `partitions` are the fields of
+    its spec, as `partition_by` writes them; `io_settings` are the names of the properties of its
+    FileIO, without those that are as the destination says."""
 
     schema: Mapping[str, Any]
-    partitioned: bool
+    partitions: tuple[str, ...]
     sorted: bool
     properties: Mapping[str, str]
     location: str
@@ -109,8 +123,7 @@ def _reasons(
     key: Collection[str],
 ) -> Iterator[str]:
     yield from why_spark_by_settings(table, catalog)
-    if written.partitioned:
-        yield "the table is partitioned"
+    yield from _partitions(written)
     if written.sorted:
         yield "the table has a sort order"
     yield from _place(written, bucket)
@@ -134,8 +147,6 @@ def why_spark_by_settings(table: TableSpec, catalog: CatalogSpec) -> Iterator[st
     """Yield the reasons that are known before the table is."""
     if table.mode == "UPSERT":
         yield "rows are merged"
-    if table.partition_by:
-        yield "the table is partitioned"
     if table.max_deleted is not None:
         yield "the keys of the source are compared with those of the table"
     if vends(catalog):
@@ -155,13 +166,36 @@ def _place(written: WrittenTable, bucket: str) -> Iterator[str]:
             yield f"the catalog sets `{name}` for the files"
 
 
+def _partitions(written: WrittenTable) -> Iterator[str]:
+    types = {field["name"].lower(): field["type"] for field in written.schema["fields"]}
+    for text in written.partitions:
+        try:
+            field = parse_partition_field(text)
+        except ValueError:
+            yield f"the table is partitioned by `{text}`"
+            continue
+        kind = types.get(field.column.lower())
+        base = kind.partition("(")[0] if isinstance(kind, str) else ""
+        if base not in _TRANSFORMS[field.transform]:
+            yield f"the table is partitioned by `{text}`" + (f", a {kind}" if base else "")
+    # Tasks bring the rows of a partition together, as Spark's own writer does.
+    mode = written.properties.get(_DISTRIBUTION, "hash")
+    if written.partitions and mode.lower() != "hash":
+        yield f"the table has `{_DISTRIBUTION}` {mode}"
+
+
+def partition_fields(partitions: Sequence[str]) -> tuple[PartitionField, ...]:
+    """Return the fields of a spec for which `why_spark` has no reason."""
+    return tuple(map(parse_partition_field, partitions))
+
+
 def _properties(properties: Mapping[str, str]) -> Iterator[str]:
     codec = _codec(properties)
     levels = range(0) if codec is None else _LEVELS[codec]
     for name, value in sorted(properties.items()):
         if not name.startswith(_OF_DATA_FILES):
             continue
-        if name.startswith(_HARMLESS) or name in _HARMLESS_NAMES:
+        if name.startswith(_HARMLESS) or name in _HARMLESS_NAMES or name == _DISTRIBUTION:
             continue
         known = (
             (name == _FORMAT and value.lower() == "parquet")

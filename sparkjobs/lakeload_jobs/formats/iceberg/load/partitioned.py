@@ -1,0 +1,177 @@
+"""Data files of partitioned tables: tasks read rows and work out their partitions, Spark brings the
+rows of each partition together, and tasks write one file after the other.
+
+Between the tasks rows are bytes in Arrow's IPC format: Spark sorts them, on disk where they are
+many, and never looks into them. A task holds the rows of one buffer or one row group, however many
+partitions there are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from lakeload_jobs.contract.codec import to_json
+from lakeload_jobs.contract.spec import PartitionField
+from lakeload_jobs.formats.data_files.direct import DirectRows
+from lakeload_jobs.formats.data_files.stage import (
+    PartitionReport,
+    PartitionWriter,
+    TrackedRows,
+    read_report,
+)
+from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
+from lakeload_jobs.formats.iceberg.load.transforms import by_partition
+from lakeload_jobs.rows.failures import failures_for_driver
+from lakeload_jobs.rows.rejects import SideRows
+
+BUFFER_BYTES = 64 << 20
+"""Arrow bytes of rows that a task sorts by partition at once: the more, the fewer pieces."""
+_PIECE_BYTES = 4 << 20
+"""Arrow bytes of what Spark moves as one value, but for a single row that is larger."""
+_BATCH_BYTES = 8 << 20
+"""Pieces are joined to batches of about so many bytes before they are encoded."""
+_MOST_TASKS = 1000
+_MOVED = "partition string, spread int, place long, rows binary"
+_BAD_VALUES = ""
+"""In place of a partition: how many values of a part became null."""
+
+
+@dataclass(frozen=True)
+class Partitioner:
+    """Reads parts and yields their rows by partition, as `_MOVED`; it travels to the tasks."""
+
+    writer: PartitionWriter
+    files: IcebergFiles
+    read: Callable[[Any], Iterator[pa.RecordBatch]]
+    fields: tuple[PartitionField, ...]
+
+    def __call__(
+        self, partition: int, parts: Iterable[Any]
+    ) -> Iterator[tuple[str, int, int, bytes]]:
+        """Yield the rows of one part, with tracking columns, in the columns of the table."""
+        with failures_for_driver("stage"):
+            places = itertools.count(partition << 32)
+            for part in parts:
+                for key, rows in self._moved(partition, part):
+                    # A partition that fills a buffer would be too much for one task in the end.
+                    large = rows.nbytes > BUFFER_BYTES // 2
+                    spread = 1 + partition if large else 0
+                    for piece in _pieces(rows):
+                        yield key, spread, next(places), piece.serialize().to_pybytes()
+
+    def _moved(self, partition: int, part: Any) -> Iterator[tuple[str, pa.RecordBatch]]:
+        with SideRows() as side:
+            rows = TrackedRows(self.writer, partition, self.read(part), side, _tell_nothing)
+            for batch in _joined(map(self.files.fitted, rows), BUFFER_BYTES):
+                yield from by_partition(batch, self.fields)
+            self.writer.check_count(partition, rows.count)
+            if rows.bad_values:
+                yield _BAD_VALUES, _number(rows.bad_values)
+
+
+@dataclass(frozen=True)
+class PartitionFileWriter:
+    """Writes the files of the partitions that a task is given, in the order of the partitions."""
+
+    writer: PartitionWriter
+    schema: pa.Schema
+
+    def __call__(self, task: int, pieces: Iterable[Any]) -> Iterator[str]:
+        """Stage the rows of one task and yield its report."""
+        with failures_for_driver("stage"):
+            report = self._staged(task, pieces)
+        yield json.dumps(to_json(report))
+
+    def _staged(self, task: int, pieces: Iterable[Any]) -> PartitionReport:
+        found = PartitionReport(task, 0, 0, ())
+        with self.writer.stager(task) as stager:
+            for key, group in itertools.groupby(pieces, key=lambda piece: str(piece.partition)):
+                if key == _BAD_VALUES:
+                    bad = sum(_read_number(bytes(piece.rows)) for piece in group)
+                    found = replace(found, bad_values=bad)
+                    continue
+                batches = (
+                    pa.ipc.read_record_batch(pa.py_buffer(bytes(piece.rows)), self.schema)
+                    for piece in group
+                )
+                for file, facts in stager.files(_joined(batches, _BATCH_BYTES)):
+                    partition = json.dumps({**json.loads(facts), "partition": json.loads(key)})
+                    found = replace(
+                        found,
+                        rows=found.rows + file.rows,
+                        files=(*found.files, file),
+                        facts=(*found.facts, partition),
+                    )
+                    stager.tell(found.rows)
+            stager.tell(found.rows, last=True)
+        return found
+
+
+def stage_partitions(
+    spark: SparkSession,
+    rows: DirectRows,
+    writer: PartitionWriter,
+    files: IcebergFiles,
+    fields: tuple[PartitionField, ...],
+) -> list[PartitionReport]:
+    """Write the rows partition by partition, and return a report of each task that wrote."""
+    if not rows.parts:
+        return []
+    context = spark.sparkContext
+    parts = context.parallelize(rows.parts, len(rows.parts))
+    partitioner = Partitioner(writer, files, rows.read, fields)
+    moved = spark.createDataFrame(
+        parts.mapPartitionsWithIndex(partitioner), _MOVED, verifySchema=False
+    )
+    tasks = min(max(len(rows.parts), context.defaultParallelism), _MOST_TASKS)
+    sorted_rows = moved.repartition(tasks, "partition", "spread").sortWithinPartitions(
+        "partition", "place"
+    )
+    # The files of a task are numbered by how many tasks there are.
+    write = PartitionFileWriter(replace(writer, partitions=tasks, counts=None), files.arrow)
+    texts = sorted_rows.rdd.mapPartitionsWithIndex(write).collect()
+    return list(map(read_report, texts))
+
+
+def _joined(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows in batches of about `size` bytes, or larger ones as they come."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(one.nbytes for one in held) >= size:
+            yield from _as_one(held)
+            held = []
+    if held:
+        yield from _as_one(held)
+
+
+def _as_one(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield one batch, or a few where text of more than 2 GiB does not fit into one."""
+    yield from pa.Table.from_batches(batches).combine_chunks().to_batches()
+
+
+def _pieces(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    step = max(1, rows.num_rows * _PIECE_BYTES // max(rows.nbytes, 1))
+    for first in range(0, rows.num_rows, step):
+        yield rows.slice(first, step)
+
+
+def _number(value: int) -> pa.RecordBatch:
+    return pa.record_batch([pa.array([value])], names=["number"])
+
+
+def _read_number(data: bytes) -> int:
+    schema = _number(0).schema
+    found: int = pa.ipc.read_record_batch(pa.py_buffer(data), schema).column(0)[0].as_py()
+    return found
+
+
+def _tell_nothing(rows: int) -> None:
+    """Progress is that of the tasks that write."""
