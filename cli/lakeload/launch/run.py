@@ -143,9 +143,7 @@ def _without_jvm(spec: JobSpec, table: TableSpec) -> bool:
     source = source_of(table.input)
     if table.mode not in format_of(spec.destination).split_modes or spec.reader == "JVM":
         return False
-    if table.partition_by or (
-        (catalog := catalog_of(spec.destination)) is not None and vends(catalog)
-    ):
+    if (catalog := catalog_of(spec.destination)) is not None and vends(catalog):
         # Spark writes the files of such Iceberg tables.
         return False
     if table.where is not None or table.deleted_when is not None:

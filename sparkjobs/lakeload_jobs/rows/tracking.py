@@ -59,7 +59,8 @@ def add_tracking(
     deleted: str | None = None,
     columns: Sequence[str] = TRACKING_COLUMNS,
 ) -> pa.RecordBatch:
-    """Return the batch with the tracking columns `columns` at its end and without helpers.
+    """Return the batch with the tracking columns `columns` at its end and without helpers. Those
+    that it has already stay.
 
     The first row gets `_supa_index` `first_index`. `key_columns` are target names; without any,
     all data columns make `_supa_id`. `deleted` is a boolean column; null means not deleted.
@@ -75,7 +76,7 @@ def add_tracking(
         "_supa_job_id": lambda: pa.repeat(pa.scalar(job_id), count),
     }
     arrays = [
-        makers[field.name]() if field.name in makers else batch.column(field.name)
+        makers[field.name]() if field.name in columns else batch.column(field.name)
         for field in schema
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -296,7 +296,7 @@ def _staged(given: Target, write: DirectWrite, registry: UploadRegistry) -> list
     )
     if written.partitions:
         fields = partition_fields(written.partitions)
-        reports = stage_partitions(given.spark, write.rows, writer, files, fields)
+        reports = stage_partitions(given.spark, write.rows, writer, fields)
         told, expected = sum(report.rows for report in reports), sum(write.rows.counts)
     else:
         reports = stage_parts(given.spark, write.rows, writer)

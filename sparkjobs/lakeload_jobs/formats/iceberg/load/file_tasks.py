@@ -58,7 +58,7 @@ class IcebergFiles:
         tail = _Tail(sink)
 
         def fitted(batch: pa.RecordBatch) -> pa.RecordBatch:
-            batch = self.fitted(batch)
+            batch = self._fitted(batch)
             for column in floats.values():
                 column.add(batch)
             return batch
@@ -75,19 +75,15 @@ class IcebergFiles:
         return Encoded(rows, json.dumps({"footer": footer, "floats": found}))
 
     @cached_property
-    def arrow(self) -> pa.Schema:
-        """The columns of the table."""
+    def _arrow(self) -> pa.Schema:
         return arrow_schema(json.loads(self.schema))
 
     @cached_property
     def _float_leaves(self) -> tuple[FloatLeaf, ...]:
         return tuple(float_leaves(json.loads(self.schema)))
 
-    def fitted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows in the columns of the table; those that the load has not are null.
-
-        Raises `InvalidInput` for a null in the key.
-        """
+    def _fitted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows in the columns of the table; those that the load has not are null."""
         names = set(batch.schema.names)
         for name in self.key_columns:
             if batch.column(name).null_count:
@@ -100,9 +96,9 @@ class IcebergFiles:
             _as(batch.column(field.name), field.type)
             if field.name in names
             else pa.nulls(batch.num_rows, field.type)
-            for field in self.arrow
+            for field in self._arrow
         ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.arrow)
+        return pa.RecordBatch.from_arrays(arrays, schema=self._arrow)
 
 
 def _as(column: Column, kind: pa.DataType) -> Column:

@@ -26,10 +26,10 @@ from lakeload_jobs.formats.data_files.stage import (
     TrackedRows,
     read_report,
 )
-from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
 from lakeload_jobs.formats.iceberg.load.transforms import by_partition
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.rejects import SideRows
+from lakeload_jobs.rows.tracking import add_tracking, tracked_schema
 
 BUFFER_BYTES = 64 << 20
 """Arrow bytes of rows that a task sorts by partition at once: the more, the fewer pieces."""
@@ -39,6 +39,9 @@ _BATCH_BYTES = 8 << 20
 """Pieces are joined to batches of about so many bytes before they are encoded."""
 _MOST_TASKS = 1000
 _MOVED = "partition string, spread int, place long, rows binary"
+_EARLY = ("_supa_deleted", "_supa_index")
+"""Tracking columns that are known only where rows are read. The others are added where they are
+written, so that fewer bytes are moved."""
 _BAD_VALUES = ""
 """In place of a partition: how many values of a part became null."""
 
@@ -48,14 +51,13 @@ class Partitioner:
     """Reads parts and yields their rows by partition, as `_MOVED`; it travels to the tasks."""
 
     writer: PartitionWriter
-    files: IcebergFiles
     read: Callable[[Any], Iterator[pa.RecordBatch]]
     fields: tuple[PartitionField, ...]
 
     def __call__(
         self, partition: int, parts: Iterable[Any]
     ) -> Iterator[tuple[str, int, int, bytes]]:
-        """Yield the rows of one part, with tracking columns, in the columns of the table."""
+        """Yield the rows of one part."""
         with failures_for_driver("stage"):
             places = itertools.count(partition << 32)
             for part in parts:
@@ -69,7 +71,7 @@ class Partitioner:
     def _moved(self, partition: int, part: Any) -> Iterator[tuple[str, pa.RecordBatch]]:
         with SideRows() as side:
             rows = TrackedRows(self.writer, partition, self.read(part), side, _tell_nothing)
-            for batch in _joined(map(self.files.fitted, rows), BUFFER_BYTES):
+            for batch in _joined(iter(rows), BUFFER_BYTES):
                 yield from by_partition(batch, self.fields)
             self.writer.check_count(partition, rows.count)
             if rows.bad_values:
@@ -78,10 +80,14 @@ class Partitioner:
 
 @dataclass(frozen=True)
 class PartitionFileWriter:
-    """Writes the files of the partitions that a task is given, in the order of the partitions."""
+    """Writes the files of the partitions that a task is given, in the order of the partitions.
+
+    `schema` is that of the rows, to which the columns `late` are added.
+    """
 
     writer: PartitionWriter
     schema: pa.Schema
+    late: tuple[str, ...]
 
     def __call__(self, task: int, pieces: Iterable[Any]) -> Iterator[str]:
         """Stage the rows of one task and yield its report."""
@@ -98,10 +104,11 @@ class PartitionFileWriter:
                     found = replace(found, bad_values=bad)
                     continue
                 batches = (
-                    pa.ipc.read_record_batch(pa.py_buffer(bytes(piece.rows)), self.schema)
+                    pa.ipc.read_record_batch(pa.py_buffer(piece.rows), self.schema)
                     for piece in group
                 )
-                for file, facts in stager.files(_joined(batches, _BATCH_BYTES)):
+                tracked = map(self._tracked, _joined(batches, _BATCH_BYTES))
+                for file, facts in stager.files(tracked):
                     partition = json.dumps({**json.loads(facts), "partition": json.loads(key)})
                     found = replace(
                         found,
@@ -113,12 +120,21 @@ class PartitionFileWriter:
             stager.tell(found.rows, last=True)
         return found
 
+    def _tracked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return add_tracking(
+            batch,
+            first_index=0,
+            synced=self.writer.synced,
+            job_id=self.writer.job_id,
+            key_columns=self.writer.key_columns,
+            columns=self.late,
+        )
+
 
 def stage_partitions(
     spark: SparkSession,
     rows: DirectRows,
     writer: PartitionWriter,
-    files: IcebergFiles,
     fields: tuple[PartitionField, ...],
 ) -> list[PartitionReport]:
     """Write the rows partition by partition, and return a report of each task that wrote."""
@@ -126,7 +142,10 @@ def stage_partitions(
         return []
     context = spark.sparkContext
     parts = context.parallelize(rows.parts, len(rows.parts))
-    partitioner = Partitioner(writer, files, rows.read, fields)
+    named = {*_EARLY, *(field.column for field in fields)}
+    early = tuple(name for name in writer.tracking_columns if name in named)
+    late = tuple(name for name in writer.tracking_columns if name not in named)
+    partitioner = Partitioner(replace(writer, tracking_columns=early), rows.read, fields)
     moved = spark.createDataFrame(
         parts.mapPartitionsWithIndex(partitioner), _MOVED, verifySchema=False
     )
@@ -135,7 +154,8 @@ def stage_partitions(
         "partition", "place"
     )
     # The files of a task are numbered by how many tasks there are.
-    write = PartitionFileWriter(replace(writer, partitions=tasks, counts=None), files.arrow)
+    numbered = replace(writer, partitions=tasks, counts=None)
+    write = PartitionFileWriter(numbered, tracked_schema(rows.read.schema, early), late)
     texts = sorted_rows.rdd.mapPartitionsWithIndex(write).collect()
     return list(map(read_report, texts))
 

@@ -27,8 +27,15 @@ def by_partition(
     batch: pa.RecordBatch, fields: Sequence[PartitionField]
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield the rows of each partition of a batch that has rows, in the order of the batch, with
-    the partition's values as a list in JSON: dates are days since 1970, decimals are text."""
-    values = [transformed(batch.column(field.column), field) for field in fields]
+    the partition's values as a list in JSON: dates are days since 1970, decimals are text, and
+    those of a column that the load lacks are null."""
+    held = set(batch.schema.names)
+    values = [
+        transformed(batch.column(field.column), field)
+        if field.column in held
+        else pa.nulls(batch.num_rows, pa.int32())
+        for field in fields
+    ]
     codes = np.zeros(batch.num_rows, np.int64)
     for column in values:
         encoded: Column = column.dictionary_encode()
