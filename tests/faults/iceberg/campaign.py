@@ -19,6 +19,7 @@ from tests.servers.ministack import AwsServer, Lake
 
 KILLS = 56
 """For each catalog; some strike elsewhere than meant, and 100 that struck are the bar."""
+PARTITIONED_KILLS = 28
 ANSWERS = 42
 REJECTING_KILLS = 28
 REJECTING_ANSWERS = 28
@@ -31,6 +32,7 @@ CHAPTERS: dict[str, Chapter] = {
     "kills": lambda world, found, note, at_once: step_kills(
         world, found, KILLS, note, at_once=at_once
     ),
+    "partitions": lambda world, _, note, at_once: partitions(world, note, at_once),
     "late": lambda world, found, note, at_once: late_commits(world, found, note),
     "answers": lambda world, found, note, at_once: lost_answers(
         world, found, ANSWERS, note, at_once=at_once
@@ -40,6 +42,15 @@ CHAPTERS: dict[str, Chapter] = {
     "appenders": lambda world, found, note, at_once: appenders(world, 8, 10, note),
     "merge": lambda world, found, note, at_once: appenders_and_merge(world, 4, 6, note),
 }
+
+
+def partitions(world: World, note: Note, at_once: int) -> list[Case]:
+    """Kills of loads of which the appends are of partitioned tables."""
+    world.partition_by = ("bucket(3, id)",)
+    try:
+        return step_kills(world, places(world), PARTITIONED_KILLS, note, at_once=at_once)
+    finally:
+        world.partition_by = ()
 
 
 def rejects(world: World, note: Note, at_once: int) -> list[Case]:

@@ -23,7 +23,7 @@ def places(world: World, *, rejects: bool = False) -> Places:
     """Record one load of each kind and return the places where a kill makes a difference; with
     `rejects` each load has rejected records."""
     new = {(mode, later): table_name("recorded", mode, later) for mode in MODES for later in (0, 1)}
-    name = "rejects" if rejects else "recorded"
+    name = "rejects" if rejects else "partitions" if world.partition_by else "recorded"
     world.rejecting.update(new.values() if rejects else ())
     seen = record(world, f"{name}-first", FIRST, {new[key]: key[0] for key in new})
     later = {new[key]: key[0] for key in new if key[1]}

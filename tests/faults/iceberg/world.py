@@ -46,6 +46,8 @@ class World:
     """The mode of each table that was named."""
     rejecting: set[str] = field(default_factory=set)
     """Tables of whose source some records are rejected."""
+    partition_by: tuple[str, ...] = ()
+    """Partitions of tables that are appended to."""
     _watchers: list[Watcher] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -97,6 +99,8 @@ class World:
                     "deletes": "DELETE",
                     "deleted_when": "gone",
                 }
+            elif self.partition_by:
+                entry["partition_by"] = list(self.partition_by)
             if options:
                 entry["options"] = dict(options)
             listed.append(entry)

@@ -102,7 +102,7 @@ class ColumnEvidence:
 
     formats: TextFormats = DEFAULT_FORMATS
     values: int = 0
-    """How many are not null."""
+    """How many that are not null were looked at: none more when the column must be text."""
     all_fit: Fits = _ANY
     forms: Form = Form.NONE
     least: int = 0
@@ -114,6 +114,9 @@ class ColumnEvidence:
 
     def add(self, column: Column) -> None:
         """Look at all values of a `pa.StringArray`."""
+        if self.values and not self.all_fit:
+            # It is text, whatever comes.
+            return
         column = without_null_texts(column, self.formats.null_texts)
         if column.null_count:
             column = column.drop_null()
