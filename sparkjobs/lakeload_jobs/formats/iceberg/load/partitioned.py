@@ -140,8 +140,7 @@ def stage_partitions(
     """Write the rows partition by partition, and return a report of each task that wrote."""
     if not rows.parts:
         return []
-    context = spark.sparkContext
-    parts = context.parallelize(rows.parts, len(rows.parts))
+    parts = spark.sparkContext.parallelize(rows.parts, len(rows.parts))
     named = {*_EARLY, *(field.column for field in fields)}
     early = tuple(name for name in writer.tracking_columns if name in named)
     late = tuple(name for name in writer.tracking_columns if name not in named)
@@ -149,7 +148,8 @@ def stage_partitions(
     moved = spark.createDataFrame(
         parts.mapPartitionsWithIndex(partitioner), _MOVED, verifySchema=False
     )
-    tasks = min(max(len(rows.parts), context.defaultParallelism), _MOST_TASKS)
+    # Parts are as large as one task should have.
+    tasks = min(len(rows.parts), _MOST_TASKS)
     sorted_rows = moved.repartition(tasks, "partition", "spread").sortWithinPartitions(
         "partition", "place"
     )
