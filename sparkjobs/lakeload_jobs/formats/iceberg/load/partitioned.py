@@ -26,6 +26,7 @@ from lakeload_jobs.formats.data_files.stage import (
     TrackedRows,
     read_report,
 )
+from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.iceberg.load.transforms import by_partition
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.rejects import SideRows
@@ -96,29 +97,26 @@ class PartitionFileWriter:
         yield json.dumps(to_json(report))
 
     def _staged(self, task: int, pieces: Iterable[Any]) -> PartitionReport:
-        found = PartitionReport(task, 0, 0, ())
+        files: list[StagedFile] = []
+        facts: list[str] = []
+        rows = bad_values = 0
         with self.writer.stager(task) as stager:
             for key, group in itertools.groupby(pieces, key=lambda piece: str(piece.partition)):
                 if key == _BAD_VALUES:
-                    bad = sum(_read_number(bytes(piece.rows)) for piece in group)
-                    found = replace(found, bad_values=bad)
+                    bad_values += sum(_read_number(piece.rows) for piece in group)
                     continue
                 batches = (
                     pa.ipc.read_record_batch(pa.py_buffer(piece.rows), self.schema)
                     for piece in group
                 )
                 tracked = map(self._tracked, _joined(batches, _BATCH_BYTES))
-                for file, facts in stager.files(tracked):
-                    partition = json.dumps({**json.loads(facts), "partition": json.loads(key)})
-                    found = replace(
-                        found,
-                        rows=found.rows + file.rows,
-                        files=(*found.files, file),
-                        facts=(*found.facts, partition),
-                    )
-                    stager.tell(found.rows)
-            stager.tell(found.rows, last=True)
-        return found
+                for file, found in stager.files(tracked):
+                    files.append(file)
+                    facts.append(json.dumps({**json.loads(found), "partition": json.loads(key)}))
+                    rows += file.rows
+                    stager.tell(rows)
+            stager.tell(rows, last=True)
+        return PartitionReport(task, rows, bad_values, tuple(files), facts=tuple(facts))
 
     def _tracked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return add_tracking(
@@ -187,7 +185,7 @@ def _number(value: int) -> pa.RecordBatch:
     return pa.record_batch([pa.array([value])], names=["number"])
 
 
-def _read_number(data: bytes) -> int:
+def _read_number(data: bytearray) -> int:
     schema = _number(0).schema
     found: int = pa.ipc.read_record_batch(pa.py_buffer(data), schema).column(0)[0].as_py()
     return found
