@@ -48,8 +48,13 @@ def read(
     stream = io.BytesIO(data)
     stream.seek(start)
     blocks = Blocks(stream, dialect, start, stop, line, size=size, least=1)
+    again = io.BytesIO(data)
+    again.seek(start)
     found = Read()
-    for block in blocks:
+    first = list(blocks)
+    reread = Blocks(again, dialect, start, stop, line, known=tuple(blocks.cuts))
+    assert (list(reread), reread.end, reread.line) == (first, blocks.end, blocks.line)
+    for block in first:
         found.proven += block.proven
         batch = parser.parse(block)
         rows = list(zip(*(column.to_pylist() for column in batch.rows.columns), strict=True))

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -208,13 +209,22 @@ class Block:
     proven: bool
 
 
+class Cut(NamedTuple):
+    """A block's bytes and lines, and whether it is proven."""
+
+    size: int
+    lines: int
+    proven: bool
+
+
 @dataclass
 class Blocks:
     """The records that begin in a part of a file, block by block.
 
     `stream` begins with a record, at byte `end` of the file. The last record is the one that ends
     with the first line feed at `stop` or after; without `stop` all are read. When the iterator has
-    ended, `end` is where the next part begins, and `line` the number of its first line.
+    ended, `end` is where the next part begins, `line` the number of its first line, and `cuts` are
+    the blocks. With `known` ones, those of a read before, nothing is searched again.
     """
 
     stream: Bytes
@@ -225,9 +235,30 @@ class Blocks:
     size: int = BLOCK
     least: int = _LEAST_READ
     max_record: int = MAX_RECORD
+    known: tuple[Cut, ...] = ()
+    cuts: list[Cut] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Block]:
         """Yield the blocks. Raises `RecordTooLong`."""
+        found = self._known() if self.known else self._searched()
+        for data, lines, proven in found:
+            yield Block(data, self.line, proven)
+            self.cuts.append(Cut(len(data), lines, proven))
+            self.line += lines
+            self.end += len(data)
+
+    def _known(self) -> Iterator[tuple[bytes, int, bool]]:
+        for cut in self.known:
+            data, ended = read_more(self.stream, b"", cut.size)
+            if data:
+                yield data, cut.lines, cut.proven
+            if ended:
+                return
+        if self.stop is None:
+            # The file may have grown: its rows are then too many.
+            yield from self._searched()
+
+    def _searched(self) -> Iterator[tuple[bytes, int, bool]]:
         if self.stop is not None and self.end >= self.stop:
             return
         held, wanted, ended = b"", self.size, False
@@ -243,9 +274,7 @@ class Blocks:
                     raise RecordTooLong(self.line)
                 continue
             data, held, wanted = held[:cut], held[cut:], self.size
-            yield Block(data, self.line, proven)
-            self.line += count_lines(data)
-            self.end += cut
+            yield data, count_lines(data), proven
             done = self.stop is not None and self.end >= self.stop and data[-1] == _LF
             if done or (ended and not held):
                 return

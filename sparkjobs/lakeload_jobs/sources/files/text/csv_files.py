@@ -16,6 +16,7 @@ from lakeload_jobs.sources.files.text.csv import (
     MAX_RECORD,
     BlockParser,
     Blocks,
+    Cut,
     Dialect,
     Layout,
     Record,
@@ -93,6 +94,11 @@ class CsvPiece:
     notes: tuple[str, ...]
     blocks: Blocks
     parser: BlockParser
+
+    @property
+    def cuts(self) -> tuple[Cut, ...]:
+        """The blocks that were read."""
+        return tuple(self.blocks.cuts)
 
     @property
     def end(self) -> int:
@@ -189,7 +195,7 @@ class CsvReader:
                 stream = stack.enter_context(self.files.stream(piece.file, start))
             else:
                 ahead.skip(header.size)
-            blocks = Blocks(stream, self._dialect, start, piece.stop, line)
+            blocks = Blocks(stream, self._dialect, start, piece.stop, line, known=piece.cuts)
             parser = BlockParser(self._dialect, self._layout(header.names))
             yield CsvPiece(piece.file, header.names, start, line, header.notes, blocks, parser)
 

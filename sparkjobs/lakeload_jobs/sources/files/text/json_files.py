@@ -51,6 +51,8 @@ class JsonPiece:
     checks: bool = True
     """Whether records may be broken."""
     notes: tuple[str, ...] = ()
+    cuts: tuple[()] = ()
+    """Records of JSON are found by their line feeds or brackets each time."""
     _seen: dict[str, None] = field(default_factory=dict)
 
     @property

@@ -63,9 +63,9 @@ class Piece:
     at `stop` or after. A piece at 0 begins with the file's header.
 
     `guess`: a record begins near `start`. The others are known when the piece has been read once:
-    its first `line`, its `rows`, and the `names` of the file's columns. `folders` are values that
-    the file's folders name. `fault` is why the whole file is set aside: one record then stands for
-    it.
+    its first `line`, its `rows`, the `names` of the file's columns, and `cuts`, which spare the
+    reader of the format a search when it reads again. `folders` are values that the file's folders
+    name. `fault` is why the whole file is set aside: one record then stands for it.
     """
 
     file: FileState
@@ -75,6 +75,7 @@ class Piece:
     line: int = 1
     rows: int = 0
     names: tuple[str, ...] = ()
+    cuts: tuple[Any, ...] = ()
     folders: tuple[tuple[str, str | None], ...] = ()
     fault: str = ""
 
@@ -92,6 +93,10 @@ class OpenPiece(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
         """The columns of the file, in its order: all of them when it has been read."""
+
+    @property
+    def cuts(self) -> tuple[Any, ...]:
+        """What `Piece.cuts` are, when this one has been read."""
 
     @property
     def end(self) -> int:
@@ -272,7 +277,9 @@ class Scan:
                 error = failure
             # The first piece begins with the header, also when it is read again.
             start = opened.start if piece.start else 0
-            read = replace(piece, start=start, guess=False, rows=rows, names=opened.names)
+            read = replace(
+                piece, start=start, guess=False, rows=rows, names=opened.names, cuts=opened.cuts
+            )
             return Scanned(
                 read, opened.first_line, opened.end, opened.line, evidence, bad, opened.notes, error
             )
@@ -366,7 +373,9 @@ def scan_files(pieces: Sequence[Piece], scan: Scan, run: RunScan) -> list[Scanne
         for path, place in again.items():
             parts = by_file[path]
             wrong[path] += 1
-            piece = replace(parts[place].piece, start=parts[place - 1].end, rows=0, names=())
+            piece = replace(
+                parts[place].piece, start=parts[place - 1].end, rows=0, names=(), cuts=()
+            )
             if wrong[path] > _MOST_WRONG_GUESSES:
                 # Guesses are no good in this file.
                 piece = replace(piece, stop=None)
@@ -397,7 +406,7 @@ def _first_wrong(parts: list[Scanned], *, sets_aside: bool) -> int | None:
 def _whole_file(first: Piece, error: UnreadableFile) -> Scanned:
     """Return what stands for a file that is set aside."""
     piece = replace(
-        first, start=0, stop=None, guess=False, line=1, rows=1, names=(), fault=error.why
+        first, start=0, stop=None, guess=False, line=1, rows=1, names=(), cuts=(), fault=error.why
     )
     return Scanned(piece, 1, 0, 1, {}, BadFound(), error=error)
 

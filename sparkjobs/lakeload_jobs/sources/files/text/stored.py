@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import IO
+from typing import IO, Any
 
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.source_bytes import Bytes
@@ -81,6 +81,10 @@ class _StoredPiece:
     @property
     def names(self) -> tuple[str, ...]:
         return self.opened.names
+
+    @property
+    def cuts(self) -> tuple[Any, ...]:
+        return self.opened.cuts
 
     @property
     def end(self) -> int:
