@@ -26,7 +26,7 @@ class Bytes(Protocol):
 
 def read_more(stream: Bytes, held: bytes, size: int) -> tuple[bytes, bool]:
     """Return `held` and the next `size` bytes, fewer at the end, and whether that is reached."""
-    pieces = [held]
+    pieces = [held] if held else []
     while size > 0:
         piece = stream.read(size)
         if not piece:

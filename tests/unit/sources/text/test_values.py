@@ -16,14 +16,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lakeload_jobs.sources.files.text.csv import Block, BlockParser, Dialect, Layout
 from lakeload_jobs.sources.files.text.patterns import BadPattern
+from lakeload_jobs.sources.files.text.splits import TextValues
 from lakeload_jobs.sources.files.text.values import (
+    DEFAULT_FORMATS,
     TextFormats,
     TimestampUnit,
     UnknownType,
     declared_type,
     describe_bad,
     parse_text,
+    reads_alike,
     text_type,
 )
 from tests.unit.sources.text.texts import ANY_TEXT, TEXTS
@@ -424,3 +428,48 @@ def test_columns_of_mixed_texts_convert_as_the_oracle(kind: str) -> None:
 @given(texts=st.lists(st.none() | ANY_TEXT, max_size=6))
 def test_any_text_converts_as_the_oracle(kind: str, texts: list[str | None]) -> None:
     _compare(kind, texts)
+
+
+ALIKE = [kind for kind in (*ORACLE, "float") if reads_alike(text_type(kind), DEFAULT_FORMATS)]
+
+
+def _in_csv(kind: str, texts: list[str | None]) -> tuple[list[Any], bool]:
+    """Return the values of a CSV file, and whether Arrow read them."""
+    rows = ["1," + ("" if text is None else '"' + text.replace('"', '""') + '"') for text in texts]
+    layout = Layout(("n", "value"), (0, 1))
+    parser = BlockParser(Dialect(), layout, {"value": text_type(kind)})
+    batch = parser.parse(Block("\n".join([*rows, ""]).encode(), 1, proven=True))
+    column = batch.rows.column(1)
+    by_arrow = column.type == text_type(kind)
+    values, bad = TextValues(DEFAULT_FORMATS).parse(column, text_type(kind), DEFAULT_FORMATS)
+    assert not len(bad)
+    return values.to_pylist(), by_arrow
+
+
+def test_types_whose_texts_arrow_reads_alike() -> None:
+    assert set(ALIKE) == {*ORACLE, "float"} - {"decimal(38,0)", "decimal(6,2)", "decimal(38,38)"}
+    assert not reads_alike(pa.int64(), TextFormats(thousands_mark=","))
+    assert not reads_alike(pa.float64(), TextFormats(null_texts=("NA",)))
+
+
+@pytest.mark.parametrize("kind", ALIKE)
+def test_values_that_arrow_reads_are_those_of_their_texts(kind: str) -> None:
+    read = 0
+    for text in TEXTS:
+        column = pa.array([text, None, text], pa.string())
+        values, bad = parse_text(column, text_type(kind))
+        if len(bad) or not text:
+            continue
+        found, by_arrow = _in_csv(kind, column.to_pylist())
+        read += by_arrow
+        assert repr(found) == repr(values.to_pylist()), text
+    assert read
+
+
+@pytest.mark.parametrize("kind", ALIKE)
+@settings(max_examples=60, deadline=None)
+@given(text=ANY_TEXT)
+def test_any_value_that_arrow_reads_is_that_of_its_text(kind: str, text: str) -> None:
+    values, bad = parse_text(pa.array([text], pa.string()), text_type(kind))
+    if text and not len(bad):
+        assert repr(_in_csv(kind, [text])[0]) == repr(values.to_pylist())

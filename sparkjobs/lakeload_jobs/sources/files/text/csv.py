@@ -11,7 +11,7 @@ value. A record with such text is bad, and so is one of another width.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -397,12 +397,14 @@ class Layout:
         return [self.names[position] for position in self.read]
 
 
-@dataclass(frozen=True)
+@dataclass
 class BlockParser:
-    """Blocks → rows as text."""
+    """Blocks → rows as text, but for the columns of `kinds` in proven blocks, as long as Arrow
+    takes all of their values."""
 
     dialect: Dialect
     layout: Layout
+    kinds: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     @property
     def blank_is_row(self) -> bool:
@@ -412,6 +414,10 @@ class BlockParser:
     def parse(self, block: Block) -> TextBatch:
         """Return the rows of a block and its broken records."""
         rows = self._by_arrow(block) if block.proven else None
+        if rows is None and block.proven and self.kinds:
+            # Arrow does not take each text that is a value, as in +5.
+            self.kinds = {}
+            rows = self._by_arrow(block)
         if rows is None:
             return self._by_hand(block)
         return TextBatch(rows, (), self._lines(block, rows.num_rows), self._records(block))
@@ -434,6 +440,10 @@ class BlockParser:
 
     def _read(self, data: bytes, width: int) -> pa.RecordBatch | None:
         names = [str(position) for position in range(width)]
+        kinds = {
+            names[position]: self.kinds.get(self.layout.names[position], pa.string())
+            for position in self.layout.read
+        }
         wanted = [names[position] for position in self.layout.read]
         if width > len(self.layout.names):
             wanted.append(names[-1])
@@ -451,7 +461,9 @@ class BlockParser:
                     ignore_empty_lines=not self.blank_is_row,
                 ),
                 pa_csv.ConvertOptions(
-                    column_types=dict.fromkeys(wanted, pa.string()),
+                    column_types=dict.fromkeys(wanted, pa.string()) | kinds,
+                    true_values=["true", "True", "TRUE"],
+                    false_values=["false", "False", "FALSE"],
                     include_columns=wanted,
                     strings_can_be_null=True,
                     quoted_strings_can_be_null=dialect.quoted_empty_is_null,

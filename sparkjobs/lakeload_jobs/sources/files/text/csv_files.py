@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.source_bytes import Bytes
@@ -165,13 +167,15 @@ class Header:
 class CsvReader:
     """Reads pieces of CSV files; it travels to the tasks. `known` are names of earlier loads,
     `loaded` the columns that are read. `headers` are the columns of files that begin with their
-    first row, whatever the options say."""
+    first row, whatever the options say. `kinds` are types of columns whose texts are known to be
+    values: they may be read as such."""
 
     files: FileBytes
     options: CsvOptions
     known: frozenset[str] = frozenset()
     loaded: Columns = ALL_COLUMNS
     headers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kinds: Mapping[str, pa.DataType] = field(default_factory=dict)
     _dialect: Dialect = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -196,7 +200,7 @@ class CsvReader:
             else:
                 ahead.skip(header.size)
             blocks = Blocks(stream, self._dialect, start, piece.stop, line, known=piece.cuts)
-            parser = BlockParser(self._dialect, self._layout(header.names))
+            parser = BlockParser(self._dialect, self._layout(header.names), self.kinds)
             yield CsvPiece(piece.file, header.names, start, line, header.notes, blocks, parser)
 
     def _layout(self, names: tuple[str, ...]) -> Layout:

@@ -136,7 +136,7 @@ class Values(Protocol):
 
 @dataclass(frozen=True)
 class TextValues:
-    """Values that are nothing but text: those of CSV."""
+    """Values that are nothing but text, those of CSV, or that Arrow has read."""
 
     formats: TextFormats
 
@@ -146,6 +146,8 @@ class TextValues:
 
     def parse(self, column: Column, kind: Kind, formats: TextFormats) -> tuple[Column, Positions]:
         """Return the values of a column, null where bad, and the positions of the bad ones."""
+        if column.type == kind and kind != pa.string():
+            return column, np.zeros(0, np.int64)
         return parse_text(column, kind, formats)
 
     def describe_bad(self, value: Any, kind: Kind, formats: TextFormats) -> str:

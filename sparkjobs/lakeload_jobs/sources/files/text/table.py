@@ -70,6 +70,7 @@ from lakeload_jobs.sources.files.text.values import (
     declared_type,
     describe_bad,
     parse_text,
+    reads_alike,
     text_type,
 )
 
@@ -201,10 +202,14 @@ class TextFiles(ABC):
         _check_folders(readable, kinds, declared, formats)
         schema = pa.schema([pa.field(name, kind) for name, kind in kinds.items()])
         written = Declared({**declared.kinds, **kept}, {**declared.formats, **exact})
-        read = ReadText(how.reader, schema, written, values, formats, self.on_bad_value)
+        reader = self._second_reader(how, schema, written)
+        read = ReadText(reader, schema, written, values, formats, self.on_bad_value)
         splits = split_text(scanned, read, parallelism)
         warnings = (*self._warnings(readable), *_set_aside(scanned))
         return TextTable(names, read.batch_schema, splits, warnings)
+
+    def _second_reader(self, how: _Format, schema: pa.Schema, declared: Declared) -> PieceReader:
+        return how.reader
 
     def _names(self, scanned: Sequence[Scanned]) -> tuple[str, ...]:
         return _united(scanned)
@@ -253,6 +258,17 @@ class CsvTable(TextFiles):
             reader = CsvReader(self.opener, options, known, loaded)
         infers = options.infer != "STRINGS"
         return _Format(reader, TextValues(formats), formats, options.infer, infers)
+
+    def _second_reader(self, how: _Format, schema: pa.Schema, declared: Declared) -> PieceReader:
+        if self.on_bad_value != "FAIL" or not isinstance(how.reader, CsvReader):
+            return how.reader
+        # The first pass has found no bad value.
+        kinds = {
+            column.name: column.type
+            for column in schema
+            if reads_alike(column.type, declared.formats.get(column.name, how.formats))
+        }
+        return replace(how.reader, kinds=kinds)
 
     def _can_be_cut(self, file: FileState) -> bool:
         return is_splittable(self.opener, file, read_csv_options(self.options)[0].encoding)

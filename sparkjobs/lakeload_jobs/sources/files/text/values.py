@@ -42,6 +42,9 @@ Words = tuple[str, ...]
 _SHOWN = 60
 _LOCAL, _INSTANT = pa.timestamp("us"), pa.timestamp("us", "UTC")
 _INTEGERS: dict[Kind, int] = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
+_READ_ALIKE = frozenset(
+    (*_INTEGERS, pa.float32(), pa.float64(), pa.bool_(), pa.date32(), _LOCAL, _INSTANT)
+)
 
 
 class UnknownType(ValueError):
@@ -92,6 +95,18 @@ def parse_text(
     if column.null_count == len(column):
         return pa.nulls(len(column), kind), _NONE_BAD
     return _parser(kind, formats).parse(column)
+
+
+def reads_alike(kind: Kind, formats: TextFormats) -> bool:
+    """Return whether Arrow's CSV reader returns what `parse_text` does for each text that is a
+    value of a type, if it takes it. It takes others too, and decimals with exponents crash it."""
+    defaults = replace(
+        DEFAULT_FORMATS,
+        zone=formats.zone,
+        binary=formats.binary,
+        exact_doubles=formats.exact_doubles,
+    )
+    return kind in _READ_ALIKE and formats == defaults
 
 
 def is_value(text: str, kind: Kind, formats: TextFormats = DEFAULT_FORMATS) -> bool:
