@@ -53,8 +53,9 @@ def test_each_append_is_one_snapshot_with_its_job_id(loads: Loads) -> None:
 def test_tracking_columns_are_those_of_the_first_row_to_the_last(loads: Loads) -> None:
     files = [loads.file([{"id": n * 10 + k} for k in range(3)]) for n in range(4)]
 
-    loads.loaded(loads.table(*files, primary_key=("id",), deleted_when="id = 11"))
+    result = loads.loaded(loads.table(*files, primary_key=("id",), deleted_when="id = 11"))
 
+    assert (result.writer, result.why_spark) == ("direct", "")
     tracking = loads.tracking()
     assert [row["_supa_index"] for row in tracking] == list(range(1, 13))
     assert {row["_supa_synced"] for row in tracking} == {SYNCED}

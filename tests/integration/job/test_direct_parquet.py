@@ -412,7 +412,11 @@ def test_files_only_spark_can_read_are_read_by_spark_with_the_reason(
 
 THROUGH_SPARK: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "where": ({"where": "a > 1"}, {}, "`where` is SQL of Spark"),
-    "deleted_when": ({"deleted_when": "a > 1"}, {}, "`deleted_when` is SQL of Spark"),
+    "deleted_when": (
+        {"deleted_when": "abs(a) > 1"},
+        {},
+        "`deleted_when` is evaluated by Spark: `abs` is evaluated by Spark alone",
+    ),
     "cast": ({"columns": ColumnsSpec(types={"a": "string"})}, {}, "casts column `a`"),
     "nested": ({}, {"nested": "JSON"}, "column `s` is written as `string`"),
 }
@@ -429,6 +433,22 @@ def test_rows_read_by_arrow_may_pass_through_spark(twins: Twins, name: str) -> N
     assert (jvm.reader, direct.reader) == ("jvm", "direct")
     assert reason in direct.why_jvm
     assert twins.seen(direct) == twins.seen(jvm)
+
+
+def test_a_deletion_column_is_read_without_spark(twins: Twins) -> None:
+    kind = pa.timestamp("us", "UTC")
+    gone = pa.array([None, datetime(2026, 1, 2, tzinfo=UTC), None], kind)
+    path = twins.files(table(a=pa.array([1, 2, None], pa.int32()), gone=gone))
+    condition = "a = 1 or gone is not null"
+    without_gone = ColumnsSpec(exclude=("gone",))
+    given = twins.job.table(
+        path, file_format="PARQUET", deleted_when=condition, columns=without_gone
+    )
+
+    result = twins.equal(given)
+
+    assert (result.reader, result.why_jvm) == ("direct", "")
+    assert twins.job.rows(result)["_supa_deleted"].to_pylist() == [True, True, False]
 
 
 def test_file_unreadable_by_spark_is_rejected_where_spark_is_needed(twins: Twins) -> None:

@@ -8,16 +8,21 @@ from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.types as pt
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import BooleanType, StructField, StructType
 
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import PreparedRows
+from lakeload_jobs.rows.conditions import Condition, NotInArrow, arrow_condition, evaluated
 from lakeload_jobs.rows.rejects import ROW_HELPERS
 from lakeload_jobs.rows.row_id import Column, Kind, with_child
-from lakeload_jobs.sources.base import Splits
+from lakeload_jobs.rows.tracking import DELETED_HELPER
+from lakeload_jobs.sources.base import Rows, Splits
+
+pc: Any = pyarrow.compute
 
 
 class OnlySpark(Exception):
@@ -48,17 +53,22 @@ class DirectRows:
 @dataclass(frozen=True)
 class ReadWritten:
     """Reads parts; it travels to the tasks. `columns` are names in the source, in the order of
-    `schema`, whose names and types are those of the target."""
+    `schema`, whose names and types are those of the target. Where there is a condition `deleted`,
+    the column `DELETED_HELPER` says for which rows it is true."""
 
     read: Callable[[Any], Iterator[pa.RecordBatch]]
     columns: tuple[str, ...]
     schema: pa.Schema
+    deleted: Condition | None = None
 
     def __call__(self, part: SplitPart) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one part."""
         left = part.rows
         for batch in self.read(part.source):
             rows = batch.slice(0, left)
+            if self.deleted is not None:
+                marks = pc.fill_null(evaluated(self.deleted, rows), False)
+                rows = rows.append_column(DELETED_HELPER, marks)
             yield pa.RecordBatch.from_arrays(
                 [
                     relabelled(rows.column(name), field.type)
@@ -86,15 +96,20 @@ def _direct(spec: JobSpec, table: TableSpec, prepared: PreparedRows) -> DirectRo
     splits = rows.splits
     if splits is None or splits.counts is None:
         raise OnlySpark(rows.why_no_splits or "the number of rows is not known before the read")
-    for setting, value in (("where", table.where), ("deleted_when", table.deleted_when)):
-        if value is not None:
-            raise OnlySpark(f"`{setting}` is SQL of Spark")
+    if table.where is not None:
+        raise OnlySpark("`where` is SQL of Spark")
     if prepared.filled:
         raise OnlySpark(f"structs of column `{prepared.filled[0]}` have other fields in the table")
     helpers = tuple(name for name in ROW_HELPERS if name in rows.schema.names)
-    names = (*(column.source for column in prepared.mapping.columns), *helpers)
+    loaded = tuple(column.source for column in prepared.mapping.columns)
+    deleted = None
+    names = (*loaded, *helpers)
+    if table.deleted_when is not None:
+        deleted = _condition(rows, "deleted_when", table.deleted_when)
+        names = (*loaded, DELETED_HELPER, *helpers)
+    known = {field.name: field for field in (*rows.schema.fields, _DELETED)}
     try:
-        read = to_arrow_schema(StructType([rows.schema[name] for name in names]))
+        read = to_arrow_schema(StructType([known[name] for name in names]))
         written = to_arrow_schema(prepared.schema)
     except PySparkException as error:
         raise OnlySpark("a column has a type that only Spark supports") from error
@@ -103,8 +118,18 @@ def _direct(spec: JobSpec, table: TableSpec, prepared: PreparedRows) -> DirectRo
             raise OnlySpark(f"column `{name}` is written as `{field.type}`")
     return DirectRows(
         _limited(splits, splits.counts, spec.options.limit),
-        ReadWritten(splits.read, names, written),
+        ReadWritten(splits.read, names, written, deleted),
     )
+
+
+_DELETED = StructField(DELETED_HELPER, BooleanType(), nullable=False)
+
+
+def _condition(rows: Rows, setting: str, sql: str) -> Condition:
+    try:
+        return arrow_condition(rows.frame, sql)
+    except NotInArrow as reason:
+        raise OnlySpark(f"`{setting}` is evaluated by Spark: {reason}") from reason
 
 
 def _limited(splits: Splits, counts: tuple[int, ...], limit: int | None) -> tuple[SplitPart, ...]:
