@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakeload_jobs.contract.spec import PartitionField
+from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, PartitionField
 from lakeload_jobs.formats.iceberg.load.transforms import by_partition, transformed
 from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
 from tests.integration.iceberg.conftest import Loads
@@ -169,3 +169,19 @@ def test_tables_of_both_writers_are_one_and_are_overwritten(loads: Loads) -> Non
     )
 
     assert (result.writer, len(result.files), len(loads.rows())) == ("direct", 2, 2)
+
+
+def test_bad_values_that_become_null_are_counted_once(loads: Loads, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,n\n" + "".join(f"{n},{'x' if n % 10 == 0 else n}\n" for n in range(30)))
+    table = loads.table(
+        input=FilesInput("CSV", (str(path),), {"header": "true"}),
+        columns=ColumnsSpec(types={"id": "int", "n": "int"}),
+        partition_by=(parse_partition_field("truncate(10, n)"),),
+    )
+
+    result = loads.loaded(table, on_bad_value="NULL")
+
+    assert (result.writer, len(result.files)) == ("direct", 4)
+    assert any(warning.startswith("3 values or records") for warning in result.warnings)
+    assert [row["n"] for row in loads.rows()] == [n if n % 10 else None for n in range(30)]
