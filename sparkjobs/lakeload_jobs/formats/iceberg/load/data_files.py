@@ -22,20 +22,28 @@ class DataFileBuilder:
     """
 
     def __init__(self, spark: SparkSession, java_table: Java, spec_id: int) -> None:
-        self._java = jvm(spark)
-        self._iceberg: Java = self._java.org.apache.iceberg
-        self._table = java_table
-        self._spec = java_table.specs().get(spec_id)
+        java: Java = jvm(spark)
+        iceberg = java.org.apache.iceberg
+        self._specs = java_table.specs()
+        self._spec = self._specs.get(spec_id)
         self._partition_types = [str(field.type()) for field in self._spec.partitionType().fields()]
-        self._metrics = self._iceberg.MetricsConfig.forTable(java_table)
+        self._metrics = iceberg.MetricsConfig.forTable(java_table)
         mapping = java_table.properties().get(_NAME_MAPPING)
-        parse = self._iceberg.mapping.NameMappingParser.fromJson
+        parse = iceberg.mapping.NameMappingParser.fromJson
         self._mapping = parse(mapping) if mapping else None
-        parquet = self._iceberg.shaded.org.apache.parquet
+        parquet = iceberg.shaded.org.apache.parquet
         converter = parquet.format.converter.ParquetMetadataConverter
         # Without options it takes no message at all: "Max message size must be positive: -1".
         self._converter = converter(parquet.ParquetReadOptions.builder().build())
         self._no_filter = converter.NO_FILTER
+        # Py4j asks Java for each part of a name: once, not for each of thousands of files.
+        util, content = iceberg.parquet.ParquetUtil, iceberg.ContentFileParser
+        self._read_json, self._from_json = iceberg.util.JsonUtil.mapper().readTree, content.fromJson
+        self._to_json, self._builder = content.toJson, iceberg.DataFiles.builder
+        self._metrics_of, self._split_offsets = util.footerMetrics, util.getSplitOffsets
+        self._stream = java.java.io.ByteArrayInputStream
+        self._no_fields = java.java.util.stream.Stream.empty
+        self._day = java.java.time.LocalDate.ofEpochDay
 
     def build(self, location: str, file: StagedFile, facts: str) -> Java:
         """Return the data file at `location`. `facts` are those of `IcebergFiles.encode`."""
@@ -46,34 +54,28 @@ class DataFileBuilder:
         if self._partition_types:
             values = zip(found["partition"], self._partition_types, strict=True)
             described["partition"] = [self._single_value(value, kind) for value, kind in values]
-        tree = self._iceberg.util.JsonUtil.mapper().readTree(json.dumps(described))
-        return self._iceberg.ContentFileParser.fromJson(tree, self._table.specs())
+        return self._from_json(self._read_json(json.dumps(described)), self._specs)
 
     def _single_value(self, value: Any, kind: str) -> Any:
         """Return a value of `transforms.by_partition` as Iceberg's JSON has it: dates are text."""
         if value is None or kind != "date":
             return value
-        return str(self._java.java.time.LocalDate.ofEpochDay(value).toString())
+        return str(self._day(value).toString())
 
     def _described(self, location: str, file: StagedFile, footer: bytes) -> dict[str, Any]:
-        stream = self._java.java.io.ByteArrayInputStream(footer)
-        metadata = self._converter.readParquetMetadata(stream, self._no_filter)
-        util = self._iceberg.parquet.ParquetUtil
-        none = self._java.java.util.stream.Stream.empty()
-        metrics = util.footerMetrics(metadata, none, self._metrics, self._mapping)
+        metadata = self._converter.readParquetMetadata(self._stream(footer), self._no_filter)
+        metrics = self._metrics_of(metadata, self._no_fields(), self._metrics, self._mapping)
         built = (
-            self._iceberg.DataFiles.builder(self._spec)
+            self._builder(self._spec)
             .withPath(location)
             .withFormat("PARQUET")
             .withFileSizeInBytes(file.bytes)
             .withMetrics(metrics)
             .withRecordCount(file.rows)
-            .withSplitOffsets(util.getSplitOffsets(metadata))
+            .withSplitOffsets(self._split_offsets(metadata))
             .build()
         )
-        described: dict[str, Any] = json.loads(
-            str(self._iceberg.ContentFileParser.toJson(built, self._spec))
-        )
+        described: dict[str, Any] = json.loads(str(self._to_json(built, self._spec)))
         return described
 
     def _add_floats(self, described: dict[str, Any], number: int, floats: Any) -> None:
