@@ -411,7 +411,16 @@ def test_files_only_spark_can_read_are_read_by_spark_with_the_reason(
 
 
 THROUGH_SPARK: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
-    "where": ({"where": "a > 1"}, {}, "`where` is SQL of Spark"),
+    "where": (
+        {"where": "abs(a) > 1"},
+        {},
+        "`where` is evaluated by Spark: `abs` is evaluated by Spark alone",
+    ),
+    "where with a limit": (
+        {"where": "a > 1"},
+        {"options": RunOptions(limit=1, table_handling="APPEND")},
+        "with `where`, Spark finds the rows within the limit",
+    ),
     "deleted_when": (
         {"deleted_when": "abs(a) > 1"},
         {},
@@ -449,6 +458,25 @@ def test_a_deletion_column_is_read_without_spark(twins: Twins) -> None:
 
     assert (result.reader, result.why_jvm) == ("direct", "")
     assert twins.job.rows(result)["_supa_deleted"].to_pylist() == [True, True, False]
+
+
+def test_rows_are_left_out_without_spark(twins: Twins) -> None:
+    for number in range(5):
+        rows = pa.table({"n": range(number * 1000, number * 1000 + 1000), "s": ["x" * 3000] * 1000})
+        path = twins.folder / f"{number}.parquet"
+        pq.write_table(rows, path, compression="none", use_dictionary=False, row_group_size=100)
+    condition = "n between 950 and 1049 or n > 4000 and not (n = 4500 or n is null)"
+    given = twins.job.table(
+        str(twins.folder), file_format="PARQUET", where=condition, deleted_when="n = 4999"
+    )
+
+    result = twins.equal(given)
+
+    assert (result.reader, result.why_jvm, result.index) == ("direct", "", "dense")
+    assert result.rows == 100 + 998
+    assert twins.job.rows(result)["_supa_index"].to_pylist() == list(range(1, 1099))
+    none = twins.equal(replace(given, where="n < 0", table="none"))
+    assert (none.status, none.rows, none.files) == ("LOADED", 0, ())
 
 
 def test_file_unreadable_by_spark_is_rejected_where_spark_is_needed(twins: Twins) -> None:

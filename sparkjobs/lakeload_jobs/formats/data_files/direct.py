@@ -17,7 +17,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import PreparedRows
 from lakeload_jobs.rows.conditions import Condition, NotInArrow, arrow_condition, evaluated
-from lakeload_jobs.rows.rejects import ROW_HELPERS
+from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
 from lakeload_jobs.rows.row_id import Column, Kind, with_child
 from lakeload_jobs.rows.tracking import DELETED_HELPER
 from lakeload_jobs.sources.base import Rows, Splits
@@ -31,7 +31,7 @@ class OnlySpark(Exception):
 
 @dataclass(frozen=True)
 class SplitPart:
-    """One part of a source's splits, and how many of its rows are loaded."""
+    """One part of a source's splits, and how many of its rows are read."""
 
     source: Any
     rows: int
@@ -45,27 +45,30 @@ class DirectRows:
     read: ReadWritten
 
     @property
-    def counts(self) -> tuple[int, ...]:
-        """The rows of each part."""
-        return tuple(part.rows for part in self.parts)
+    def counts(self) -> tuple[int, ...] | None:
+        """The rows of each part that are loaded; None where a condition decides."""
+        return None if self.read.where is not None else tuple(part.rows for part in self.parts)
 
 
 @dataclass(frozen=True)
 class ReadWritten:
     """Reads parts; it travels to the tasks. `columns` are names in the source, in the order of
     `schema`, whose names and types are those of the target. Where there is a condition `deleted`,
-    the column `DELETED_HELPER` says for which rows it is true."""
+    the column `DELETED_HELPER` says for which rows it is true. Where there is a condition `where`,
+    only rows for which it is true are loaded."""
 
     read: Callable[[Any], Iterator[pa.RecordBatch]]
     columns: tuple[str, ...]
     schema: pa.Schema
+    where: Condition | None = None
     deleted: Condition | None = None
 
     def __call__(self, part: SplitPart) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one part."""
-        left = part.rows
-        for batch in self.read(part.source):
-            rows = batch.slice(0, left)
+        """Yield the rows of one part that are loaded."""
+        for batch in self._read(part):
+            rows = batch
+            if self.where is not None:
+                rows = rows.filter(evaluated(self.where, rows))
             if self.deleted is not None:
                 marks = pc.fill_null(evaluated(self.deleted, rows), False)
                 rows = rows.append_column(DELETED_HELPER, marks)
@@ -76,6 +79,19 @@ class ReadWritten:
                 ],
                 schema=self.schema,
             )
+
+    def count(self, part: SplitPart) -> int:
+        """Count the rows of one part that are loaded."""
+        if self.where is None:
+            return part.rows
+        wanted = (evaluated(self.where, rows) for rows in self._read(part))
+        return sum(one.true_count for one in wanted)
+
+    def _read(self, part: SplitPart) -> Iterator[pa.RecordBatch]:
+        left = part.rows
+        for batch in self.read(part.source):
+            rows = batch.slice(0, left)
+            yield rows
             left -= rows.num_rows
             if left == 0:
                 return
@@ -96,14 +112,18 @@ def _direct(spec: JobSpec, table: TableSpec, prepared: PreparedRows) -> DirectRo
     splits = rows.splits
     if splits is None or splits.counts is None:
         raise OnlySpark(rows.why_no_splits or "the number of rows is not known before the read")
-    if table.where is not None:
-        raise OnlySpark("`where` is SQL of Spark")
+    if table.where is not None and spec.options.limit is not None:
+        raise OnlySpark("with `where`, Spark finds the rows within the limit")
     if prepared.filled:
         raise OnlySpark(f"structs of column `{prepared.filled[0]}` have other fields in the table")
     helpers = tuple(name for name in ROW_HELPERS if name in rows.schema.names)
     loaded = tuple(column.source for column in prepared.mapping.columns)
-    deleted = None
+    where = deleted = None
     names = (*loaded, *helpers)
+    if table.where is not None:
+        if REJECTED_HELPER in helpers:
+            raise OnlySpark("with `where`, Spark sets records aside")
+        where = _condition(rows, "where", table.where)
     if table.deleted_when is not None:
         deleted = _condition(rows, "deleted_when", table.deleted_when)
         names = (*loaded, DELETED_HELPER, *helpers)
@@ -118,7 +138,7 @@ def _direct(spec: JobSpec, table: TableSpec, prepared: PreparedRows) -> DirectRo
             raise OnlySpark(f"column `{name}` is written as `{field.type}`")
     return DirectRows(
         _limited(splits, splits.counts, spec.options.limit),
-        ReadWritten(splits.read, names, written, deleted),
+        ReadWritten(splits.read, names, written, where, deleted),
     )
 
 

@@ -18,7 +18,7 @@ from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.formats.data_files.direct import DirectRows
+from lakeload_jobs.formats.data_files.direct import DirectRows, ReadWritten, SplitPart
 from lakeload_jobs.formats.data_files.encode import PartWriter, UploadPool, part_bytes
 from lakeload_jobs.formats.data_files.uploads import (
     NotedUpload,
@@ -240,6 +240,27 @@ class SplitWriter:
         """Stage the part of one partition and yield its report."""
         for part in parts:
             yield self.writer.report(partition, self.read(part))
+
+
+def count_parts(spark: SparkSession, rows: DirectRows) -> tuple[int, ...]:
+    """Return how many rows of each part are loaded; where a condition decides, parts are read."""
+    if rows.counts is not None:
+        return rows.counts
+    if not rows.parts:
+        return ()
+    parts = spark.sparkContext.parallelize(rows.parts, len(rows.parts))
+    return tuple(parts.map(_CountRows(rows.read)).collect())
+
+
+@dataclass(frozen=True)
+class _CountRows:
+    """The function of tasks that count, with failures as they cross to the driver."""
+
+    read: ReadWritten
+
+    def __call__(self, part: SplitPart) -> int:
+        with failures_for_driver("stage"):
+            return self.read.count(part)
 
 
 def stage_parts(

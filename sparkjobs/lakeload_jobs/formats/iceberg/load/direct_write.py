@@ -223,6 +223,8 @@ class Target:
     branch: str
     key: tuple[str, ...]
     replaces: bool
+    counts: tuple[int, ...]
+    """The rows of each part."""
 
 
 def write_files(
@@ -289,7 +291,7 @@ def _staged(given: Target, write: DirectWrite, registry: UploadRegistry) -> list
         tracking_columns=spec.tracking_columns,
         key_columns=given.key,
         partitions=len(parts),
-        counts=write.rows.counts,
+        counts=given.counts,
         registry=str(registry.folder) if shared else None,
         on_executor=not shared,
         progress=new_progress_file(spec, given.table),
@@ -297,7 +299,7 @@ def _staged(given: Target, write: DirectWrite, registry: UploadRegistry) -> list
     if written.partitions:
         fields = partition_fields(written.partitions)
         reports = stage_partitions(given.spark, write.rows, writer, fields)
-        told, expected = sum(report.rows for report in reports), sum(write.rows.counts)
+        told, expected = sum(report.rows for report in reports), sum(given.counts)
     else:
         reports = stage_parts(given.spark, write.rows, writer)
         told, expected = len(reports), len(parts)

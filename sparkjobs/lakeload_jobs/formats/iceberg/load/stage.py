@@ -389,6 +389,7 @@ def _write_directly(
         branch=given.branch,
         key=given.rows.key,
         replaces=given.replaces,
+        counts=() if given.counted is None else given.counted.partitions,
     )
     return write_files(target, direct, java_table, summary)
 

@@ -17,6 +17,7 @@ from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.formats.base import RetryLoad, Writer
+from lakeload_jobs.formats.data_files.stage import count_parts
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
 from lakeload_jobs.formats.iceberg.load.direct_write import Plan
 from lakeload_jobs.formats.iceberg.load.incremental import note_evidence
@@ -99,7 +100,7 @@ class IcebergWriter:
         """Count rows and bad values, and find the bounds that a MERGE looks within."""
         table, rows = self.load.table, self.ready.rows
         if self.plan.direct is not None:
-            return Counted(self.plan.direct.rows.counts)
+            return Counted(count_parts(self.load.spark, self.plan.direct.rows))
         bounded = rows.key if table.mode == "UPSERT" and not self.load.replaces else ()
         counts = rows.prepared.counts
         helpers = set(ROW_HELPERS) & set(rows.frame.columns)

@@ -23,6 +23,7 @@ from lakeload_jobs.formats.data_files.stage import (
     REPORT_SCHEMA,
     PartitionReport,
     PartitionWriter,
+    count_parts,
     read_report,
     stage_parts,
 )
@@ -106,7 +107,7 @@ class ParquetWriter:
     def count(self) -> Counted | None:
         """Return the rows of each partition, or None where one partition needs no count."""
         if self.columns.direct is not None:
-            return Counted(self.columns.direct.counts)
+            return Counted(count_parts(self.load.spark, self.columns.direct))
         if self.prepared.counts is not None:
             return Counted(self.prepared.counts)
         frame = self.prepared.frame
