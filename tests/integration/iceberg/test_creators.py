@@ -21,7 +21,7 @@ from tests.integration.iceberg.catalog_worlds import worlds
 from tests.integration.iceberg.conftest import Silent
 from tests.integration.iceberg.table_oracle import row, write_rows
 
-CREATORS = 8
+CREATORS = 5
 
 
 def test_concurrent_first_loads_are_all_committed(

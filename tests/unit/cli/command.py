@@ -1,4 +1,4 @@
-"""Runs the command line in a process of its own."""
+"""Runs the command line in a process: forked, unless what Python does at its start matters."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.servers.spark import FORKED_PYTHON
+
 CONFIGS = Path(__file__).parents[3] / "configs"
 
 
 def lakeload(
-    *arguments: str, folder: Path = CONFIGS, **environment: str
+    *arguments: str, folder: Path = CONFIGS, forked: bool = True, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run `lakeload` with arguments and return what it wrote and its exit code."""
+    python = os.environ[FORKED_PYTHON] if forked else sys.executable
     return subprocess.run(
-        [sys.executable, "-c", "from lakeload.app import main; main()", *arguments],
+        [python, "-m", "lakeload", *arguments],
         cwd=folder,
         env={**os.environ, **environment},
         capture_output=True,
