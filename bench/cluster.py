@@ -93,7 +93,7 @@ def _run(lake: Lake, folder: Path, rows: int, workers: int) -> float:
         cluster.stop()
     if done.returncode != 0:
         raise SyncFailed(f"status {done.returncode}:\n{done.stdout.decode(errors='replace')}")
-    contestant = LakeloadSync(lake, "1g", 1, bench_dir())
+    contestant = LakeloadSync(lake, "1g", 1)
     files = lake.download(folder.name, folder / "out")
     lake.clear()
     verify(files, data, encode=contestant.encode, dense_index=contestant.dense_index)
@@ -103,9 +103,7 @@ def _run(lake: Lake, folder: Path, rows: int, workers: int) -> float:
 def _command(lake: Lake, folder: Path, rows: int) -> tuple[list[str], dict[str, str]]:
     """Return the contestant's command and environment, with the ExternalId kept in AWS, where
     executors find it too."""
-    prepared = LakeloadSync(lake, "1g", 1, bench_dir() / "lakeload-cache").prepare(
-        "CSV", data_set(rows), folder
-    )
+    prepared = LakeloadSync(lake, "1g", 1).prepare("CSV", data_set(rows), folder)
     path = folder / "pipeline.yml"
     document = yaml.safe_load(path.read_text())
     document["destination"]["credentials"]["external_id"] = {"aws_secret": _external_id(lake)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import uuid
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, Protocol
 
 import yaml
 
+from bench.commands import LAKELOAD, cache, make_archive, plain_environment
 from bench.data import DataSet
 from bench.lake import Lake
 from bench.verify import KeyEncoding, canonical_key, plain_text
@@ -57,15 +57,6 @@ class Contestant(Protocol):
 
 _NOT_INFERRED = ("int", "decimal(12,2)", "timestamp_ntz")
 """Types that lakeload does not infer from text."""
-
-
-def plain_environment() -> dict[str, str]:
-    """This process's environment without settings that would change a contestant."""
-    dropped = (
-        *("AWS_", "SPARK_", "PYSPARK_", "LAKELOAD_", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"),
-        "PYTHONDONTWRITEBYTECODE",
-    )
-    return {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
 
 
 @dataclass(frozen=True)
@@ -152,26 +143,30 @@ class PolarsCopy:
 class LakeloadSync:
     """The whole command against the lake: role assumed, commit protocol, completed uploads.
 
-    `reader` is `spark.reader` for Parquet files.
+    `reader` is `spark.reader` for Parquet files. `archive`: Java starts with an AppCDS archive.
     """
 
     lake: Lake
     heap: str
     cores: int
-    cache: Path
     name: str = "lakeload"
     encode: KeyEncoding = canonical_key
     dense_index: bool = True
     reader: str = "AUTO"
+    archive: bool = False
 
     def prepare(self, form: str, data: DataSet, folder: Path) -> Prepared:
         """`lakeload sync` of one table under a prefix of its own."""
         pipeline = folder / "pipeline.yml"
         document = self._pipeline(form, data, folder)
         pipeline.write_text(yaml.safe_dump(document, sort_keys=False))
-        command = [str(Path(sys.executable).with_name("lakeload")), "sync", str(pipeline)]
-        command += ["--output", "json"]
-        own = {"LAKELOAD_CACHE_DIR": str(self.cache), "LAKELOAD_RUN_DIR": str(folder / "runs")}
+        if self.archive:
+            make_archive(pipeline)
+        command = [LAKELOAD, "sync", str(pipeline), "--output", "json"]
+        own = {
+            "LAKELOAD_CACHE_DIR": str(cache(archive=self.archive)),
+            "LAKELOAD_RUN_DIR": str(folder / "runs"),
+        }
         return Prepared(command, plain_environment() | self.lake.environment() | own, folder)
 
     def files(self, prepared: Prepared) -> list[Path]:

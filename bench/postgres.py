@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from bench.commands import plain_environment
 from bench.contestants import (
     PEERS,
     Contestant,
     LakeloadSync,
     Prepared,
     SparkNative,
-    plain_environment,
 )
 from bench.data import SPARK_TYPES, DataSet, bench_dir, data_set
 from bench.iceberg.peers import dlt_python
@@ -155,11 +155,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             home = stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-postgres-"))
             server = stack.enter_context(start_postgres(Path(home), OwnServers()))
             database = _filled(server, data)
-            cache = bench_dir() / "lakeload-cache"
-            cache.mkdir(exist_ok=True)
             given = (options.heap, options.cores)
             place: dict[str, Any] = {"server": server, "database": database}
-            ours = FromPostgres(lake, *given, cache, **place)
+            ours = FromPostgres(lake, *given, **place)
             peers: list[Contestant] = [
                 SparkJdbc(*given, **place, jar=jar),
                 *(Peer(name, options.cores, **place, python=dlt_python()) for name in PEER_NAMES),

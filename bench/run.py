@@ -25,7 +25,10 @@ from bench.report import Run, Setting, summary, write_results
 from bench.verify import verify
 
 FORMS = ("CSV", "PARQUET")
-NAMES = ("lakeload", "lakeload-jvm", "lakeload-1core", "spark", "duckdb", "polars")
+NAMES = (
+    *("lakeload", "lakeload-archive", "lakeload-jvm", "lakeload-1core"),
+    *("spark", "duckdb", "polars"),
+)
 ONLY = {"lakeload-jvm": "PARQUET", "lakeload-1core": "CSV"}
 """Contestants that run on one input form alone."""
 SCALED = ("lakeload", "lakeload-1core", "polars")
@@ -123,11 +126,12 @@ def _count(text: str) -> int:
 
 
 def _contestants(options: Options, lake: Lake) -> list[Contestant]:
-    cache = _made(bench_dir() / "lakeload-cache")
+    given = (lake, options.heap, options.cores)
     known: list[Contestant] = [
-        LakeloadSync(lake, options.heap, options.cores, cache, reader="DIRECT"),
-        LakeloadSync(lake, options.heap, options.cores, cache, name="lakeload-jvm", reader="JVM"),
-        LakeloadSync(lake, options.heap, 1, cache, name="lakeload-1core"),
+        LakeloadSync(*given, reader="DIRECT"),
+        LakeloadSync(*given, name="lakeload-archive", reader="DIRECT", archive=True),
+        LakeloadSync(*given, name="lakeload-jvm", reader="JVM"),
+        LakeloadSync(lake, options.heap, 1, name="lakeload-1core"),
         SparkNative(options.heap, options.cores),
         DuckDbCopy(options.cores),
     ]

@@ -21,13 +21,12 @@ from pathlib import Path
 
 import yaml
 
-from bench.contestants import plain_environment
+from bench.commands import LAKELOAD, cache, make_archive, plain_environment
 from bench.data import bench_dir
 from bench.lake import PREFIX, Lake, running_lake
 
 WALL_BAR, CPU_BAR, FIRST_LINE_BAR, HELP_BAR = 7.0, 8.0, 0.5, 0.35
 """Seconds; of CPU those of everything that the command starts."""
-LAKELOAD = str(Path(sys.executable).with_name("lakeload"))
 TABLES = {"customers": 20, "orders": 100, "countries": 5}
 
 
@@ -93,8 +92,7 @@ def _cpu_since(before: os.times_result) -> float:
 def _pairs(count: int, lake: Lake, scratch: Path) -> tuple[list[Times], list[Times]]:
     """Return the runs without and with the archive."""
     pipeline = _documents(scratch / "fetch", lake)
-    environment = plain_environment() | {"LAKELOAD_CACHE_DIR": str(_cache(archive=True))}
-    subprocess.run([LAKELOAD, "jars", "fetch", str(pipeline)], env=environment, check=True)
+    make_archive(pipeline)
     without, with_archive = [], []
     # One of each that does not count: it fills the caches of files.
     for number in range(count + 1):
@@ -108,15 +106,11 @@ def _pairs(count: int, lake: Lake, scratch: Path) -> tuple[list[Times], list[Tim
     return without, with_archive
 
 
-def _cache(*, archive: bool) -> Path:
-    return bench_dir() / ("lakeload-cache-class-data" if archive else "lakeload-cache")
-
-
 def _run(name: str, lake: Lake, scratch: Path, *, archive: bool) -> Times:
     folder = scratch / name
     pipeline = _documents(folder, lake)
     environment = plain_environment() | lake.environment()
-    environment["LAKELOAD_CACHE_DIR"] = str(_cache(archive=archive))
+    environment["LAKELOAD_CACHE_DIR"] = str(cache(archive=archive))
     environment["LAKELOAD_RUN_DIR"] = str(folder / "runs")
     before, started = os.times(), time.monotonic()
     process = subprocess.Popen(

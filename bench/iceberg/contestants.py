@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 import yaml
 
-from bench.contestants import PEERS, plain_environment
-from bench.data import KEY, SPARK_TYPES, bench_dir
+from bench.commands import LAKELOAD, cache, make_archive, plain_environment
+from bench.contestants import PEERS
+from bench.data import KEY, SPARK_TYPES
 from bench.iceberg.loads import LOADS, Load
 from bench.iceberg.setting import SCHEMA, Run, Setting
 from bench.lake import BUCKET, PREFIX
@@ -45,10 +46,14 @@ class Merger(Protocol):
 
 @dataclass(frozen=True)
 class Lakeload:
-    """The whole command: role assumed, counting, staging branch, publication."""
+    """The whole command: role assumed, counting, staging branch, publication.
+
+    `archive`: Java starts with an AppCDS archive.
+    """
 
     setting: Setting
     name: str = "lakeload"
+    archive: bool = False
 
     @property
     def rounds(self) -> int:
@@ -65,7 +70,7 @@ class Lakeload:
         }
         if load.partition:
             table["partition_by"] = [load.partition]
-        cost = self._sync(f"{load.what}-lakeload-{number}", table, load.heap)
+        cost = self._sync(f"{load.what}-{self.name}-{number}", table, load.heap)
         return Run(load.what, self.name, number, cost)
 
     def prepare(self) -> str:
@@ -100,12 +105,15 @@ class Lakeload:
                 "driver_memory": heap or setting.heap,
             },
         }
-        (folder / "pipeline.yml").write_text(yaml.safe_dump(document, sort_keys=False))
+        pipeline = folder / "pipeline.yml"
+        pipeline.write_text(yaml.safe_dump(document, sort_keys=False))
+        if self.archive:
+            make_archive(pipeline)
         own = {
-            "LAKELOAD_CACHE_DIR": str(bench_dir() / "lakeload-cache"),
+            "LAKELOAD_CACHE_DIR": str(cache(archive=self.archive)),
             "LAKELOAD_RUN_DIR": str(folder / "runs"),
         }
-        command = [str(Path(sys.executable).with_name("lakeload")), "sync", "pipeline.yml"]
+        command = [LAKELOAD, "sync", "pipeline.yml"]
         environment = plain_environment() | setting.lake.environment() | own
         return setting.run([*command, "--output", "json"], environment, name)
 

@@ -11,7 +11,7 @@ class Load:
 
     `cpu_bar` and `wall_bar` are lakeload's median over Spark's; None: it has only to finish.
     `partition` is a transform in SQL. `heap` is the driver's memory, '' that of the command line;
-    `peer`: Spark takes part.
+    `peer`: Spark takes part; `archive`: lakeload takes part with an AppCDS archive, too.
     """
 
     what: str
@@ -23,6 +23,7 @@ class Load:
     partition: str = ""
     heap: str = ""
     peer: bool = True
+    archive: bool = False
 
     @property
     def base(self) -> str:
@@ -31,13 +32,21 @@ class Load:
 
     def table(self, name: str, number: int) -> str:
         """Return the name of a contestant's table in a round."""
-        return f"{self.base or self.what}_{name}_{number}"
+        return f"{self.base or self.what}_{name.replace('-', '_')}_{number}"
 
 
 LOADS = (
-    Load("append", "Append of {rows} rows to a new table, zstd", 0.70, 1.0),
-    Load("overwrite", "Overwrite of a table by {rows} rows, zstd", 0.70, 1.0, mode="OVERWRITE"),
-    Load("gzip", "Append of {rows} rows to a new table, gzip", 0.52, 1.0, codec="gzip"),
+    Load("append", "Append of {rows} rows to a new table, zstd", 0.70, 1.0, archive=True),
+    Load(
+        *("overwrite", "Overwrite of a table by {rows} rows, zstd", 0.70, 1.0),
+        mode="OVERWRITE",
+        archive=True,
+    ),
+    Load(
+        *("gzip", "Append of {rows} rows to a new table, gzip", 0.52, 1.0),
+        codec="gzip",
+        archive=True,
+    ),
     Load(
         *("buckets", "Append of {rows} rows to 500 buckets of a new table, heap 6g", 0.70),
         partition="bucket(500, order_id)",

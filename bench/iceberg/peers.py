@@ -9,7 +9,8 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.contestants import PEERS, plain_environment
+from bench.commands import plain_environment
+from bench.contestants import PEERS
 from bench.data import bench_dir
 from bench.iceberg.setting import SCHEMA, Run, Setting
 from bench.lake import BUCKET, PREFIX

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import psutil
 
+from bench.commands import cache
 from bench.data import bench_dir, data_set
 from bench.iceberg.changes import SPREAD, write_changes
 from bench.iceberg.contestants import Lakeload, Merger, Spark
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _options(arguments)
     bench_dir().mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix="iceberg-", dir=bench_dir()))
-    jars = fetch(pinned("iceberg"), bench_dir() / "lakeload-cache" / "jars", os.environ)
+    jars = fetch(pinned("iceberg"), cache() / "jars", os.environ)
     try:
         with EmbeddedAws(scratch / "aws") as aws:
             setting = Setting(
@@ -127,7 +128,11 @@ def _loads(setting: Setting, wanted: Sequence[str]) -> list[Run]:
     runs: list[Run] = []
     chosen = [load for load in LOADS if load.what in wanted]
     for at, load in enumerate(chosen):
-        contestants = (Lakeload(setting), *((Spark(setting),) if load.peer else ()))
+        contestants: list[Lakeload | Spark] = [Lakeload(setting)]
+        if load.archive:
+            contestants.append(Lakeload(setting, "lakeload-archive", archive=True))
+        if load.peer:
+            contestants.append(Spark(setting))
         based = next((other for other in LOADS if other.what == load.base), None)
         if based and based not in chosen:
             for number in range(setting.runs):
