@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -108,6 +109,30 @@ def test_metadata_of_a_file_is_that_of_sparks_own(
     assert _footer(loads, "own") == _footer(loads, "sparks")
     read, expected = (loads.read(name).scan().to_arrow() for name in ("own", "sparks"))
     assert repr(read.to_pylist()) == repr(expected.to_pylist())
+    assert _by_duckdb(loads, "own", tmp_path) == _by_duckdb(loads, "sparks", tmp_path)
+
+
+def _content(loads: Loads, name: str) -> bytes:
+    """Return the only data file of a table."""
+    table = loads.read(name)
+    (task,) = table.scan().plan_files()
+    with table.io.new_input(task.file.file_path).open() as stream:
+        return stream.read()
+
+
+def _by_duckdb(loads: Loads, name: str, folder: Path) -> list[str]:
+    """Return the rows of the only data file of a table and what DuckDB makes of its metadata."""
+    file = folder / f"{name}.duckdb.parquet"
+    file.write_bytes(_content(loads, name))
+    place = f"'{file}'"
+    statements = (
+        f"SELECT * EXCLUDE (_supa_job_id, _supa_synced) FROM {place} ORDER BY id",
+        f'SELECT count(*), min("double"), max("double"), min("text"), max("at") FROM {place}',
+        f"SELECT id FROM {place} WHERE \"text\" > 'é' AND \"day\" < DATE '1970-01-02' ORDER BY id",
+        f"SELECT path_in_schema, type, stats_null_count FROM parquet_metadata({place}) ORDER BY 1",
+    )
+    with duckdb.connect() as connection:
+        return [repr(connection.sql(one).to_arrow_table().to_pylist()) for one in statements]
 
 
 def _footer(loads: Loads, name: str) -> tuple[Any, ...]:
@@ -115,16 +140,13 @@ def _footer(loads: Loads, name: str) -> tuple[Any, ...]:
 
     Not which columns are required: Spark writes that of the rows, tasks write that of the table.
     """
-    table = loads.read(name)
-    (task,) = table.scan().plan_files()
-    with table.io.new_input(task.file.file_path).open() as stream:
-        found = pq.ParquetFile(pa.BufferReader(stream.read()))
-        metadata = found.metadata.metadata or {}
-        lines = [line.strip() for line in str(found.schema).splitlines()]
-        # The outermost group has a name of the encoder's own.
-        ids = [line.partition(" ")[2] for line in lines if "field_id" in line][1:]
-        fields = json.loads(metadata[b"iceberg.schema"])["fields"]
-        return ids, [(field["id"], field["name"], field["type"]) for field in fields]
+    found = pq.ParquetFile(pa.BufferReader(_content(loads, name)))
+    metadata = found.metadata.metadata or {}
+    lines = [line.strip() for line in str(found.schema).splitlines()]
+    # The outermost group has a name of the encoder's own.
+    ids = [line.partition(" ")[2] for line in lines if "field_id" in line][1:]
+    fields = json.loads(metadata[b"iceberg.schema"])["fields"]
+    return ids, [(field["id"], field["name"], field["type"]) for field in fields]
 
 
 def test_a_later_load_may_lack_columns_and_have_narrower_ones(loads: Loads) -> None:
