@@ -19,7 +19,6 @@ from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.rows.failures import expected_failure, failure_in
 from lakeload_jobs.sources.databases import jdbc_driver
-from lakeload_jobs.sources.databases.postgres import failure
 from lakeload_jobs.sources.files.spark.paths import plain_path
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.DOTALL)
@@ -154,6 +153,9 @@ def _sql_error(causes: list[_Cause]) -> ErrorInfo | None:
     """A statement that a database has rejected, or a connection that was lost."""
     for cause in causes:
         if cause.name == _OF_POSTGRES:
+            # A load of files starts sooner without the client of PostgreSQL.
+            from lakeload_jobs.sources.databases.postgres import failure
+
             text = cause.text.removeprefix("ERROR: ")
             return ErrorInfo.of(failure("reading the source", cause.sqlstate, text))
         if cause.sqlstate is not None:

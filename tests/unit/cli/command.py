@@ -13,9 +13,11 @@ CONFIGS = Path(__file__).parents[3] / "configs"
 
 
 def lakeload(
-    *arguments: str, folder: Path = CONFIGS, forked: bool = True, **environment: str
+    *arguments: str, folder: Path = CONFIGS, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Run `lakeload` with arguments and return what it wrote and its exit code."""
+    # What is forked has the streams of a UTF-8 terminal.
+    forked = "PYTHONIOENCODING" not in environment
     python = os.environ[FORKED_PYTHON] if forked else sys.executable
     return subprocess.run(
         [python, "-m", "lakeload", *arguments],

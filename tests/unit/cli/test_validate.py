@@ -115,8 +115,7 @@ def test_colour_is_for_terminals_that_want_it(
 def test_a_terminal_without_unicode_gets_escapes(tmp_path: Path) -> None:
     (tmp_path / "日本.yaml").write_text("x: 1\n")
 
-    given = {"PYTHONIOENCODING": "ascii"}
-    process = lakeload("validate", "日本.yaml", folder=tmp_path, forked=False, **given)
+    process = lakeload("validate", "日本.yaml", folder=tmp_path, PYTHONIOENCODING="ascii")
 
     assert process.returncode == 2
     assert "\\u65e5\\u672c.yaml:1:1" in process.stdout

@@ -63,7 +63,11 @@ def run(runs: Path, scenario: str, when: Callable[[Event, RunFolder], None] | No
         maybe=MAYBE,
     )
     seconds = time.monotonic() - started
-    assert members(running.pid) == [], "a process was left behind"
+    # What was killed is there until the system has taken it away.
+    end = time.monotonic() + 10
+    while (left := members(running.pid)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert left == [], "a process was left behind"
     assert not folder.properties.exists(), "spark.conf was left behind"
     return Run(outcome, events, ending, folder, seconds, unreadable)
 

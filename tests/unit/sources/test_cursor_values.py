@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lakeload_jobs.sources.databases.cursors import Kind, parse_value
+from lakeload_jobs.sources.databases.bookmark import Kind
+from lakeload_jobs.sources.databases.cursors import parse_value
 
 
 @pytest.mark.parametrize(

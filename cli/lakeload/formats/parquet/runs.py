@@ -13,7 +13,7 @@ from lakeload_jobs.contract.result import FileResult
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
 from lakeload_jobs.formats.parquet.log.run_history import Fence, Recent, Run, read_runs, recent
-from lakeload_jobs.sources.databases.cursors import rows_of
+from lakeload_jobs.sources.databases.bookmark import rows_of
 from lakeload_jobs.storage.objects import Objects
 
 

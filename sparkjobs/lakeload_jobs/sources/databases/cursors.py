@@ -6,11 +6,10 @@ becomes a literal of the column's own type: no driver, time zone or locale touch
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import BY_DRIVER, DatabaseType, JdbcInput, RunOptions, TableSpec
@@ -18,6 +17,14 @@ from lakeload_jobs.contract.state import Bookmark, StateChange
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.columns import source_names
 from lakeload_jobs.sources.databases import mysql, postgres
+from lakeload_jobs.sources.databases.bookmark import (
+    CALLED,
+    CursorState,
+    Kind,
+    check_text,
+    read_state,
+    rows_between,
+)
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
 from lakeload_jobs.sources.databases.seen import (
     Seen,
@@ -28,7 +35,6 @@ from lakeload_jobs.sources.databases.seen import (
     read_seen,
 )
 
-Kind = Literal["INTEGER", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "TEXT"]
 Fetch = Callable[[str], Sequence[Sequence[Any]]]
 """Runs a SELECT and returns its rows, whose values are text or its bytes."""
 
@@ -82,19 +88,6 @@ _WITH_SCALE = ("numeric", "decimal", "NUMERIC", "DECIMAL")
 _QUOTES: dict[DatabaseType, Callable[[str], str]] = {
     "POSTGRESQL": postgres.quoted,
     "MYSQL": mysql.quoted,
-}
-_TEXTS: dict[Kind, str] = {
-    "INTEGER": r"-?\d{1,1000}",
-    "DATE": r"\d{4}-\d\d-\d\d",
-    "TIMESTAMP": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?",
-    "TIMESTAMPTZ": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?(\+00)?",
-}
-_CALLED: dict[Kind, str] = {
-    "INTEGER": "an integer",
-    "DATE": "a date",
-    "TIMESTAMP": "a timestamp without time zone",
-    "TIMESTAMPTZ": "a timestamp with time zone",
-    "TEXT": "text",
 }
 _AGAIN = (
     "load all rows again: with `lakeload sync --full-refresh` under `mode: UPSERT`, or after "
@@ -156,16 +149,6 @@ class Cursor:
         elif self.database in BY_DRIVER:
             less = "0" if than is None else f"CASE WHEN {less} THEN 1 ELSE 0 END"
         return f"SELECT {text}, {less} FROM {relation}"  # noqa: S608
-
-
-def check_text(kind: Kind, text: str) -> None:
-    """Raise `ValueError` for text that writes no value of a kind."""
-    if kind == "TEXT":
-        return
-    if not re.fullmatch(_TEXTS[kind], text, re.ASCII):
-        raise ValueError(f"`{text}` is not {_CALLED[kind]}")
-    if kind != "INTEGER":
-        datetime.fromisoformat(text)
 
 
 def value_of(kind: Kind, text: str) -> Any:
@@ -235,80 +218,6 @@ def find_cursor(
 
 
 @dataclass(frozen=True)
-class CursorState:
-    """What a pipeline keeps of a table: how far it has loaded it.
-
-    `last` is the greatest value of the cursor that was loaded, None: there were no rows. `at` is a
-    digest of the rows that had it, or were within `lookback` of it, by which a load knows that they
-    are still the same. `seen` is the number of the load that has noted these rows, None where none
-    were noted. `since` is where this load has begun, if the user has said where.
-    """
-
-    cursor: str
-    type: Kind
-    last: str | None
-    at: str | None = None
-    seen: int | None = None
-    since: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as a commit holds it."""
-        state = {"cursor": self.cursor, "type": self.type, "last": self.last, "at": self.at}
-        if self.since is not None:
-            state["from"] = self.since
-        return state if self.seen is None else {**state, "seen": self.seen}
-
-
-def read_state(state: Any) -> CursorState | None:
-    """Return what a commit holds; None where no load has kept a cursor. Raises `LoadFailed` for
-    the state of another kind of source."""
-    if state is None:
-        return None
-    if not isinstance(state, dict) or "kind" in state:
-        raise _damaged("it is not the state of a table of a database")
-    if "cursor" not in state:
-        return None
-    try:
-        found = CursorState(
-            state["cursor"], state["type"], state["last"], state.get("at"), state.get("seen"),
-            state.get("from"),
-        )  # fmt: skip
-        if found.last is not None:
-            check_text(found.type, found.last)
-    except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(str(error)) from error
-    return found
-
-
-def rows_of(change: StateChange) -> str | None:
-    """Return which rows a job with this change of its state has read, for people; None where the
-    state is not that of a cursor."""
-    try:
-        before, after = read_state(change.before), read_state(change.after)
-    except LoadFailed:
-        return None
-    if after is None or after.last is None:
-        return None
-    if after.since is not None:
-        return _rows_between(after.cursor, f"{after.since} (`--from`)", after.last)
-    ended = "" if before is None or before.last is None else f", after a load to {before.last}"
-    return _rows_between(after.cursor, None, after.last) + ended
-
-
-def _rows_between(name: str, low: str | None, high: str) -> str:
-    since = "" if low is None else f"from {low} "
-    return f"rows with `{name}` {since}to {high}"
-
-
-def _damaged(why: str) -> LoadFailed:
-    return LoadFailed(
-        f"the state of this pipeline cannot be used: {why}",
-        hint="if another kind of source was loaded into this table before, give this pipeline "
-        "another `name`",
-    )
-
-
-@dataclass(frozen=True)
 class AppendedWindow:
     """A window whose rows must not be appended twice.
 
@@ -356,7 +265,7 @@ class Window:
         if self.high is None:
             return "the source has no rows"
         low = f"{self.low} (`--from`)" if self.given else self.low
-        return _rows_between(name, low, self.high)
+        return rows_between(name, low, self.high)
 
 
 @dataclass(frozen=True)
@@ -405,7 +314,7 @@ def request_of(
         since = None if since is None else parse_value(cursor.kind, since)
     except ValueError as error:
         raise InvalidInput(
-            f"`--from {since}`: column `{cursor.name}` of `{name}` is {_CALLED[cursor.kind]}: "
+            f"`--from {since}`: column `{cursor.name}` of `{name}` is {CALLED[cursor.kind]}: "
             f"{error}",
             hint="write a value of this column, as `2024-02-29 12:00:00` of a timestamp",
         ) from None
@@ -537,8 +446,8 @@ def _check_same(given: CursorRequest, before: CursorState | None) -> None:
         )
     if before.type != cursor.kind:
         raise LoadFailed(
-            f"the cursor `{cursor.name}` of `{given.name}` is {_CALLED[cursor.kind]}, and was "
-            f"{_CALLED[before.type]} in earlier loads",
+            f"the cursor `{cursor.name}` of `{given.name}` is {CALLED[cursor.kind]}, and was "
+            f"{CALLED[before.type]} in earlier loads",
             hint=_AGAIN,
         )
 

@@ -35,8 +35,9 @@ from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValuesFound, Rows, Splits, Unfinished
 from lakeload_jobs.sources.databases import jdbc_driver as driver
+from lakeload_jobs.sources.databases.bookmark import Kind
 from lakeload_jobs.sources.databases.columns import SelectedColumn
-from lakeload_jobs.sources.databases.cursors import Cursor, Kind, Window, value_of
+from lakeload_jobs.sources.databases.cursors import Cursor, Window, value_of
 from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, check_reader, why_jvm
 from lakeload_jobs.sources.databases.seen import (
     ENTRY_BYTES,
