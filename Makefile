@@ -131,7 +131,7 @@ java: python
 .PHONY: localstack
 localstack: .venv-localstack/.installed
 
-.venv/.installed: pyproject.toml
+.venv/.installed: pyproject.toml sparkjobs/lakeload_jobs/__init__.py
 	@echo "setting up .venv (once, about a minute)"
 	@test "$$(cat .venv/.installed 2>/dev/null)" = "$(CURDIR)" || "$(PYTHON)" -m venv --clear .venv
 	@rm -f .venv/.installed

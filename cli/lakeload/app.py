@@ -168,11 +168,10 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
         from lakeload.ui.console import answer
+        from lakeload_jobs import __version__
 
-        answer(f"lakeload {version('lakeload')}")
+        answer(f"lakeload {__version__}")
         raise typer.Exit
 
 

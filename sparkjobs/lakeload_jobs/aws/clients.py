@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal
 
 import boto3
@@ -12,6 +11,7 @@ from botocore.exceptions import InvalidRegionError
 from botocore.httpsession import get_cert_path
 from botocore.session import get_session
 
+from lakeload_jobs import __version__
 from lakeload_jobs.aws.errors import aws_call
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
@@ -49,7 +49,7 @@ def client_config(
         retries={"mode": "standard", "total_max_attempts": attempts},
         max_pool_connections=connections,
         tcp_keepalive=True,
-        user_agent_extra=f"lakeload/{_tool_version()}",
+        user_agent_extra=f"lakeload/{__version__}",
         # Uploads carry a CRC32 header of our own. botocore's default would send trailers, which
         # S3-compatible stores reject, or a CRC64 that some servers compute at 12 MB/s.
         request_checksum_calculation="when_required",
@@ -103,11 +103,3 @@ def _of_account(glue: GlueClient, account: str) -> None:
         params.setdefault("CatalogId", account)
 
     glue.meta.events.register("provide-client-params.glue", add)
-
-
-def _tool_version() -> str:
-    """The installed version; executors may run from an archive without metadata."""
-    try:
-        return version("lakeload")
-    except PackageNotFoundError:
-        return "unknown"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from datetime import datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
+from lakeload_jobs import __version__
 from lakeload_jobs.contract.codec import CodecError, from_json, to_json
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import IndexKind
@@ -254,11 +254,8 @@ def decode(kind: type[T], data: bytes, key: str) -> T:
 
 
 def tool_version() -> str:
-    """Return `lakeload X.Y.Z`; executors may run from an archive without metadata."""
-    try:
-        return f"lakeload {version('lakeload')}"
-    except PackageNotFoundError:
-        return "lakeload"
+    """Return `lakeload X.Y.Z`."""
+    return f"lakeload {__version__}"
 
 
 def _document(data: bytes, key: str) -> dict[str, Any]:
