@@ -122,6 +122,10 @@ def sync_once(job: LoadJob, context: Context) -> Synced:
             replace(state.table, input_bytes=state.input_bytes, inspected=to_json(state.inspected))
             for state in states
         ]
+        if settings.runtime.traits.tasks_share_driver:
+            # Driver and workers need not assume the role again.
+            handed = connections.before_spark.handover()
+            context = replace(context, environment={**context.environment, **handed})
         outcome = _with_spark(job, tables, settings, installation, folder, context)
         for warning in warnings:
             outcome = with_warning(outcome, warning)

@@ -22,6 +22,7 @@ from lakeload_jobs.aws.credentials import (
     role_session,
 )
 from lakeload_jobs.aws.errors import AwsError, aws_call
+from lakeload_jobs.aws.handover import handed_over, variables
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.secrets import Secret, SecretReference, resolve_locally
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
@@ -55,10 +56,11 @@ class _Identity:
 class AwsSession:
     """Clients of one destination with its final identity. Thread-safe.
 
-    Driver and tasks each build their own from the spec: credentials never travel. Times in
-    seconds. `label` (a command, and an attempt's id) becomes part of the role session name, which
-    CloudTrail shows. `on_executor` makes a missing identity say what an executor needs. Nothing is
-    called before a client is asked for; every property raises `AwsError` or `InvalidInput`.
+    Driver and tasks each build their own from the spec. Credentials do not travel, but for those
+    of `handover`, with which processes of the same machine begin. Times in seconds. `label` (a
+    command, and an attempt's id) becomes part of the role session name, which CloudTrail shows.
+    `on_executor` makes a missing identity say what an executor needs. Nothing is called before a
+    client is asked for; every property raises `AwsError` or `InvalidInput`.
     """
 
     def __init__(
@@ -173,6 +175,11 @@ class AwsSession:
             raise self._no_identity()
         return keys
 
+    def handover(self) -> dict[str, str]:
+        """Return the variables with which processes of this machine begin with the role's keys;
+        none where no role is assumed. Raises as `keys` does."""
+        return variables(self._credentials, self.keys()) if self._credentials.role_arn else {}
+
     def base_keys(self) -> Keys:
         """Return the base identity's keys, read anew. Raises as `keys` does."""
         with aws_call("reading the base credentials"):
@@ -235,6 +242,8 @@ class AwsSession:
     def _role_keys(self) -> dict[str, str]:
         with self._identity.lock:
             assumed, self._identity.assumed = self._identity.assumed, None
+            if not self._identity.begun:
+                assumed = assumed or handed_over(self._credentials)
             self._identity.begun = True
         return assumed or self._assume()
 
