@@ -205,6 +205,10 @@ class Columns(Model):
             raise refusals(found)
         return self
 
+    def loads(self, name: str) -> bool:
+        """Return whether a column of the source is loaded."""
+        return name not in self.exclude and (not self.include or name in self.include)
+
 
 def repeated(names: tuple[str, ...], field: str) -> list[Finding]:
     """Return a finding for each name that the list `field` has already."""

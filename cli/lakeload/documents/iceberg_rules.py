@@ -324,10 +324,10 @@ def _upsert(table: Table, at: Location) -> Iterator[Finding]:
             (*at, "deletes"),
         )
     for i, name in enumerate(table.primary_key):
-        if not _is_loaded(table, name):
+        if not table.columns.loads(name):
             yield _not_loaded(name, "identifies the rows", (*at, "primary_key", i))
     cursor = table.cursor if table.cursor_is_column else None
-    if cursor is not None and not _is_loaded(table, cursor):
+    if cursor is not None and not table.columns.loads(cursor):
         yield _not_loaded(cursor, "orders versions of a row", (*at, "cursor"))
 
 
@@ -346,15 +346,10 @@ def _partitions(table: Table, at: Location) -> Iterator[Finding]:
     fields = [parse_partition_field(text) for text in table.partition_by]
     for i, part in enumerate(fields):
         here = (*at, "partition_by", i)
-        if not _is_loaded(table, part.column):
+        if not table.columns.loads(part.column):
             yield _not_loaded(part.column, "lays out the table", here)
         if (problem := duplicate_field(fields[: i + 1])) and not duplicate_field(fields[:i]):
             yield Finding(shown(problem, 200), "remove one of them", here)
-
-
-def _is_loaded(table: Table, name: str) -> bool:
-    columns = table.columns
-    return name not in columns.exclude and (not columns.include or name in columns.include)
 
 
 def _not_loaded(name: str, what: str, at: Location) -> Finding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -111,6 +111,8 @@ class Table(TableSettings):
     """ICEBERG: partitions, as `day(created_at)`, `bucket(16, id)`; not given: the table's own."""
     table_properties: TableProperties = Field(default_factory=dict)
     """ICEBERG: properties of the new table; they win over `iceberg.table_properties`."""
+    bloom_filters: tuple[Text, ...] = ()
+    """Source columns with bloom filters in new data files, for queries with `column = value`."""
     schema_changes: SchemaChanges | None = setting(None, "the pipeline's")
     """Policy for changed columns of this table; overrides the pipeline's."""
     on_type_conflict: OnTypeConflict | None = setting(None, "the pipeline's")
@@ -122,10 +124,34 @@ class Table(TableSettings):
     """A Spark SQL condition over source columns that fills `_supa_deleted`."""
 
     @model_validator(mode="after")
-    def _key_is_listed_once(self) -> Table:
-        if found := repeated(self.primary_key, "primary_key"):
+    def _columns_are_listed_once(self) -> Table:
+        found = [
+            *repeated(self.primary_key, "primary_key"),
+            *repeated(self.bloom_filters, "bloom_filters"),
+            *_bloom_filter_findings(self.bloom_filters, self.columns),
+        ]
+        if found:
             raise refusals(found)
         return self
+
+
+def _bloom_filter_findings(names: Iterable[str], columns: Columns) -> Iterator[Finding]:
+    for i, name in enumerate(names):
+        if not columns.loads(name):
+            message = f"`{shown(name)}` gets a bloom filter, and `columns` leaves it out"
+            yield Finding(message, "load it", ("bloom_filters", i))
+        kind = columns.types.get(name, "").partition("<")[0].strip().lower()
+        if kind in _WITHOUT_BLOOM_FILTER:
+            message = f"`{shown(name)}` is {_WITHOUT_BLOOM_FILTER[kind]}, and has no bloom filter"
+            yield Finding(message, "remove it from the list", ("bloom_filters", i))
+
+
+_WITHOUT_BLOOM_FILTER = {
+    "boolean": "a boolean",
+    "array": "an array",
+    "map": "a map",
+    "struct": "a struct",
+}
 
 
 def _kind(value: Any) -> str:

@@ -105,6 +105,7 @@ def _table_spec(model: Pipeline, table: Table, target: TableTarget) -> TableSpec
         max_deleted=table.delete_limit,
         partition_by=_partition_by(table),
         table_properties=dict(table.table_properties) or None,
+        bloom_filters=table.bloom_filters,
         schema_changes=table.schema_changes,
         on_type_conflict=table.on_type_conflict,
     )

@@ -339,6 +339,8 @@ class TableSpec:
     """None: not given. A table that exists then keeps its partition spec."""
     table_properties: dict[str, str] | None = None
     """At creation; they override those of the destination."""
+    bloom_filters: tuple[str, ...] = ()
+    """Source columns for which data files have bloom filters."""
     schema_changes: SchemaChanges | None = None
     """None: as the job says."""
     on_type_conflict: OnTypeConflict | None = None

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+import duckdb
 import pytest
 
 from lakeload_jobs.aws import AwsSession
@@ -388,3 +389,42 @@ def test_missing_source_fails_only_its_table(world: World) -> None:
 
     assert [table.status for table in result.tables] == ["FAILED", "LOADED"]
     assert ids(world) == [1]
+
+
+def test_bloom_filters_are_in_files_from_the_load_that_asks_for_them(
+    world: World, tmp_path: Path
+) -> None:
+    plain = world.table(world.file("a.parquet", [{"Id": 1, "flag": True, "other": 1}]))
+    asked = replace(
+        world.table(world.file("b.parquet", [{"Id": 2, "flag": True, "other": 2}])),
+        bloom_filters=("Id",),
+    )
+    without = load(world, plain)
+    (planned,) = _plan(world, asked)
+    loaded = load(world, asked)
+    rejected = load(world, replace(asked, bloom_filters=("flag",)))
+
+    found = {}
+    connection = duckdb.connect()
+    for number, body in enumerate(world.files()):
+        path = tmp_path / f"{number}.parquet"
+        path.write_bytes(body)
+        filters = connection.execute(
+            f"SELECT path_in_schema, bloom_filter_length FROM parquet_metadata('{path}')"
+        ).fetchall()
+        ((first,),) = connection.execute(f"SELECT min(id) FROM '{path}'").fetchall()
+        found[first] = [name for name, length in filters if length]
+        assert all((length or 0) < 100_000 for _, length in filters)
+        for value in (2, 3) if found[first] else ():
+            probe = f"FROM parquet_bloom_probe('{path}', 'Id', {value})"
+            ((*_, excluded),) = connection.execute(probe).fetchall()
+            assert excluded is (value != first)
+
+    assert found == {1: [], 2: ["Id"]}
+    assert without.writer == "direct"
+    assert (planned.writer or "direct", planned.why_spark) == (loaded.writer, loaded.why_spark)
+    if loaded.writer == "spark":
+        reason = "the table has `write.parquet.bloom-filter-enabled.column.Id`"
+        assert loaded.why_spark == reason
+    assert rejected.error is not None
+    assert "`flag`, a boolean" in rejected.error.message

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyiceberg.io import InputFile
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.result import RunResult, TableResult
@@ -44,6 +45,9 @@ class World(Protocol):
 
     def rows(self, name: str = "orders") -> list[dict[str, Any]]:
         """Return all visible rows of a table, with their tracking columns."""
+
+    def files(self, name: str = "orders") -> list[bytes]:
+        """Return the visible data files of a table."""
 
     def state(self) -> Any:
         """Return the state that the newest commit holds for the pipeline."""
@@ -86,9 +90,11 @@ class ParquetWorld:
         return self._job.run(spec)
 
     def rows(self, name: str = "orders") -> list[dict[str, Any]]:
+        return [row for body in self.files(name) for row in _read(body)]
+
+    def files(self, name: str = "orders") -> list[bytes]:
         keys = [key for key in self._job.lake.data_keys() if f"/{name}/" in key]
-        files = [self._job.lake.read(key) for key in keys]
-        return [row for body in files for row in _read(body)]
+        return [self._job.lake.read(key) for key in keys]
 
     def state(self) -> Any:
         lake = self._job.lake
@@ -132,6 +138,11 @@ class IcebergWorld:
         found: list[dict[str, Any]] = self._loads.read(name).scan().to_arrow().to_pylist()
         return found
 
+    def files(self, name: str = "orders") -> list[bytes]:
+        table = self._loads.read(name)
+        paths = [task.file.file_path for task in table.scan().plan_files()]
+        return [_content(table.io.new_input(path)) for path in paths]
+
     def state(self) -> Any:
         text = self._loads.read().properties["lakeload.state.shop"]
         return json.loads(text)["state"]
@@ -160,6 +171,11 @@ def _once_before(act: Callable[[], object], then: Callable[..., Any]) -> Callabl
         return then(*arguments, **named)
 
     return commit
+
+
+def _content(file: InputFile) -> bytes:
+    with file.open() as stream:
+        return stream.read()
 
 
 def _write(path: str, rows: list[dict[str, Any]]) -> str:

@@ -170,6 +170,8 @@ CHANGES: Mapping[type, Mapping[str, Change]] = {
         "max_deleted": (RejectLimit(rows=1), ALWAYS),
         "partition_by": ((), ICEBERG),
         "table_properties": ({"a": "b"}, NEVER),
+        # How files are written does not change their rows.
+        "bloom_filters": (("id",), NEVER),
         "schema_changes": ("FAIL", NEVER),
         "on_type_conflict": ("NEW_COLUMN", ALWAYS),
         "fingerprint": ("f", NEVER),

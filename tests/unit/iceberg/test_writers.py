@@ -144,6 +144,8 @@ def test_settings_of_the_load_decide_too() -> None:
         ("write.data.path", "s3://lake/elsewhere", True),
         ("write.metadata.metrics.default", "full", True),
         ("write.parquet.bloom-filter-enabled.column.id", "true", False),
+        ("write.parquet.bloom-filter-enabled.column.id", "false", True),
+        ("write.parquet.bloom-filter-adaptive-enabled", "true", True),
         ("write.something-new", "1", False),
         ("encryption.key-id", "k", False),
         ("parquet.bloom.filter.enabled", "true", False),

@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeload_jobs.formats.data_files import encode
-from lakeload_jobs.formats.data_files.encode import dictionary_columns, encode_file
+from lakeload_jobs.formats.data_files.encode import Encoding, dictionary_columns, encode_file
 
 
 class Memory:
@@ -244,3 +245,69 @@ def test_a_dictionary_is_used_where_values_repeat() -> None:
         ("nested", "k"): True,
         ("nested", "u"): False,
     }
+
+
+@pytest.mark.parametrize("filters", [(), ("id", "name")])
+def test_bloom_filters_of_named_columns_find_what_is_there(
+    filters: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encode, "ROW_GROUP_BYTES", 1 << 18)
+    rows = 20_000
+    whole = pa.table(
+        {
+            "id": pa.array([n * 3 for n in range(rows)], pa.int64()),
+            "name": [f"customer {n * 3}" for n in range(rows)],
+            "other": pa.array([n * 3 for n in range(rows)], pa.int32()),
+        }
+    )
+    batches = whole.to_batches(max_chunksize=1000)
+    sink = Memory()
+    encode_file(
+        batches[0],
+        iter(batches[1:]),
+        sink,
+        target_size=1 << 30,
+        encoding=Encoding(bloom_filters=(*filters, "not in this file")),
+    )
+    path = tmp_path / "file.parquet"
+    path.write_bytes(b"".join(sink.chunks))
+    connection = duckdb.connect()
+    columns = connection.execute(
+        f"SELECT row_group_id, path_in_schema, bloom_filter_length FROM parquet_metadata('{path}')"
+    ).fetchall()
+    groups = 1 + max(group for group, *_ in columns)
+
+    assert sink.file.read().equals(whole)
+    assert groups >= 2
+    assert {name for _, name, length in columns if length} == set(filters)
+    # As large as the rows of a group need, not as a million do.
+    assert all((length or 0) < 40_000 for *_, length in columns)
+    for name in filters:
+        literal = {"id": "{}::BIGINT", "name": "'customer {}'"}[name]
+        present = [_groups_left(path, name, literal.format(3 * n)) for n in range(0, rows, 200)]
+        absent = [_groups_left(path, name, literal.format(3 * n + 1)) for n in range(0, rows, 200)]
+        assert min(present) >= 1
+        assert sum(absent) <= 0.05 * groups * len(absent)
+
+
+def _groups_left(path: Path, column: str, value: str) -> int:
+    """Return how many row groups DuckDB would read for `column = value`, by bloom filters alone."""
+    found = (
+        duckdb.connect()
+        .execute(f"FROM parquet_bloom_probe('{path}', '{column}', {value})")
+        .fetchall()
+    )
+    return sum(not excluded for *_, excluded in found)
+
+
+@pytest.mark.parametrize("filters", [(), ("text",)], ids=["arro3", "pyarrow"])
+def test_every_column_of_simple_type_has_a_page_index(filters: tuple[str, ...]) -> None:
+    batch = pa.RecordBatch.from_pylist(ROWS, schema=SCHEMA)
+    sink = Memory()
+    encode_file(
+        batch, iter(()), sink, target_size=1 << 30, encoding=Encoding(bloom_filters=filters)
+    )
+    group = sink.file.metadata.row_group(0)
+    chunks = [group.column(n) for n in range(group.num_columns)]
+
+    assert all(chunk.has_offset_index and chunk.has_column_index for chunk in chunks)

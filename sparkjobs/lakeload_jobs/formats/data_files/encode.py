@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from threading import BoundedSemaphore
 from typing import Any, Literal, Protocol
 
@@ -107,6 +108,8 @@ _MIN_ROW_GROUP_ROWS = 1024
 _SKEW = 4
 """A file ends early when a row group outgrows its budget so many times, because the rows after
 the first batch are wider: the encoder counts rows, memory counts bytes."""
+BLOOM_FILTER_FPP = 0.01
+"""Share of absent values that a bloom filter lets pass; Iceberg's default."""
 _SAMPLE_ROWS = 10_000
 _DICTIONARY_SHARE = 0.9
 """A column gets a dictionary when at most this share of a sample's values is distinct."""
@@ -117,7 +120,8 @@ class Encoding:
     """How a file is encoded. `level` None is the codec's own of each encoder.
 
     `metadata` is written into the footer. `whole_statistics`: the least and greatest value of a
-    column are kept however long they are.
+    column are kept however long they are. `bloom_filters` are names of columns that get one, in
+    files that have them.
     """
 
     codec: Literal["gzip", "zstd", "snappy", "uncompressed"] = "gzip"
@@ -125,6 +129,7 @@ class Encoding:
     row_group_bytes: int = ROW_GROUP_BYTES
     metadata: Mapping[str, str] = field(default_factory=dict)
     whole_statistics: bool = False
+    bloom_filters: tuple[str, ...] = ()
 
     @property
     def for_arro3(self) -> str:
@@ -229,7 +234,7 @@ def encode_file(
     group_bytes = min(encoding.row_group_bytes, ROW_GROUP_BYTES, max(target_size, 1))
     feed = _Feed(first, rest, sink, target_size, row_group_rows(first, group_bytes))
     try:
-        if encoding.whole_statistics or any(_holds_map(field.type) for field in first.schema):
+        if _needs_pyarrow(first.schema, encoding):
             _encode_with_pyarrow(feed, encoding)
         else:
             _encode_with_arro3(feed, encoding)
@@ -238,6 +243,14 @@ def encode_file(
             raise
         raise feed.error from None
     return feed.rows
+
+
+def _needs_pyarrow(schema: pa.Schema, encoding: Encoding) -> bool:
+    """arro3 names the inner group of a map `entries`, the format's specification `key_value`; it
+    cuts statistics off at 64 bytes, and has bloom filters for all columns or none."""
+    if encoding.whole_statistics or any(name in schema.names for name in encoding.bloom_filters):
+        return True
+    return any(_holds_map(field.type) for field in schema)
 
 
 def _encode_with_arro3(feed: _Feed, encoding: Encoding) -> None:
@@ -257,8 +270,6 @@ def _encode_with_arro3(feed: _Feed, encoding: Encoding) -> None:
 
 
 def _encode_with_pyarrow(feed: _Feed, encoding: Encoding) -> None:
-    """Maps: arro3 names their inner group `entries`, the format's specification `key_value`. It
-    also cuts statistics off at 64 bytes."""
     schema = feed.first.schema
     chosen = dictionary_columns(feed.first)
     # The stubs know `use_dictionary` as a flag only, and want an IO for the file.
@@ -266,6 +277,11 @@ def _encode_with_pyarrow(feed: _Feed, encoding: Encoding) -> None:
     target: Any = feed
     codec: Any
     codec, level = encoding.for_pyarrow
+    groups = _row_groups(feed)
+    first = next(groups)
+    # A filter has room for as many distinct values as a row group has rows.
+    room = {"ndv": max(1, first.num_rows), "fpp": BLOOM_FILTER_FPP}
+    filters: Any = {name: room for name in encoding.bloom_filters if name in schema.names}
     with pq.ParquetWriter(
         pa.PythonFile(target, mode="w"),
         schema,
@@ -275,17 +291,25 @@ def _encode_with_pyarrow(feed: _Feed, encoding: Encoding) -> None:
         store_schema=False,
         store_decimal_as_integer=True,
         use_dictionary=paths,
+        write_page_index=True,
+        bloom_filter_options=filters or None,
     ) as writer:
-        group: list[pa.RecordBatch] = []
-        for batch in feed:
-            group.append(batch)
-            if sum(item.num_rows for item in group) >= feed.row_group_rows:
-                writer.write_table(pa.Table.from_batches(group, schema))
-                group = []
-        if group:
-            writer.write_table(pa.Table.from_batches(group, schema))
+        for group in chain([first], groups):
+            writer.write_table(group)
         if encoding.metadata:
             writer.add_key_value_metadata(dict(encoding.metadata))
+
+
+def _row_groups(feed: _Feed) -> Iterator[pa.Table]:
+    schema = feed.first.schema
+    group: list[pa.RecordBatch] = []
+    for batch in feed:
+        group.append(batch)
+        if sum(item.num_rows for item in group) >= feed.row_group_rows:
+            yield pa.Table.from_batches(group, schema)
+            group = []
+    if group:
+        yield pa.Table.from_batches(group, schema)
 
 
 def dictionary_columns(sample: pa.RecordBatch) -> dict[tuple[str, ...], bool]:

@@ -49,6 +49,7 @@ from lakeload_jobs.formats.iceberg.load.tables import caused_by, load, read_fact
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, IcebergWriter
 from lakeload_jobs.formats.iceberg.maintenance import STEPS, Work, not_possible, nothing, shown
 from lakeload_jobs.formats.iceberg.rules.admission import check_only_pipeline, is_empty
+from lakeload_jobs.formats.iceberg.rules.bloom_filters import bloom_filter_properties
 from lakeload_jobs.formats.iceberg.rules.branches import left_branches
 from lakeload_jobs.formats.iceberg.rules.catalogs import warehouse_location
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts, state_of
@@ -287,7 +288,15 @@ class IcebergTable:
         found = TableColumns(table.source, table.target, keys=rows.key)
         if not rows.columns.fields:
             return found
-        made = definition(self.spark, spec, table, rows.columns, rows.key, rows.partition_by or ())
+        made = definition(
+            self.spark,
+            spec,
+            table,
+            rows.columns,
+            rows.key,
+            rows.partition_by or (),
+            bloom_filters=rows.bloom_filters,
+        )
         branch = spec.destination.iceberg.branch
         planned = self._planned(rows, made)
         return replace(
@@ -312,7 +321,12 @@ class IcebergTable:
             schema=schema_json(given.spark, made.schema),
             partitions=_partitions(made) if facts is None else facts.partitions,
             sorted=made.order is not None if facts is None else facts.sorted,
-            properties=made.properties if facts is None else facts.properties,
+            properties=made.properties
+            if facts is None
+            else {
+                **facts.properties,
+                **bloom_filter_properties(rows.bloom_filters, facts.properties),
+            },
             location=location if facts is None else facts.location,
         )
         return plan_rows(given.spec, given.table, rows, written)

@@ -18,6 +18,7 @@ from lakeload_jobs.formats.iceberg.load.branches import drop_branch
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.table_changes import (
     Definition,
+    add_bloom_filters,
     add_comments,
     check_location,
     create,
@@ -108,7 +109,16 @@ def ready(
     if not rows.columns.fields:
         return None if opened.facts is None else Ready(opened, rows)
     partitions = rows.partition_by or ()
-    made = definition(spark, spec, table, rows.columns, rows.key, partitions, rows.comment)
+    made = definition(
+        spark,
+        spec,
+        table,
+        rows.columns,
+        rows.key,
+        partitions,
+        rows.comment,
+        rows.bloom_filters,
+    )
     if opened.facts is None:
         ensure_namespace(spark, spec.destination, table.schema)
         if not create(spark, table, made):
@@ -139,6 +149,7 @@ def _evolved(
     if not make_changes(spark, java_table, facts, opened.job, rows, made, plan):
         raise RetryLoad(f"another writer has changed the definition of `{table.target}`")
     add_comments(spark, java_table, made, table.target)
+    add_bloom_filters(spark, java_table, rows.bloom_filters, table.target)
     families = rows.mapping.families
     gone = (shown(path) for path in plan.removed)
     warnings = tuple(missing_column(name) for name in gone if name.lower() not in families)

@@ -13,6 +13,7 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
 from lakeload_jobs.formats.base import PreparedRows
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
+from lakeload_jobs.rows.bloom_filters import bloom_filter_columns
 from lakeload_jobs.rows.casts import without_null_keys
 from lakeload_jobs.rows.columns import ColumnMapping, source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
@@ -49,6 +50,8 @@ class FittedRows:
     partition_by: tuple[PartitionField, ...] | None = None
     comment: str = ""
     """Of the table."""
+    bloom_filters: tuple[str, ...] = ()
+    """Target names of the columns that `bloom_filters` names."""
 
     @property
     def frame(self) -> DataFrame:
@@ -93,6 +96,7 @@ def fit_rows(
         cursor=_target(mapping, table.cursor, "cursor"),
         partition_by=_partitions(mapping, table),
         comment=comments.table,
+        bloom_filters=bloom_filter_columns(table.bloom_filters, mapping, schema),
     )
 
 

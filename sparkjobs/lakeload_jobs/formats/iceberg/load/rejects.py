@@ -150,6 +150,7 @@ def _side_table(table: TableSpec) -> TableSpec:
         mode="APPEND",
         primary_key=(),
         table_properties=None,
+        bloom_filters=(),
     )
 
 

@@ -35,6 +35,7 @@ from lakeload_jobs.formats.iceberg.load.tables import (
     spark_name,
 )
 from lakeload_jobs.formats.iceberg.rules.admission import is_empty
+from lakeload_jobs.formats.iceberg.rules.bloom_filters import bloom_filter_properties
 from lakeload_jobs.formats.iceberg.rules.catalogs import own_location
 from lakeload_jobs.formats.iceberg.rules.facts import CREATED_BY, TableAttempt, TableFacts
 from lakeload_jobs.formats.iceberg.rules.partitions import (
@@ -79,8 +80,10 @@ def definition(
     key: Sequence[str],
     partition_by: Sequence[PartitionField],
     comment: str = "",
+    bloom_filters: Sequence[str] = (),
 ) -> Definition:
-    """Return what a table of these columns is created with; `comment` is that of the table.
+    """Return what a table of these columns is created with; `comment` is that of the table,
+    `bloom_filters` are columns.
 
     Raises `LoadFailed` for a key that Iceberg cannot have as identifier fields where UPSERT needs
     them, and `InvalidInput` for partition fields that do not fit their columns.
@@ -91,11 +94,16 @@ def definition(
     if problem := partition_spec_problem(partition_by, kinds):
         raise InvalidInput(problem, hint="correct `partition_by` of the table")
     schema = _with_key(spark, plain, key)
+    properties = table_properties(spec, table)
     return Definition(
         schema,
         partition_spec(spark, schema, partition_by),
         _sort_order(spark, schema, key) if table.mode == "UPSERT" and key else None,
-        {**({COMMENT: comment} if comment else {}), **table_properties(spec, table)},
+        {
+            **({COMMENT: comment} if comment else {}),
+            **properties,
+            **bloom_filter_properties(bloom_filters, properties),
+        },
         key,
         tuple(partition_by),
         notes,
@@ -538,6 +546,23 @@ def add_comments(spark: SparkSession, java_table: Java, made: Definition, target
         if comment:
             transaction.updateProperties().set(COMMENT, comment).commit()
         transaction.commitTransaction()
+
+
+def add_bloom_filters(
+    spark: SparkSession, java_table: Java, columns: Sequence[str], target: str
+) -> None:
+    """Give the table the properties of bloom filters for these columns, where it lacks them.
+
+    Raises `LoadFailed`, and what Spark raises for a commit that others came before.
+    """
+    lacking = bloom_filter_properties(columns, dict(java_table.properties()))
+    if not lacking:
+        return
+    with _told(f"adding bloom filters to `{target}`"):
+        update = java_table.updateProperties()
+        for name, value in lacking.items():
+            update.set(name, value)
+        update.commit()
 
 
 def _defined(facts: TableFacts) -> object:

@@ -13,6 +13,10 @@ from urllib.parse import urlsplit
 
 from lakeload_jobs.contract.spec import CatalogSpec, PartitionField, TableSpec
 from lakeload_jobs.contract.traits import vends
+from lakeload_jobs.formats.iceberg.rules.bloom_filters import (
+    BLOOM_FILTER_ADAPTIVE,
+    BLOOM_FILTER_ENABLED,
+)
 from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
 
 Codec = Literal["gzip", "zstd", "snappy", "uncompressed"]
@@ -203,7 +207,8 @@ def _properties(properties: Mapping[str, str]) -> Iterator[str]:
             or (name == _LEVEL and value.isdigit() and int(value) in levels)
             or (name in _NUMBERS and value.isdigit() and int(value) > 0)
             or (name == _OBJECT_STORE and value.lower() == "false")
-            or name == _DATA_PATH
+            or name in (_DATA_PATH, BLOOM_FILTER_ADAPTIVE)
+            or (name.startswith(BLOOM_FILTER_ENABLED) and value.lower() == "false")
         )
         if not known:
             yield f"the table has `{name}`"

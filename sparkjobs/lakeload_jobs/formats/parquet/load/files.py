@@ -12,7 +12,7 @@ import pyarrow as pa
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.file_names import render_file_name
 from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
-from lakeload_jobs.formats.data_files.encode import PartWriter, encode_file
+from lakeload_jobs.formats.data_files.encode import Encoding, PartWriter, encode_file
 from lakeload_jobs.formats.data_files.stage import Encoded
 
 
@@ -24,6 +24,8 @@ class ParquetFiles:
     location: TableLocation
     job_id: str
     synced: datetime
+    bloom_filters: tuple[str, ...] = ()
+    """Names of columns."""
 
     @property
     def target_size(self) -> int:
@@ -49,4 +51,7 @@ class ParquetFiles:
         self, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], sink: PartWriter
     ) -> Encoded:
         """Encode one file."""
-        return Encoded(encode_file(first, rest, sink, target_size=self.target_size))
+        encoding = Encoding(bloom_filters=self.bloom_filters)
+        return Encoded(
+            encode_file(first, rest, sink, target_size=self.target_size, encoding=encoding)
+        )

@@ -11,6 +11,7 @@ from lakeload_jobs.core.type_conflicts import Misfits
 from lakeload_jobs.formats.base import PreparedRows
 from lakeload_jobs.formats.data_files.direct import DirectRows, direct_rows
 from lakeload_jobs.formats.parquet.schema_change import SchemaDifference, check_schema_change
+from lakeload_jobs.rows.bloom_filters import bloom_filter_columns
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.sources.base import Reader
@@ -33,6 +34,7 @@ class WrittenColumns:
     why_jvm: str = ""
     reader: Reader = "jvm"
     added_fields: tuple[str, ...] = ()
+    bloom_filters: tuple[str, ...] = ()
 
 
 def written_columns(
@@ -47,7 +49,8 @@ def written_columns(
 
     `may_read`: a schema change that is forbidden may look whether there is a row at all.
 
-    Raises `LoadFailed` for schema changes that `schema_changes` forbids.
+    Raises `LoadFailed` for schema changes that `schema_changes` forbids, and `InvalidInput` for
+    bloom filters that are not possible.
     """
     if not prepared.mapping.columns:
         return WrittenColumns()
@@ -64,7 +67,12 @@ def written_columns(
     removed = tuple(name for name in difference.removed if name.lower() not in families)
     rows = prepared.rows
     written = WrittenColumns(
-        columns, difference.added, removed, reader=rows.reader, added_fields=difference.added_fields
+        columns,
+        difference.added,
+        removed,
+        reader=rows.reader,
+        added_fields=difference.added_fields,
+        bloom_filters=bloom_filter_columns(table.bloom_filters, prepared.mapping, prepared.schema),
     )
     if not rows.repeatable:
         return written

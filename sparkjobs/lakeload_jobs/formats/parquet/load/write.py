@@ -165,7 +165,13 @@ class ParquetWriter:
         shared = spec.runtime.tasks_share_driver
         writer = PartitionWriter(
             destination=spec.destination,
-            files=ParquetFiles(spec.destination, load.location, spec.job_id, spec.synced),
+            files=ParquetFiles(
+                spec.destination,
+                load.location,
+                spec.job_id,
+                spec.synced,
+                self.columns.bloom_filters,
+            ),
             job_id=spec.job_id,
             attempt_id=spec.attempt_id,
             synced=spec.synced,
