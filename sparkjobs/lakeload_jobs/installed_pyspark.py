@@ -25,3 +25,6 @@ def use_installed_pyspark() -> None:
     ):
         zips = home / "python" / "lib"
         sys.path[:] = [path for path in sys.path if Path(path).parent != zips]
+        # Workers have all these read their folders again, in each task.
+        for path in [path for path in sys.path_importer_cache if Path(path).parent == zips]:
+            del sys.path_importer_cache[path]

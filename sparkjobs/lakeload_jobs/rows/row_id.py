@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from array import array
 from binascii import hexlify
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.types as pt
@@ -252,7 +251,7 @@ def encoded_rows(columns: Sequence[Column]) -> Column:
     return pc.binary_join_element_wise(*encoded, pa.scalar(b""))
 
 
-@lru_cache(maxsize=8)
 def _offsets(count: int) -> pa.Buffer:
-    """Return offsets of `count` strings of equal length; batches mostly have one of few lengths."""
-    return pa.py_buffer(array("i", range(0, (count + 1) * _DIGITS, _DIGITS)))
+    """Return offsets of `count` strings of equal length."""
+    offsets = np.arange(0, (count + 1) * _DIGITS, _DIGITS, dtype=np.int32)
+    return pa.py_buffer(offsets)  # type: ignore[arg-type]

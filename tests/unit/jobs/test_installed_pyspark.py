@@ -36,7 +36,9 @@ def test_zips_leave_the_path_where_the_package_is_there(
     others = ["/jobs", *([str(tmp_path)] if listed else [])]
     monkeypatch.setenv("SPARK_HOME", str(home))
     monkeypatch.setattr(sys, "path", [*zips, *others])
+    monkeypatch.setattr(sys, "path_importer_cache", dict.fromkeys([*zips, *others]))
 
     use_installed_pyspark()
 
     assert sys.path == [*(zips if left else []), *others]
+    assert list(sys.path_importer_cache) == sys.path

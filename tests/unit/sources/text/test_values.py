@@ -473,3 +473,27 @@ def test_any_value_that_arrow_reads_is_that_of_its_text(kind: str, text: str) ->
     values, bad = parse_text(pa.array([text], pa.string()), text_type(kind))
     if text and not len(bad):
         assert repr(_in_csv(kind, [text])[0]) == repr(values.to_pylist())
+
+
+DECIMALS = [
+    *("decimal(3,1)", "decimal(2,2)", "decimal(4,0)", "decimal(12,2)"),
+    *("decimal(38,0)", "decimal(38,10)", "decimal(38,38)"),
+]
+
+
+@pytest.mark.parametrize("kind", DECIMALS)
+@settings(max_examples=200, deadline=None)
+@given(
+    text=st.text("0019-+./e ", max_size=7) | st.from_regex(r"-?9{0,39}\.?9{0,39}", fullmatch=True)
+)
+def test_decimals_of_plain_and_other_forms_are_exact(kind: str, text: str) -> None:
+    arrow, _ = declared_type(kind)
+    value = parsed(text, kind)
+    whole = 10 ** (arrow.precision - arrow.scale)
+    expected: object = BAD
+    if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", text):
+        mantissa, _, power = text.partition("e")
+        number = Fraction(mantissa) * Fraction(10) ** int(power or 0)
+        if abs(number) < whole and (number * 10**arrow.scale).denominator == 1:
+            expected = number
+    assert (value if value is BAD else Fraction(value)) == expected

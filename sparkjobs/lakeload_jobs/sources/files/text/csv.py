@@ -343,7 +343,8 @@ def _is_strict(
         # What follows is not known; the cut is before the value where there is more to come.
         closing = closing[:-1]
     allowed = dialect.neighbours
-    return bool(allowed[codes[opening - 1]].all() and allowed[codes[closing + 1]].all())
+    # With bytes as positions `take` is faster than `allowed[…]`.
+    return bool(allowed.take(codes[opening - 1]).all() and allowed.take(codes[closing + 1]).all())
 
 
 def _last_break(data: bytes, quotes: Quotes) -> int:

@@ -298,6 +298,11 @@ class _Bytes:
     lengths: npt.NDArray[np.int32]
     data: npt.NDArray[np.uint8]
 
+    @property
+    def used(self) -> npt.NDArray[np.uint8]:
+        """The bytes of all texts, one behind the other."""
+        return self.data[self.starts[0] : self.starts[-1] + self.lengths[-1]]
+
     def first(self, number: int = 0) -> npt.NDArray[np.uint8]:
         """Return one of the first bytes of each text; any byte of texts that are shorter."""
         return self.data.take(self.starts + number, mode="clip")
@@ -371,6 +376,7 @@ def _has_years(values: Column) -> bool:
 
 
 _TRIED = 8
+_MOST_DECIMAL_DIGITS = 38
 _DATE_LENGTH, _HOUR_LENGTH = len("2024-02-29"), len("2024-02-29 13")
 _FIRST_DAY = (date(1, 1, 1) - date(1970, 1, 1)).days
 _FIRST_MICROS = _FIRST_DAY * 86_400_000_000
@@ -585,7 +591,25 @@ def _decimals(kind: Kind, formats: TextFormats) -> _Parser:
     # has too many digits for the scale: its 007 is a decimal(38,38).
     digits = rf"(0|[0-9]{{1,{whole}}})" if whole else "0"
     fraction = rf"(\.[0-9]{{1,{scale}}})?" if scale else ""
-    return _Parser(kind, value, _number_shapes(f"^-?{digits}{fraction}$", marks, kind))
+
+    def quick(column: Column) -> Column | None:
+        if not marks.plain:
+            return None
+        text = _bytes_of(column)
+        if text.lengths.max() + scale > _MOST_DECIMAL_DIGITS or not _without_exponents(text):
+            return None
+        return _quick_cast(column, kind)
+
+    return _Parser(kind, value, _number_shapes(f"^-?{digits}{fraction}$", marks, kind), quick)
+
+
+def _without_exponents(text: _Bytes) -> bool:
+    """Return whether texts have nothing but digits, points, `-` and `/`, and end with a digit."""
+    if not len(text.used):
+        return False
+    if (text.used - np.uint8(ord("-")) > np.uint8(ord("9") - ord("-"))).any():
+        return False
+    return bool(((text.last() >= ord("0")) | (text.lengths == 0)).all())
 
 
 def decimal_parts(text: str) -> tuple[int, str, int]:
@@ -613,7 +637,14 @@ def _booleans(formats: TextFormats) -> _Parser:
             raise ValueError(f"`{text}` is neither true nor false")
         return word in true
 
-    return _Parser(pa.bool_(), value)
+    def quick(column: Column) -> Column | None:
+        if (true, false) != ({"true"}, {"false"}):
+            return None
+        values = _quick_cast(column, pa.bool_())
+        # Arrow takes 0 and 1 for booleans too.
+        return None if values is None or (_bytes_of(column).lengths == 1).any() else values
+
+    return _Parser(pa.bool_(), value, quick=quick)
 
 
 def _binary(formats: TextFormats) -> _Parser:
