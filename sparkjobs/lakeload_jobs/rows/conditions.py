@@ -7,6 +7,7 @@ it is translated where Arrow's functions have the same results.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -28,8 +29,15 @@ pc: Any = pyarrow.compute
 Java = Any
 """An object of the JVM."""
 
-Condition = Any
-"""A `pyarrow.compute.Expression`: true, false or null for each row. It can be pickled."""
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on the columns of a row. `expression` is a `pyarrow.compute.Expression` that is
+    true, false or null. It can be pickled. `columns` are the names of the columns in it."""
+
+    expression: Any
+    columns: tuple[str, ...]
+
 
 _TYPES = ("string", "tinyint", "smallint", "int", "bigint", "date", "boolean")
 """Spark's names of types whose values compare alike in Arrow, but for decimals. A string with a
@@ -65,23 +73,29 @@ def arrow_condition(frame: DataFrame, sql: str) -> Condition:
     plan = frame.where(F.expr(sql))._jdf.queryExecution().analyzed()
     if _class_name(plan) != "Filter":
         raise NotInArrow("it is more than a condition on the columns of a row")
-    return _Translator(names).expression(plan.condition())
+    translator = _Translator(names)
+    expression = translator.expression(plan.condition())
+    return Condition(expression, tuple(translator.columns))
 
 
 def evaluated(condition: Condition, rows: pa.RecordBatch) -> Column:
     """Return the value of a condition for each row: true, false or null."""
     source = acero.Declaration("table_source", acero.TableSourceNodeOptions(pa.table(rows)))
-    project = acero.Declaration("project", acero.ProjectNodeOptions([condition], ["value"]))
+    project = acero.Declaration(
+        "project", acero.ProjectNodeOptions([condition.expression], ["value"])
+    )
     found = acero.Declaration.from_sequence([source, project]).to_table(use_threads=False)
     return found.column(0).combine_chunks()
 
 
 class _Translator:
-    """Translates Catalyst's expressions. `names` are the columns by the ids of their attributes."""
+    """Translates Catalyst's expressions. `names` are the columns by the ids of their attributes;
+    `columns` are those that expressions have, in order, each once."""
 
     def __init__(self, names: Mapping[int, str]) -> None:
         self._names = names
         self._common: dict[str, Any] = {}
+        self.columns: dict[str, None] = {}
 
     def expression(self, node: Java) -> Any:
         """Return the translation. Raises `NotInArrow`."""
@@ -118,7 +132,9 @@ class _Translator:
         return self._column(node) if is_column else self.expression(node)
 
     def _column(self, node: Java) -> Any:
-        return pc.field(self._names[node.exprId().id()])
+        name = self._names[node.exprId().id()]
+        self.columns[name] = None
+        return pc.field(name)
 
     def _with(self, node: Java) -> Any:
         """Translate `BETWEEN`, whose value is compared twice."""

@@ -203,6 +203,8 @@ class Splits:
     frame: DataFrame | None = None
     """Where Spark reads what cannot be read twice: the one part is the one partition of this frame,
     and `read` is given its batches. It stays on the driver."""
+    of_columns: Callable[[Sequence[str]], Callable[[Any], Iterator[pa.RecordBatch]]] | None = None
+    """Returns what reads some columns alone, at least one; None where that is no quicker."""
     at_once: bool = False
     """Whether the tasks of all parts run at the same time, so that `read` may wait for the others.
     For rows that are not repeatable."""

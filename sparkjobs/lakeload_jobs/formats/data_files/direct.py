@@ -55,17 +55,19 @@ class ReadWritten:
     """Reads parts; it travels to the tasks. `columns` are names in the source, in the order of
     `schema`, whose names and types are those of the target. Where there is a condition `deleted`,
     the column `DELETED_HELPER` says for which rows it is true. Where there is a condition `where`,
-    only rows for which it is true are loaded."""
+    only rows for which it is true are loaded. `read_where` reads the columns of `where`, perhaps
+    without others."""
 
     read: Callable[[Any], Iterator[pa.RecordBatch]]
     columns: tuple[str, ...]
     schema: pa.Schema
     where: Condition | None = None
     deleted: Condition | None = None
+    read_where: Callable[[Any], Iterator[pa.RecordBatch]] | None = None
 
     def __call__(self, part: SplitPart) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one part that are loaded."""
-        for batch in self._read(part):
+        for batch in _rows(self.read, part):
             rows = batch
             if self.where is not None:
                 rows = rows.filter(evaluated(self.where, rows))
@@ -84,17 +86,21 @@ class ReadWritten:
         """Count the rows of one part that are loaded."""
         if self.where is None:
             return part.rows
-        wanted = (evaluated(self.where, rows) for rows in self._read(part))
+        batches = _rows(self.read_where or self.read, part)
+        wanted = (evaluated(self.where, rows) for rows in batches)
         return sum(one.true_count for one in wanted)
 
-    def _read(self, part: SplitPart) -> Iterator[pa.RecordBatch]:
-        left = part.rows
-        for batch in self.read(part.source):
-            rows = batch.slice(0, left)
-            yield rows
-            left -= rows.num_rows
-            if left == 0:
-                return
+
+def _rows(
+    read: Callable[[Any], Iterator[pa.RecordBatch]], part: SplitPart
+) -> Iterator[pa.RecordBatch]:
+    left = part.rows
+    for batch in read(part.source):
+        rows = batch.slice(0, left)
+        yield rows
+        left -= rows.num_rows
+        if left == 0:
+            return
 
 
 def direct_rows(
@@ -118,12 +124,14 @@ def _direct(spec: JobSpec, table: TableSpec, prepared: PreparedRows) -> DirectRo
         raise OnlySpark(f"structs of column `{prepared.filled[0]}` have other fields in the table")
     helpers = tuple(name for name in ROW_HELPERS if name in rows.schema.names)
     loaded = tuple(column.source for column in prepared.mapping.columns)
-    where = deleted = None
+    where = deleted = read_where = None
     names = (*loaded, *helpers)
     if table.where is not None:
         if REJECTED_HELPER in helpers:
             raise OnlySpark("with `where`, Spark sets records aside")
         where = _condition(rows, "where", table.where)
+        if splits.of_columns is not None and where.columns:
+            read_where = splits.of_columns(where.columns)
     if table.deleted_when is not None:
         deleted = _condition(rows, "deleted_when", table.deleted_when)
         names = (*loaded, DELETED_HELPER, *helpers)
@@ -138,7 +146,7 @@ def _direct(spec: JobSpec, table: TableSpec, prepared: PreparedRows) -> DirectRo
             raise OnlySpark(f"column `{name}` is written as `{field.type}`")
     return DirectRows(
         _limited(splits, splits.counts, spec.options.limit),
-        ReadWritten(splits.read, names, written, where, deleted),
+        ReadWritten(splits.read, names, written, where, deleted, read_where),
     )
 
 

@@ -8,7 +8,7 @@ import re
 from base64 import b64encode
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any, Literal, Protocol
@@ -112,7 +112,7 @@ def split_files(
     ]
     parts = _parts(list(zip(schemas, folders, strict=True)), parallelism)
     counts = tuple(sum(piece.rows for piece in part) for part in parts)
-    return Splits(tuple(parts), read, counts)
+    return Splits(tuple(parts), read, counts, of_columns=read.of_columns)
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,10 @@ class ReadTyped:
         failures = Failures()
         yield from self._read_part(part, failures)
         failures.check()
+
+    def of_columns(self, names: Sequence[str]) -> ReadTyped:
+        """Return what reads these columns alone."""
+        return replace(self, schema=pa.schema([own for own in self.schema if own.name in names]))
 
     def failures(self, part: Sequence[TypedPiece]) -> Failures:
         """Return the bad values of one part that fail the load, and the files to set aside."""
