@@ -426,7 +426,17 @@ THROUGH_SPARK: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {},
         "`deleted_when` is evaluated by Spark: `abs` is evaluated by Spark alone",
     ),
-    "cast": ({"columns": ColumnsSpec(types={"a": "string"})}, {}, "casts column `a`"),
+    "cast": ({"columns": ColumnsSpec(types={"a": "float"})}, {}, "casts column `a`"),
+    "cast with bad values to set aside": (
+        {"columns": ColumnsSpec(types={"a": "int"})},
+        {"on_bad_value": "QUARANTINE"},
+        "casts column `a`, whose bad values Spark sets aside",
+    ),
+    "cast of some rows": (
+        {"columns": ColumnsSpec(types={"a": "int"}), "where": "a > 1"},
+        {},
+        "casts column `a`, and not every row need be loaded",
+    ),
     "nested": ({}, {"nested": "JSON"}, "column `s` is written as `string`"),
 }
 
@@ -442,6 +452,91 @@ def test_rows_read_by_arrow_may_pass_through_spark(twins: Twins, name: str) -> N
     assert (jvm.reader, direct.reader) == ("jvm", "direct")
     assert reason in direct.why_jvm
     assert twins.seen(direct) == twins.seen(jvm)
+
+
+CAST = ColumnsSpec(
+    types={
+        "n": "tinyint",
+        "text": "int",
+        "exact": "decimal(5,1)",
+        "at": "timestamp(ms)",
+        "flag": "string",
+        "key": "string",
+    }
+)
+
+
+def _cast(twins: Twins, *bad: tuple[int, str, str, int], **settings: Any) -> TableSpec:
+    """Return a table of columns that are cast; `bad` are rows with values that are bad."""
+    rows = [(1, "-7", "1.20", 1_577_836_800_123), (None, None, None, None), *bad]
+    n, text, exact, at = zip(*rows, strict=True)
+    decimals = [None if one is None else Decimal(one) for one in exact]
+    content = {
+        "key": pa.array(range(len(rows)), pa.int64()),
+        "n": pa.array(n, pa.int64()),
+        "text": pa.array(text, pa.string()),
+        "exact": pa.array(decimals, pa.decimal128(10, 2)),
+        "at": pa.array(at, pa.int64()),
+        "flag": pa.array([True, None, *[False for _ in bad]], pa.bool_()),
+        "day": pa.array(["2026-11-24"] * len(rows), pa.string()),
+    }
+    path = twins.files(table(**content))
+    return twins.job.table(path, file_format="PARQUET", columns=CAST, **settings)
+
+
+BAD = [(300, "2", "1.25", 1), (-128, "007", "99999.90", 2**62), (127, "2147483648", "-0.05", -1)]
+
+
+def test_columns_are_cast_without_spark(twins: Twins) -> None:
+    result = twins.equal(_cast(twins))
+
+    row = twins.job.values(result)[0]
+    assert (row["key"], row["n"], row["text"], row["exact"]) == ("0", 1, -7, Decimal("1.2"))
+    assert row["at"] == datetime(2020, 1, 1, 0, 0, 0, 123_000, tzinfo=UTC)
+
+
+def test_casts_that_cannot_be_bad_need_no_spark_to_set_rows_aside(twins: Twins) -> None:
+    given = twins.job.table(
+        twins.files(table(a=[1, None], b=[True, False])),
+        file_format="PARQUET",
+        columns=ColumnsSpec(types={"a": "string", "b": "int"}),
+        where="a = '1' or b = 0",
+    )
+
+    result = twins.load(given, "DIRECT", on_bad_value="QUARANTINE")
+
+    # A condition leaves out rows where no record may be set aside.
+    assert "sets records aside" in result.why_jvm
+    assert twins.equal(replace(given, where=None), on_bad_value="QUARANTINE").rejected == 0
+    assert twins.equal(replace(given, table="filtered")).rows == 2
+
+
+@pytest.mark.parametrize("where", [None, "n is null or n < 0"])
+def test_bad_values_of_casts_become_null_as_in_spark(twins: Twins, where: str | None) -> None:
+    given = _cast(twins, *BAD, where=where)
+
+    jvm, direct = (twins.load(given, reader, on_bad_value="NULL") for reader in ("JVM", "DIRECT"))
+
+    assert (jvm.error, direct.error) == (None, None)
+    assert (jvm.why_jvm, direct.why_jvm) == ("`spark.reader` is `JVM`", "")
+    assert twins.seen(direct) == twins.seen(jvm)
+    assert direct.warnings == jvm.warnings
+    assert f"{7 if where is None else 5} values" in str(direct.warnings)
+
+
+def test_a_load_fails_for_the_bad_values_that_spark_counts(twins: Twins) -> None:
+    given = _cast(twins, *BAD)
+
+    jvm, direct = (twins.load(given, reader) for reader in ("JVM", "DIRECT"))
+
+    assert jvm.error is not None
+    assert direct.error is not None
+    where = f"reading `{twins.folder}/0.parquet`, row group 1, row"
+    assert f"{where} 3: column `n`: the value `300` is no tinyint" in direct.error.message
+    assert f"{where} 4: column `text`: the value `007` is no int" in direct.error.message
+    for part in jvm.error.message.split(": column ")[1:]:
+        assert part.partition("; ")[0] in direct.error.message
+    assert (direct.error.hint, direct.error.type) == (jvm.error.hint, jvm.error.type)
 
 
 def test_a_deletion_column_is_read_without_spark(twins: Twins) -> None:

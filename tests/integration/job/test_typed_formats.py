@@ -77,6 +77,25 @@ def test_orc_is_read_by_the_direct_reader(job: Job) -> None:
     assert job.values(result) == table.to_pylist()
 
 
+@pytest.mark.parametrize("kind", ["ORC", "AVRO"])
+def test_orc_and_avro_are_cast_and_filtered_without_spark(job: Job, kind: FileFormat) -> None:
+    if kind == "ORC":
+        path = orc_file(job, "a.orc", pa.table({"n": [1, 2, 300], "s": ["7", "x", "9"]}))
+    else:
+        fields = [{"name": "n", "type": "long"}, {"name": "s", "type": "string"}]
+        records = [{"n": 1, "s": "7"}, {"n": 2, "s": "x"}, {"n": 300, "s": "9"}]
+        path = job.file("a.avro", avro_bytes({"fields": fields}, records))
+    columns = ColumnsSpec(types={"n": "string", "s": "int"})
+
+    result = job.load_one(
+        job.table(path, file_format=kind, columns=columns, where="n <> '1'"), on_bad_value="NULL"
+    )
+
+    assert (result.error, result.reader, result.why_jvm) == (None, "direct", "")
+    assert job.values(result) == [{"n": "2", "s": None}, {"n": "300", "s": 9}]
+    assert "1 values" in str(result.warnings)
+
+
 def test_an_orc_timestamp_stays_one_where_it_was_loaded_as_one(job: Job) -> None:
     path = orc_file(job, "a.orc", pa.table({"at": pa.array([WALL], pa.timestamp("us"))}))
     table = job.table(path, file_format="ORC")

@@ -18,6 +18,7 @@ from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
+from lakeload_jobs.rows.arrow_casts import ArrowCast, arrow_cast
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.columns import in_source_spelling, types_of
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
@@ -40,6 +41,7 @@ from lakeload_jobs.sources.files.spark.reader import (
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
+from lakeload_jobs.sources.files.typed.casts import ReadCast
 from lakeload_jobs.sources.files.typed.columns import (
     Column,
     FileSchema,
@@ -239,7 +241,14 @@ def _by_arrow(
         values = partial(_check_read_and_cast, values, frame.frame, casts)
         cast = cast_rows(frame.frame, casts, table.spec.on_bad_value, read.columns)
         frame = DeferredFrame.made(cast)
-        why = f"`columns.types` casts column `{next(iter(casts))}`"
+        try:
+            in_arrow = _arrow_casts(table, read.schema, casts)
+            kinds = to_arrow_schema(cast.schema)
+            without_places = replace(read, places=False)
+            cast_read = ReadCast(without_places, in_arrow, kinds, table.spec.on_bad_value)
+            splits = replace(splits, read=cast_read, of_columns=cast_read.of_columns)
+        except NotDirect as reason:
+            why = why or str(reason)
     return FilesRows(
         frame,
         names,
@@ -253,6 +262,34 @@ def _by_arrow(
         counts=splits.counts or (0,),
         values=values,
     )
+
+
+def _arrow_casts(
+    table: TypedTable, schema: pa.Schema, casts: Mapping[str, str]
+) -> dict[str, ArrowCast]:
+    """Return the casts, all in Arrow. Raises `NotDirect` where Spark has to cast a column."""
+    found = {}
+    on_bad_value, given = table.spec.on_bad_value, table.table
+    for name, kind in casts.items():
+        cast = arrow_cast(schema.field(name).type, kind)
+        if cast is None:
+            raise NotDirect(f"`columns.types` casts column `{name}`")
+        if cast.may_be_bad and on_bad_value == "QUARANTINE":
+            raise NotDirect(
+                f"`columns.types` casts column `{name}`, whose bad values Spark sets aside"
+            )
+        chooses = given.where is not None or given.deleted_when is not None
+        if (
+            cast.may_be_bad
+            and on_bad_value == "FAIL"
+            and (chooses or table.spec.options.limit is not None)
+        ):
+            # Spark fails for bad values of those rows alone that it casts.
+            raise NotDirect(
+                f"`columns.types` casts column `{name}`, and not every row need be loaded"
+            )
+        found[name] = cast
+    return found
 
 
 def _check_read_and_cast(
