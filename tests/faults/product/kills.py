@@ -31,7 +31,6 @@ class Step:
 
 STEPS = (
     # The command looks at log and data too, before it starts Spark.
-    Step("open-get", "GetObject", "*/log/checkpoint.json", skip=1),
     Step("open-list", "ListObjectsV2", skip=2),
     Step("create-upload", "CreateMultipartUpload"),
     Step("upload-part", "UploadPart"),
