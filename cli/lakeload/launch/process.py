@@ -383,6 +383,8 @@ def _environment(installation: Installation, inherited: Mapping[str, str]) -> di
     return {
         # Arrow's own allocator keeps a quarter more memory of what a reader has freed.
         "ARROW_DEFAULT_MEMORY_POOL": "system",
+        # spark-submit first starts a JVM that only writes Java's command line.
+        "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         **kept,
         "SPARK_HOME": str(installation.spark_home),
         "JAVA_HOME": str(installation.java_home),

@@ -3,6 +3,9 @@ and they share its memory. Its argument is the module of a worker."""
 
 import gc
 
+# Imports make no garbage.
+gc.disable()
+
 from lakeload_jobs.installed_pyspark import use_installed_pyspark
 
 use_installed_pyspark()
@@ -18,4 +21,5 @@ import lakeload_jobs.sources.files.typed.rows  # noqa: F401
 if __name__ == "__main__":
     # A collection in a worker would write to the pages of every object.
     gc.freeze()
+    gc.enable()
     manager()  # type: ignore[no-untyped-call]
