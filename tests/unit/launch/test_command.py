@@ -55,6 +55,7 @@ def test_the_environment_reaches_the_job_but_for_what_would_change_the_launch() 
     )
     assert made.environment == {
         "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "AWS_PROFILE": "dev",
         "LAKELOAD_EXTERNAL_ID": "canary",
         "SPARK_HOME": "/opt/spark",
