@@ -11,7 +11,8 @@ class Load:
 
     `cpu_bar` and `wall_bar` are lakeload's median over Spark's; None: it has only to finish.
     `partition` is a transform in SQL. `heap` is the driver's memory, '' that of the command line;
-    `peer`: Spark takes part; `archive`: lakeload takes part with an AppCDS archive, too.
+    `peer`: Spark takes part; `archive`: lakeload takes part with an AppCDS archive, too. `flat`: a
+    load that takes about as much memory.
     """
 
     what: str
@@ -24,6 +25,7 @@ class Load:
     heap: str = ""
     peer: bool = True
     archive: bool = False
+    flat: str = ""
 
     @property
     def base(self) -> str:
@@ -57,5 +59,18 @@ LOADS = (
         partition="day(created_at)",
         heap="2g",
         peer=False,
+    ),
+    Load(
+        *("few", "Append of {rows} rows to 50 buckets of a new table, heap 2g", None),
+        partition="bucket(50, order_id)",
+        heap="2g",
+        peer=False,
+    ),
+    Load(
+        *("many", "Append of {rows} rows to 5,000 buckets of a new table, heap 2g", None),
+        partition="bucket(5000, order_id)",
+        heap="2g",
+        peer=False,
+        flat="few",
     ),
 )

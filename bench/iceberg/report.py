@@ -16,6 +16,8 @@ Verdict = tuple[str, bool]
 PACKAGES = ("lakeload", "pyspark", "pyiceberg", "pyarrow", "ministack", "boto3")
 MERGE_BAR = 0.85
 """lakeload's CPU against a bare MERGE, medians."""
+FLAT_BAR = 1.1
+"""Peak memory of a load with many partitions against one with few."""
 
 
 def summary(setting: Setting, runs: Sequence[Run], remarks: Sequence[str]) -> tuple[str, bool]:
@@ -29,6 +31,9 @@ def summary(setting: Setting, runs: Sequence[Run], remarks: Sequence[str]) -> tu
             title = load.title.format(rows=f"{setting.data.rows:,}")
             lines += [f"## {title}", "", *_table(of_load), "", *comparisons(of_load), ""]
             verdicts += _load_verdicts(load, of_load)
+        flat = [run for run in finished if run.what == load.flat]
+        if of_load and flat:
+            verdicts.append(_flat(load, of_load, flat))
     merges = [run for run in finished if run.what == "merge"]
     if merges:
         title = f"Upsert of {setting.changes:,} changes into {setting.data.rows:,} rows"
@@ -69,9 +74,15 @@ def _table(runs: Sequence[Run]) -> list[str]:
 
 def _load_verdicts(load: Load, runs: Sequence[Run]) -> list[Verdict]:
     if not load.peer:
-        return [(f"{load.what}: {len(runs)} runs ended with a heap of {load.heap}", True)]
+        return [(f"{load.what}: every run ended with a heap of {load.heap}", True)]
     bars = (("CPU", cpu, load.cpu_bar), ("wall time", wall, load.wall_bar))
     return [_verdict(load.what, runs, measured, value, bar) for measured, value, bar in bars if bar]
+
+
+def _flat(load: Load, runs: Sequence[Run], others: Sequence[Run]) -> Verdict:
+    ratio = median(runs, "lakeload", peak) / median(others, "lakeload", peak)
+    text = f"{load.what}: peak memory {ratio:.2f} × that of `{load.flat}`, bar ≤ {FLAT_BAR}"
+    return text, ratio <= FLAT_BAR
 
 
 def _verdict(

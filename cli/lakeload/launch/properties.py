@@ -29,12 +29,22 @@ CODE_CACHE = "-XX:ReservedCodeCacheSize=240m"
 """What Java reserves with both compilers: with the quick one alone it is 48 MB, which many small
 tables fill."""
 
+SMALL_HEAP = (
+    "-Xms64m -XX:MaxNewSize=96m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=30"
+    " -XX:MetaspaceSize=192m"
+)
+"""A heap that grows little by little. Classes need some 150 MB: with Java's own threshold they
+cause four full collections at the start."""
+
 WORKER_DAEMON = "lakeload_jobs.entry.worker_daemon"
 """The module that Spark forks its Python workers from."""
 
 _VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
-_HEAP = re.compile(r"-Xm[sn]\d|-XX:(InitialHeapSize|NewSize|InitialRAMPercentage)=")
+_HEAP = re.compile(
+    r"-Xm[sn]\d|-XX:((Initial|Min|Max)HeapSize|(Max)?New(Size|Ratio)|InitialRAMPercentage"
+    r"|M(in|ax)HeapFreeRatio|MetaspaceSize)="
+)
 _CLASS_DATA = re.compile(
     r"-Xshare|-XX:(SharedArchiveFile|ArchiveClassesAtExit|SharedClassListFile)|-javaagent|-agent"
     r"|--patch-module|--upgrade-module-path|-Xbootclasspath"
@@ -71,9 +81,10 @@ def compiler(jvm_bytes: int | None, users: str) -> str:
 
 
 def heap(jvm_bytes: int | None, users: str) -> str:
-    """Return the option for the heap of a JVM without rows at its start, '' where the user's
-    options choose: Java takes a 64th of the machine's memory and fills it before it collects."""
-    return "" if jvm_bytes != 0 or _HEAP.search(users) else "-Xms64m"
+    """Return the options for the heap of a JVM without rows, '' where the user's options choose:
+    Java takes a 64th of the machine's memory at its start and fills it before it collects, and
+    keeps much of it free later."""
+    return "" if jvm_bytes != 0 or _HEAP.search(users) else SMALL_HEAP
 
 
 def class_data(archive: Path | None, users: str) -> str:

@@ -201,7 +201,7 @@ def test_the_driver_of_a_local_master_alone_has_the_class_data_archive(master: s
 
 @pytest.mark.parametrize("variable", ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS"])
 def test_java_options_of_variables_count_as_user_options(variable: str) -> None:
-    options = "-XX:+UseG1GC -XX:TieredStopAtLevel=4 -Xshare:off"
+    options = "-XX:+UseG1GC -XX:TieredStopAtLevel=4 -Xshare:off -Xmn64m"
     settings = SparkSettings("local[2]", "1g", {}, archive=Path("/cache/x.jsa"))
     properties = spark_properties(LaunchRequest(settings, FOLDER, {variable: options}, jvm_bytes=0))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import zlib
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -48,7 +49,8 @@ class DataFileBuilder:
     def build(self, location: str, file: StagedFile, facts: str) -> Java:
         """Return the data file at `location`. `facts` are those of `IcebergFiles.encode`."""
         found = json.loads(facts)
-        described = self._described(location, file, base64.b64decode(found["footer"]))
+        footer = zlib.decompress(base64.b64decode(found["footer"]))
+        described = self._described(location, file, footer)
         for number, floats in found["floats"].items():
             self._add_floats(described, int(number), floats)
         if self._partition_types:
