@@ -93,7 +93,7 @@ faults: setup ## kill and disturb writers and whole syncs some 4,800 times, in a
 
 .PHONY: bench
 bench: setup ## compare with other tools, side by side, in about an hour and a half
-	@status=0; for part in bench bench.tiny bench.postgres bench.iceberg bench.cluster; do \
+	@status=0; for part in bench bench.tiny bench.tables bench.postgres bench.iceberg bench.cluster; do \
 	  echo "python -m $$part"; $(BIN)/python -m $$part || status=1; done; exit $$status
 
 .PHONY: bench-quick

@@ -92,50 +92,30 @@ class SparkNative:
 
 
 @dataclass(frozen=True)
-class DuckDbCopy:
-    """DuckDB COPY, its default gzip level."""
+class LibraryCopy:
+    """A library that writes gzip Parquet: `peers/{name}_copy.py`, run by `python`.
 
+    `large_text`: it writes text as Arrow's large_string.
+    """
+
+    name: str
     cores: int
-    name: str = "duckdb"
+    python: str = sys.executable
     encode: KeyEncoding = plain_text
     dense_index: bool = True
+    large_text: bool = False
 
     def prepare(self, form: str, data: DataSet, folder: Path) -> Prepared:
-        """`peers/duckdb_copy.py` to one file on local disk."""
+        """The script, which writes one file on local disk."""
         arguments = [form, str(data.folder / form.lower()), str(folder / "out"), str(uuid.uuid4())]
         arguments += [str(self.cores), json.dumps(data.shape.spark_types)]
-        command = [sys.executable, str(PEERS / "duckdb_copy.py"), *arguments]
-        return Prepared(command, plain_environment(), folder)
-
-    def files(self, prepared: Prepared) -> list[Path]:
-        """DuckDB's only file."""
-        return sorted((prepared.folder / "out").glob("*.parquet"))
-
-
-@dataclass(frozen=True)
-class PolarsCopy:
-    """polars, streaming, its default gzip level; from an environment of its own."""
-
-    cores: int
-    python: str
-    name: str = "polars"
-    encode: KeyEncoding = plain_text
-    dense_index: bool = True
-
-    def prepare(self, form: str, data: DataSet, folder: Path) -> Prepared:
-        """`peers/polars_copy.py` to one file on local disk."""
-        arguments = [form, str(data.folder / form.lower()), str(folder / "out"), str(uuid.uuid4())]
-        command = [
-            self.python,
-            str(PEERS / "polars_copy.py"),
-            *arguments,
-            json.dumps(data.shape.spark_types),
-        ]
+        command = [self.python, str(PEERS / f"{self.name}_copy.py"), *arguments]
+        # polars takes them from its environment alone.
         threads = {"POLARS_MAX_THREADS": str(self.cores)}
         return Prepared(command, plain_environment() | threads, folder)
 
     def files(self, prepared: Prepared) -> list[Path]:
-        """polars' only file."""
+        """The only file."""
         return sorted((prepared.folder / "out").glob("*.parquet"))
 
 

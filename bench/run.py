@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.contestants import Contestant, DuckDbCopy, LakeloadSync, PolarsCopy, SparkNative
+from bench.contestants import Contestant, LakeloadSync, LibraryCopy, SparkNative
 from bench.data import SHAPES, DataSet, bench_dir, data_set
 from bench.iceberg.peers import dlt_python
 from bench.lake import Lake, running_lake
@@ -27,7 +27,7 @@ from bench.verify import verify
 FORMS = ("CSV", "PARQUET")
 NAMES = (
     *("lakeload", "lakeload-archive", "lakeload-jvm", "lakeload-1core"),
-    *("spark", "duckdb", "polars"),
+    *("spark", "duckdb", "polars", "pyarrow"),
 )
 ONLY = {"lakeload-jvm": "PARQUET", "lakeload-1core": "CSV"}
 """Contestants that run on one input form alone."""
@@ -96,7 +96,7 @@ def _options(arguments: Sequence[str] | None) -> Options:
     add("--runs", type=int, default=5, help="rounds; medians are shown")
     add("--only", nargs="*", default=[], help="csv, parquet, " + ", ".join(NAMES))
     add("--heap", default="2g", help="driver memory of lakeload and of Spark")
-    add("--cores", type=int, default=2, help="local[N] and DuckDB's threads")
+    add("--cores", type=int, default=2, help="local[N], and threads of the libraries")
     add("--no-results", action="store_true", help="print only; write nothing to bench/results")
     given = parser.parse_args(arguments)
     wanted = {word.lower() for word in given.only}
@@ -133,10 +133,11 @@ def _contestants(options: Options, lake: Lake) -> list[Contestant]:
         LakeloadSync(*given, name="lakeload-jvm", reader="JVM"),
         LakeloadSync(lake, options.heap, 1, name="lakeload-1core"),
         SparkNative(options.heap, options.cores),
-        DuckDbCopy(options.cores),
+        LibraryCopy("duckdb", options.cores),
+        LibraryCopy("pyarrow", options.cores),
     ]
     if "polars" in options.names:
-        known.append(PolarsCopy(options.cores, dlt_python()))
+        known.append(LibraryCopy("polars", options.cores, dlt_python(), large_text=True))
     return [contestant for contestant in known if contestant.name in options.names]
 
 
@@ -169,8 +170,7 @@ def _run(contestant: Contestant, form: str, data: DataSet, scratch: Path) -> Run
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-30:])
         raise ContestantFailed(f"{contestant.name} ended with {cost.status}:\n{tail}")
     files = contestant.files(prepared)
-    # polars writes text as Arrow's large_string.
-    same_types = not isinstance(contestant, PolarsCopy)
+    same_types = not (isinstance(contestant, LibraryCopy) and contestant.large_text)
     checks = {"encode": contestant.encode, "dense_index": contestant.dense_index}
     verify(files, data, **checks, same_types=same_types)
     size = sum(path.stat().st_size for path in files)

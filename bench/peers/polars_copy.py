@@ -1,7 +1,8 @@
 """polars to gzip Parquet with the same 18 columns, in a process of its own.
 
-Arguments: CSV or PARQUET, the input folder, the output folder, the job id, the columns as JSON
-{name: Spark type}. polars streams; it has no SHA-256, so Python computes it batch by batch.
+Arguments: CSV or PARQUET, the input folder, the output folder, the job id, threads (which polars
+takes from the environment), the columns as JSON {name: Spark type}. polars streams; it has no
+SHA-256, so Python computes it batch by batch.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def sha256(keys: pl.Series) -> pl.Series:
     return pl.Series([hashlib.sha256(str(key).encode()).hexdigest() for key in keys])
 
 
-def main(form: str, folder: str, target: str, job_id: str, columns: str) -> None:
+def main(form: str, folder: str, target: str, job_id: str, _threads: str, columns: str) -> None:
     """Copy `folder` to one file in `target` with the tracking columns added."""
     Path(target).mkdir(parents=True)
     frame = source(form, folder, json.loads(columns)).with_row_index("_supa_index", offset=1)
