@@ -92,9 +92,8 @@ faults: setup ## kill and disturb writers and whole syncs some 4,800 times, in a
 	$(BIN)/python -m tests.faults
 
 .PHONY: bench
-bench: setup ## compare with other tools, side by side, in about an hour and a half
-	@status=0; for part in bench bench.tiny bench.tables bench.postgres bench.iceberg bench.cluster; do \
-	  echo "python -m $$part"; $(BIN)/python -m $$part || status=1; done; exit $$status
+bench: setup ## compare with other tools, side by side, in about three hours
+	@$(BIN)/python -m bench.whole
 
 .PHONY: bench-quick
 bench-quick: setup ## the same with fewer rows and one round, in less than six minutes

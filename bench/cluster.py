@@ -2,7 +2,8 @@
 
 Each worker has one core and an identity of its own. One `lakeload sync` of the benchmark's CSV
 files with one worker and one with two, in pairs; wall time, because the work runs outside the
-command's tree. Driver, master and the AWS emulator share the machine with the workers.
+command's tree. Driver, master and the AWS emulator run on the workers' cores: with one worker
+everything runs on one core.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import yaml
 from bench.contestants import LakeloadSync
 from bench.data import bench_dir, data_set
 from bench.lake import Lake, running_lake
+from bench.machine import on_cores
 from bench.verify import verify
 from lakeload.demo.aws import AwsAdmin, allow_assume_role
 from tests.servers.standalone_spark import StandaloneSpark
@@ -40,8 +42,8 @@ class SyncFailed(RuntimeError):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print every run, the medians and the bar; 0 when it is reached."""
     parser = argparse.ArgumentParser(prog="python -m bench.cluster", description=__doc__)
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--runs", type=int, default=3, help="pairs; medians are shown")
+    parser.add_argument("--rows", type=int, default=30_000_000)
+    parser.add_argument("--runs", type=int, default=1, help="pairs; medians are shown")
     given = parser.parse_args(arguments)
     bench_dir().mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix="cluster-", dir=bench_dir()))
@@ -78,17 +80,18 @@ def _run(lake: Lake, folder: Path, rows: int, workers: int) -> float:
         cluster.start()
         for number in range(workers):
             cluster.add_worker(f"worker{number}", _identity(lake), cores=1, memory="2g")
-        started = time.monotonic()
-        done = subprocess.run(
-            [*command, "--master", cluster.master],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-        seconds = time.monotonic() - started
+        with on_cores(workers):
+            started = time.monotonic()
+            done = subprocess.run(
+                [*command, "--master", cluster.master],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+            seconds = time.monotonic() - started
     finally:
         cluster.stop()
     if done.returncode != 0:

@@ -37,6 +37,11 @@ class Contestant(Protocol):
         ...
 
     @property
+    def cores(self) -> int:
+        """How many cores it may use."""
+        ...
+
+    @property
     def encode(self) -> KeyEncoding:
         """How it turns the key into the bytes it hashes."""
         ...
@@ -93,14 +98,14 @@ class SparkNative:
 
 @dataclass(frozen=True)
 class LibraryCopy:
-    """A library that writes gzip Parquet: `peers/{name}_copy.py`, run by `python`.
+    """A library that writes gzip Parquet: `peers/{name}_copy.py`, run by `python`, the peers' own.
 
     `large_text`: it writes text as Arrow's large_string.
     """
 
     name: str
     cores: int
-    python: str = sys.executable
+    python: str
     encode: KeyEncoding = plain_text
     dense_index: bool = True
     large_text: bool = False

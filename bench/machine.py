@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import platform
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import psutil
 
 
 def facts(packages: Sequence[str]) -> list[str]:
@@ -45,3 +48,27 @@ def commit() -> str:
     command = ["git", "-C", str(here), "describe", "--always", "--dirty"]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     return answer.stdout.strip() or "unknown"
+
+
+@contextlib.contextmanager
+def on_cores(count: int) -> Iterator[None]:
+    """Run this process, what it has started and what it starts meanwhile on so many cores.
+
+    A machine of one core runs the AWS emulator on that core, too. With the other core for itself
+    it would cost a run on one core nothing, and a run on two cores its share.
+    """
+    allowed = os.sched_getaffinity(0)
+    try:
+        _allow(set(sorted(allowed)[:count]))
+        yield
+    finally:
+        _allow(allowed)
+
+
+def _allow(cores: set[int]) -> None:
+    """Let every thread of this process and of its descendants run on `cores`."""
+    own = psutil.Process()
+    for process in (own, *own.children(recursive=True)):
+        for thread in Path(f"/proc/{process.pid}/task").iterdir():
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread.name), cores)

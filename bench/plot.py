@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-SHOWN = ("lakeload", "spark", "duckdb", "polars")
+SHOWN = ("lakeload", "spark", "duckdb", "polars", "pyarrow")
 LABELS = {"spark": "Spark's own writer", "duckdb": "DuckDB", "polars": "polars"}
 LABEL_WIDTH, BAR_WIDTH, ROW, TITLE = 150, 380, 26, 34
 STYLE = (

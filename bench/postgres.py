@@ -29,7 +29,7 @@ from bench.contestants import (
     SparkNative,
 )
 from bench.data import SPARK_TYPES, DataSet, bench_dir, data_set
-from bench.iceberg.peers import dlt_python
+from bench.environment import peer_python
 from bench.lake import running_lake
 from bench.measure import Measurement, measure
 from bench.verify import KeyEncoding, plain_text, verify
@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ours = FromPostgres(lake, *given, **place)
             peers: list[Contestant] = [
                 SparkJdbc(*given, **place, jar=jar),
-                *(Peer(name, options.cores, **place, python=dlt_python()) for name in PEER_NAMES),
+                *(Peer(name, options.cores, **place, python=peer_python()) for name in PEER_NAMES),
             ]
             contestants = [
                 one for one in (ours, *peers) if not options.only or one.name in options.only

@@ -12,7 +12,7 @@ from bench.figures import comparisons, cpu, median, names, peak, wall, with_rang
 from bench.machine import facts
 from bench.measure import Measurement
 
-PACKAGES = ("lakeload", "pyspark", "pyarrow", "arro3-io", "duckdb", "ministack", "boto3")
+PACKAGES = ("lakeload", "pyspark", "pyarrow", "arro3-io", "ministack", "boto3")
 CPU_BARS = {
     ("CSV", "lakeload", "spark"): 0.35,
     ("CSV", "lakeload", "duckdb"): 0.65,
@@ -58,6 +58,8 @@ class Setting:
     cores: int
     bars_from_rows: int | None
     """None: no bars are judged."""
+    peers: str
+    """Versions of the libraries that took part; '' for none."""
 
     @property
     def judged(self) -> bool:
@@ -84,17 +86,22 @@ def summary(runs: Sequence[Run], setting: Setting) -> tuple[str, bool]:
 
 
 def write_results(text: str, runs: Sequence[Run], setting: Setting, folder: Path) -> Path:
-    """Write the report as `YYYY-MM-DD.md`, or `-2`, `-3`… when the day has one already, and what
-    was measured beside it as JSON, for `bench.plot`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    day = datetime.now(UTC).strftime("%Y-%m-%d")
-    path, number = folder / f"{day}.md", 1
-    while path.exists():
-        number += 1
-        path = folder / f"{day}-{number}.md"
+    """Write the report (`free_path`), and what was measured beside it as JSON, for `bench.plot`."""
+    path = free_path(folder, "" if setting.shape == "orders" else setting.shape)
     path.write_text(text + "\n", encoding="utf-8")
     measured = {"setting": asdict(setting), "runs": [asdict(run) for run in runs]}
     path.with_suffix(".json").write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def free_path(folder: Path, what: str) -> Path:
+    """Return the path of a new report: `YYYY-MM-DD-WHAT.md`, or `…-2`, `…-3` when there is one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = "-".join(filter(None, (datetime.now(UTC).strftime("%Y-%m-%d"), what)))
+    path, number = folder / f"{name}.md", 1
+    while path.exists():
+        number += 1
+        path = folder / f"{name}-{number}.md"
     return path
 
 
@@ -198,7 +205,8 @@ def _heading(setting: Setting, runs: Sequence[Run]) -> list[str]:
         *facts(PACKAGES),
         f"- CPU: {', '.join(sorted({run.cost.method for run in runs}))}; peak: sampled PSS of the "
         "tree; the AWS emulator is in neither",
-        "- `_supa_index`: lakeload, duckdb and polars dense, spark "
+        *([f"- Peers, in an environment of their own: {setting.peers}"] if setting.peers else []),
+        "- `_supa_index`: dense, with spark "
         "`monotonically_increasing_id()`; lakeload writes to S3 with its commit protocol, the "
         "others to a local folder",
     ]

@@ -18,16 +18,18 @@ from pathlib import Path
 
 from bench.contestants import Contestant, LakeloadSync, LibraryCopy, SparkNative
 from bench.data import SHAPES, DataSet, bench_dir, data_set
-from bench.iceberg.peers import dlt_python
+from bench.environment import peer_python, peer_versions
 from bench.lake import Lake, running_lake
+from bench.machine import on_cores
 from bench.measure import Measurement, measure
 from bench.report import Run, Setting, summary, write_results
 from bench.verify import verify
 
 FORMS = ("CSV", "PARQUET")
+LIBRARIES = ("duckdb", "polars", "pyarrow")
 NAMES = (
     *("lakeload", "lakeload-archive", "lakeload-jvm", "lakeload-1core"),
-    *("spark", "duckdb", "polars", "pyarrow"),
+    *("spark", *LIBRARIES),
 )
 ONLY = {"lakeload-jvm": "PARQUET", "lakeload-1core": "CSV"}
 """Contestants that run on one input form alone."""
@@ -72,6 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         *(options.shape, options.rows, options.runs, options.heap, options.cores),
         # The bars are about the first shape.
         BARS_FROM_ROWS if options.shape == "orders" else None,
+        peer_versions([name for name in LIBRARIES if name in options.names]),
     )
     text, met = summary(runs, setting)
     print(text)
@@ -133,11 +136,10 @@ def _contestants(options: Options, lake: Lake) -> list[Contestant]:
         LakeloadSync(*given, name="lakeload-jvm", reader="JVM"),
         LakeloadSync(lake, options.heap, 1, name="lakeload-1core"),
         SparkNative(options.heap, options.cores),
-        LibraryCopy("duckdb", options.cores),
-        LibraryCopy("pyarrow", options.cores),
     ]
-    if "polars" in options.names:
-        known.append(LibraryCopy("polars", options.cores, dlt_python(), large_text=True))
+    if any(name in options.names for name in LIBRARIES):
+        given_too = (options.cores, peer_python())
+        known += [LibraryCopy(name, *given_too, large_text=name == "polars") for name in LIBRARIES]
     return [contestant for contestant in known if contestant.name in options.names]
 
 
@@ -165,7 +167,8 @@ def _run(contestant: Contestant, form: str, data: DataSet, scratch: Path) -> Run
     folder = _made(scratch / f"{contestant.name}-{uuid.uuid4().hex[:8]}")
     prepared = contestant.prepare(form, data, folder)
     log = folder / "output.log"
-    cost = measure(prepared.command, environment=prepared.environment, folder=folder, log=log)
+    with on_cores(contestant.cores):
+        cost = measure(prepared.command, environment=prepared.environment, folder=folder, log=log)
     if cost.status != 0:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-30:])
         raise ContestantFailed(f"{contestant.name} ended with {cost.status}:\n{tail}")

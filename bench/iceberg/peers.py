@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
-import sys
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.commands import plain_environment
 from bench.contestants import PEERS
-from bench.data import bench_dir
+from bench.environment import peer_python
 from bench.iceberg.setting import SCHEMA, Run, Setting
 from bench.lake import BUCKET, PREFIX
 from bench.measure import Measurement
-
-REQUIREMENTS = PEERS / "dlt-requirements.txt"
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ class Peer:
         """Run the peer; return what it cost and why it did not finish, empty when it did."""
         lake = self.setting.lake
         warehouse = f"s3://{BUCKET}/{PREFIX}/{self.name}"
-        command = [self._python(), "-m", f"bench.peers.iceberg_{self.name}", what, str(source)]
+        command = [peer_python(), "-m", f"bench.peers.iceberg_{self.name}", what, str(source)]
         command += [self.table, str(uuid.uuid4()), lake.endpoint, lake.seeded.region]
         command += [lake.seeded.role_arn, warehouse]
         environment = plain_environment() | lake.environment()
@@ -68,9 +64,6 @@ class Peer:
             return cost, f"failed with `{last}`"
         return cost, ""
 
-    def _python(self) -> str:
-        return dlt_python() if self.name == "dlt" else sys.executable
-
 
 def peers(setting: Setting) -> list[Peer]:
     """pyiceberg and dlt; dlt keeps tables of its own beside the one it loads."""
@@ -78,20 +71,3 @@ def peers(setting: Setting) -> list[Peer]:
         Peer(setting, "pyiceberg", f"{SCHEMA}.merged_pyiceberg"),
         Peer(setting, "dlt", f"{SCHEMA}_dlt.merged_dlt"),
     ]
-
-
-def dlt_python() -> str:
-    """The Python of dlt's own environment, made when there is none for these requirements.
-
-    It is in the benchmarks' folder. Raises `subprocess.CalledProcessError` when pip fails.
-    """
-    text = f"{sys.version}\n{REQUIREMENTS.read_text()}"
-    home = bench_dir() / f"dlt-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    python = home / "bin" / "python"
-    if not (home / "complete").exists():
-        print("installing dlt into an environment of its own (once)", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(home)], check=True)
-        pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
-        subprocess.run([*pip, "--requirement", str(REQUIREMENTS)], check=True)
-        (home / "complete").touch()
-    return str(python)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 from bench.measure import Measurement
-from bench.plot import main
+from bench.plot import chart, main
 from bench.report import Run, Setting, summary, write_results
 
 SETTING = Setting(
-    shape="orders", rows=3_000_000, runs=1, heap="2g", cores=2, bars_from_rows=3_000_000
+    shape="orders",
+    rows=3_000_000,
+    runs=1,
+    heap="2g",
+    cores=2,
+    bars_from_rows=3_000_000,
+    peers="polars 1.37.1",
 )
 MEBIBYTE = 2**20
 
@@ -59,3 +66,15 @@ def test_chart_shows_the_medians_of_the_results_file(tmp_path: Path) -> None:
     assert shown[1:] == ["lakeload", "22.0", "Spark's own writer", "40.0"]
     widths = [float(bar.get("width", "")) for bar in image.iter(f"{name}rect")]
     assert widths == [209.0, 380.0]
+
+
+def test_chart_of_the_readme_shows_the_results_that_the_page_names() -> None:
+    docs = Path(__file__).parents[3] / "docs"
+    (named,) = re.findall(r"last whole run in \[bench/results\]\(([^)]+)\)", _page(docs))
+    results = json.loads((docs / named).with_suffix(".json").read_text())
+    assert (docs / "benchmark.svg").read_text() == chart(results)
+
+
+def _page(docs: Path) -> str:
+    """The part of the page about copies of files."""
+    return (docs / "benchmarks.md").read_text().split("## PostgreSQL")[0]
