@@ -306,8 +306,7 @@ def judge_jars(states: Sequence[JarState], context: CheckContext) -> CheckResult
 
 def judge_archives(states: Sequence[ArchiveState], need: Need) -> CheckResult:
     """Return the finding for the archives that loads of this kind could use. None is needed."""
-    # Iceberg's jars are not among those an archive is made for.
-    wanted = set(need.features) - {"iceberg"}
+    wanted = set(need.features)
     near = [
         state
         for state in states

@@ -88,6 +88,15 @@ def test_archive_of_other_jars_is_reported_as_missing(
     assert finding.found.startswith(found)
 
 
+def test_archive_of_iceberg_tables_is_one_with_the_jars_of_iceberg(tmp_path: Path) -> None:
+    need = Need("shop.yml", destination(), ("s3", "iceberg"))
+
+    plain = judge_archives([archive("usable", "s3")], need)
+    assert plain.found == "there is no archive for loads like this one"
+    finding = judge_archives([archive("usable", "iceberg", "s3")], need)
+    assert finding.found.startswith("an archive of 75.0 MiB")
+
+
 def test_archive_without_a_file_may_be_any() -> None:
     assert judge_archives([archive("usable")], Need()).found.startswith("an archive of")
     assert judge_archives([], Need()).found == "no archive"
