@@ -18,6 +18,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.pages import command
+
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 ACTIONS = sorted((ROOT / ".github" / "actions").glob("*/action.yml"))
@@ -176,6 +178,19 @@ def test_the_image_runs_without_privileges_and_with_what_is_locked() -> None:
         if not name.startswith(("--from", "/")):
             assert f"!{name}\n" in allowed
             assert (ROOT / name).exists()
+
+
+def test_commands_of_the_image_exist_with_their_options() -> None:
+    lines = [
+        line.removeprefix("RUN ")
+        for line in (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+        if line.startswith("RUN lakeload ")
+    ]
+    assert lines == ["lakeload jars fetch"]
+    for line in lines:
+        _, name, *words = shlex.split(line)
+        with command(name).make_context(name, words):
+            pass
 
 
 def test_paths_that_the_security_page_names_exist() -> None:

@@ -28,6 +28,7 @@ from lakeload_jobs.contract.errors import ExitCode, InvalidInput
 if TYPE_CHECKING:
     from lakeload.commands.sync_once import LoadJob, Synced
     from lakeload.launch.timings import WallTime
+    from lakeload.ui.json_documents import MissingArchive
 
 
 def sync(
@@ -125,9 +126,15 @@ def sync(
         started = time.monotonic()
         synced = sync_once(job, context)
         wall_time = times.finish() if timings else None
-        _show(job, synced, time.monotonic() - started, output, wall_time)
-    if synced.archive_for is not None and synced.outcome.exit_code is ExitCode.OK:
-        _speed_up_next(job, synced.archive_for, pipeline)
+        # A load that failed has more urgent things to say.
+        archive_for = synced.archive_for if synced.outcome.exit_code is ExitCode.OK else None
+        builds = document.model.spark.class_data == "AUTO"
+        hint = _hint(pipeline) if archive_for is not None and not builds else None
+        _show(job, synced, time.monotonic() - started, output, wall_time, hint)
+    if archive_for is not None and builds:
+        from lakeload.commands.appcds_archive import build_after_load
+
+        build_after_load(archive_for)
     raise typer.Exit(synced.outcome.exit_code)
 
 
@@ -137,6 +144,7 @@ def _show(
     seconds: float,
     output: OutputFormat,
     wall_time: WallTime | None,
+    hint: MissingArchive | None,
 ) -> None:
     """Show the summary."""
     from lakeload.ui.summary import Summary, show_text, show_what_next, to_document
@@ -151,6 +159,7 @@ def _show(
         synced.outcome,
         synced.log,
         wall_time,
+        hint,
     )
     if output is OutputFormat.JSON:
         console.show_json(to_document(summary))
@@ -159,15 +168,9 @@ def _show(
         show_text(summary, console.out, console.err, quiet=console.quiet())
 
 
-def _speed_up_next(job: LoadJob, sets: tuple[str, ...], pipeline: Path) -> None:
-    """Build the AppCDS archive that this load did not have, or say how."""
-    from lakeload.commands.appcds_archive import SAVES, build_after_load
+def _hint(pipeline: Path) -> MissingArchive:
+    """Return how to build the AppCDS archive that a load did not have."""
+    from lakeload.commands.appcds_archive import SAVES_SECONDS
 
-    if job.document.model.spark.class_data == "AUTO":
-        build_after_load(sets)
-        return
     command = f"lakeload jars fetch {shlex.quote(str(pipeline))}"
-    console.note(
-        f"Spark started without an AppCDS archive: `{command}` builds one, once, and later "
-        f"loads start {SAVES} sooner; `spark.class_data: AUTO` does it after a load"
-    )
+    return {"command": command, "saves_seconds": SAVES_SECONDS}

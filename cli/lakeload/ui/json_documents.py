@@ -54,6 +54,14 @@ class TableErrorDocument(ErrorDocument):
     target: str
 
 
+class MissingArchive(TypedDict):
+    """What a load without an AppCDS archive shows: the command that builds one, and about how many
+    seconds sooner later loads then start."""
+
+    command: str
+    saves_seconds: int
+
+
 class SyncDocument(TypedDict):
     """`sync --output json`. `timings` is there with `--timings`."""
 
@@ -67,6 +75,7 @@ class SyncDocument(TypedDict):
     tables: list[TableResult]
     error: ErrorInfo | None
     log: str | None
+    class_data: MissingArchive | None
     timings: NotRequired[WallTime]
 
 

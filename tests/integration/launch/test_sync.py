@@ -80,7 +80,7 @@ def test_the_json_document_has_exactly_the_agreed_keys(lake: Lake, folder: Path)
     ended = run(lake, folder, "success", "--output", "json")
     assert list(ended.document) == [
         *("job_id", "attempt_id", "pipeline", "status", "exit_code", "started_at", "seconds"),
-        *("tables", "error", "log"),
+        *("tables", "error", "log", "class_data"),
     ]
     assert set(ended.document["tables"][0]) == {
         *("table", "target", "status", "rows", "bytes", "seconds", "files", "snapshot_id"),
@@ -131,24 +131,34 @@ def test_sync_quiet_prints_only_the_result(lake: Lake, folder: Path) -> None:
 def test_sync_without_archive_names_the_command_once(lake: Lake, folder: Path) -> None:
     ended = run(lake, folder, "success")
     failed = run(lake, folder, "one_table_fails")
-    (line,) = (line for line in ended.stderr.splitlines() if "AppCDS" in line)
+    shown = [*ended.stdout.splitlines(), *ended.stderr.splitlines()]
+    (line,) = (line for line in shown if "AppCDS" in line)
+    assert line in ended.stdout
     assert line == (
         "Spark started without an AppCDS archive: `lakeload jars fetch pipeline.yml` builds one, "
         "once, and later loads start about 3 seconds sooner; `spark.class_data: AUTO` does it "
         "after a load"
     )
-    assert "AppCDS" not in failed.stderr
+    assert "AppCDS" not in failed.stdout + failed.stderr
+
+    as_json = run(lake, folder, "success", "--output", "json")
+    assert as_json.document["class_data"] == {
+        "command": "lakeload jars fetch pipeline.yml",
+        "saves_seconds": 3,
+    }
+    assert "AppCDS" not in as_json.stderr
 
 
 def test_class_data_auto_builds_the_archive_after_the_load(lake: Lake, folder: Path) -> None:
     lake.write_pipeline(folder, tables=TABLES, spark={"class_data": "AUTO"})
     cache = folder / "cache"
 
-    first = run(lake, folder, "success", LAKELOAD_CACHE_DIR=str(cache))
+    first = run(lake, folder, "success", "--output", "json", LAKELOAD_CACHE_DIR=str(cache))
     (archive,) = (cache / "class-data").glob("*.jsa")
     second = run(lake, folder, "success", LAKELOAD_CACHE_DIR=str(cache))
 
     assert (first.code, second.code) == (0, 0)
+    assert first.document["class_data"] is None
     assert first.stderr.splitlines()[-2:] == [
         "making the AppCDS archive, once: a small load, about a minute of CPU",
         "the next load starts about 3 seconds sooner with the AppCDS archive",
