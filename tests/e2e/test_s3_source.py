@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -87,6 +88,7 @@ def test_a_sync_from_s3_with_another_role_leaves_no_secret_anywhere(
     }
 
     planned = lakeload(lake, tmp_path, "plan", "pipeline.yml", "--output", "json", **environment)
+    asked = len(fault_proxy.requests)
     with ArgvWatcher() as watcher:
         ended = sync(
             lake,
@@ -102,9 +104,16 @@ def test_a_sync_from_s3_with_another_role_leaves_no_secret_anywhere(
     assert ended.code == 0, ended.stderr
     assert [ended.tables[name]["rows"] for name in ("orders", "by_spark")] == [3, 3]
     assert ended.tables["orders"]["reader"] == "direct"
+    roles = [
+        parse_qs(request.body.decode())["RoleArn"][0]
+        for request in fault_proxy.requests[asked:]
+        if request.operation == "AssumeRole"
+    ]
+    # Driver, executor, its Python workers and the programs that Java asks for keys assume no role.
+    assert Counter(roles) == {lake.seeded.role_arn: 1, source.seeded.role_arn: 1}
     commands = [argv for argv in watcher.seen if b"process_credentials" in argv]
     assert commands
-    assert len(secrets) >= 10  # three of each AssumeRole, of which several were made
+    assert len(secrets) >= 4 + 3 * 4  # three of each AssumeRole: of both roles, twice
     forms = {form.encode() for value in secrets for form in (value, quote(value, safe=""))}
     files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert {"0.profile", "spark.log", "load.log"} <= {path.name for path in files}

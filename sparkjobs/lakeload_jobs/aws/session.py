@@ -22,7 +22,7 @@ from lakeload_jobs.aws.credentials import (
     role_session,
 )
 from lakeload_jobs.aws.errors import AwsError, aws_call
-from lakeload_jobs.aws.handover import handed_over, variables
+from lakeload_jobs.aws.handover import handed_over, variable, variables
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.secrets import Secret, SecretReference, resolve_locally
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
@@ -85,6 +85,7 @@ class AwsSession:
         self._refresh = refresh or RefreshWindow.for_duration(self._credentials.session_duration)
         self._on_executor = on_executor
         self._identity = _Identity()
+        self._readers: dict[str, AwsSession] = {}
         self._clients: dict[str, Any] = {}
 
     def waiting(
@@ -112,7 +113,10 @@ class AwsSession:
         other._destination = replace(self._destination, credentials=credentials)
         other._credentials = credentials
         other._refresh = RefreshWindow.for_duration(credentials.session_duration)
-        other._identity = _Identity()
+        with self._identity.lock:
+            other._identity = _Identity()
+            known = self._readers.setdefault(variable(credentials), other)
+            other._identity = known._identity
         return other
 
     @property
@@ -176,9 +180,16 @@ class AwsSession:
         return keys
 
     def handover(self) -> dict[str, str]:
-        """Return the variables with which processes of this machine begin with the role's keys;
-        none where no role is assumed. Raises as `keys` does."""
-        return variables(self._credentials, self.keys()) if self._credentials.role_arn else {}
+        """Return the variables with which processes of this machine begin with the role's keys, and
+        with those of the roles that `reading` has assumed. Raises as `keys` does."""
+        own = variables(self._credentials, self.keys()) if self._credentials.role_arn else {}
+        with self._identity.lock:
+            readers = [reader for reader in self._readers.values() if reader._identity.begun]
+        return own | {
+            name: value
+            for reader in readers
+            for name, value in variables(reader._credentials, reader.keys()).items()
+        }
 
     def base_keys(self) -> Keys:
         """Return the base identity's keys, read anew. Raises as `keys` does."""
@@ -241,11 +252,13 @@ class AwsSession:
 
     def _role_keys(self) -> dict[str, str]:
         with self._identity.lock:
-            assumed, self._identity.assumed = self._identity.assumed, None
+            keys, self._identity.assumed = self._identity.assumed, None
             if not self._identity.begun:
-                assumed = assumed or handed_over(self._credentials)
-            self._identity.begun = True
-        return assumed or self._assume()
+                keys = keys or handed_over(self._credentials)
+        keys = keys or self._assume()
+        # Not before: a role that could not be assumed has no keys to hand over.
+        self._identity.begun = True
+        return keys
 
     def _base(self) -> boto3.Session:
         with aws_call("reading the base credentials"):
