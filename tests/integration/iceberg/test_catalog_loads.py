@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from lakeload.documents.spec import fingerprint
 from lakeload_jobs.contract.result import RowChanges, RunResult, TableResult
 from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, JobSpec, PartitionField, TableSpec
+from lakeload_jobs.contract.traits import vends
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
 from tests.integration.iceberg.catalog_upkeep import KEPT_IN, kept_in_order
@@ -148,6 +149,8 @@ def test_table_of_each_catalog_passes_all_operations(
     third = life.spec(wide, version=SECOND)
     appended = life.load(third, wide)
     _number_of_a_job_is_dense(life, third.job_id, len(wide))
+    lent = vends(life.world.destination.iceberg.catalog)
+    assert appended.writer == ("spark" if lent else "direct"), appended.why_spark
 
     again = life.run(replace(third, attempt_id=str(uuid.uuid4())))
     assert (again.status, again.snapshot_id) == ("NO_OP", appended.snapshot_id)

@@ -72,9 +72,11 @@ def test_glue_calls_name_the_account_and_objects_the_kms_key(
         encryption=EncryptionSpec("SSE_KMS", KEY),
         iceberg=IcebergSpec(catalog=CatalogSpec(glue_id=OTHER_ACCOUNT)),
     )
-    for number in (1, 2):
-        file = loads.file([{"id": number}])
-        loads.loaded(loads.table(file, primary_key=("id",), mode="UPSERT"))
+    writers = [
+        loads.loaded(loads.table(loads.file([{"id": 1}]), primary_key=("id",), mode=mode)).writer
+        for mode in ("APPEND", "UPSERT")
+    ]
+    assert writers == ["direct", "spark"]
     outside = open_catalog(loads.destination, AwsSession(loads.destination))
     outside.set_property(loads.schema, "orders", "owner", "team")
 

@@ -45,7 +45,7 @@ TABLE = TableSpec(
     fingerprint="",
 )
 PLAIN = WrittenTable(
-    {"type": "struct", "fields": FIELDS}, (), False, BY_LAKELOAD, "s3://lake/shop/orders"
+    {"type": "struct", "fields": FIELDS}, (), False, BY_LAKELOAD, "s3://lake/shop/orders", 2
 )
 GLUE = CatalogSpec()
 PRICES = "the table is partitioned by `truncate(5, price)`, a decimal(12, 2)"
@@ -103,12 +103,43 @@ def test_a_table_that_tasks_do_not_know_is_written_by_spark(
     assert asked(written) == reason
 
 
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_only_format_versions_that_are_compared_are_written_by_tasks(version: int) -> None:
+    found = asked(replace(PLAIN, version=version))
+    assert found == ("" if version in (2, 3) else f"the table has format version {version}")
+
+
 @pytest.mark.parametrize(
-    "name", ["s3.access-key-id", "s3.session-token", "s3.signer.uri", "s3.endpoint"]
+    "name",
+    [
+        # Other keys, or another place.
+        *("s3.access-key-id", "s3.secret-access-key", "s3.session-token", "s3.endpoint"),
+        *("s3.signer.uri", "s3.remote-signing-enabled", "s3.access-grants.enabled"),
+        *("s3.access-points.lake", "s3.acceleration-enabled", "s3.client-factory-impl"),
+        *("client.region", "client.factory", "client.assume-role.arn", "io-impl"),
+        *("client.credentials-provider", "client.refresh-credentials-endpoint"),
+        *("http-client.proxy-endpoint", "lakeformation.table-name"),
+        # Other objects.
+        *("s3.acl", "s3.sse.type", "s3.sse.key", "s3.sse.md5", "s3.write.storage-class"),
+        *("s3.write.tags.team", "s3.write.table-tag-enabled", "s3.write.namespace-tag-enabled"),
+        # What nobody knows.
+        *("s3.something-new", "client.something-new", "s3.staging-dir-of-another"),
+    ],
 )
-def test_an_identity_of_the_catalogs_own_is_sparks(name: str) -> None:
-    found = asked(replace(PLAIN, io_settings=("s3.path-style-access", name)))
+def test_a_file_io_that_the_catalog_sets_up_in_another_way_is_sparks(name: str) -> None:
+    found = asked(replace(PLAIN, io_settings=("warehouse", "s3.path-style-access", name)))
     assert found == f"the catalog sets `{name}` for the files"
+
+
+def test_settings_of_a_file_io_that_change_no_object_are_passed_over() -> None:
+    names = (
+        *("s3.multipart.part-size-bytes", "s3.staging-dir", "s3.checksum-enabled", "s3.region"),
+        *("s3.retry.num-retries", "s3.delete.batch-size", "s3.delete.tags.gone", "s3.crt.enabled"),
+        *("http-client.type", "http-client.apache.max-connections", "s3.preload-client-enabled"),
+        # The catalog's own.
+        *("uri", "warehouse", "token", "header.team", "rest.auth.type", "glue.id", "polaris.x"),
+    )
+    assert asked(replace(PLAIN, io_settings=names)) == ""
 
 
 def test_settings_of_the_load_decide_too() -> None:

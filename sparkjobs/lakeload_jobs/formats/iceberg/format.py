@@ -328,6 +328,7 @@ class IcebergTable:
                 **bloom_filter_properties(rows.bloom_filters, facts.properties),
             },
             location=location if facts is None else facts.location,
+            version=destination.iceberg.format_version if facts is None else facts.format_version,
         )
         return plan_rows(given.spec, given.table, rows, written)
 

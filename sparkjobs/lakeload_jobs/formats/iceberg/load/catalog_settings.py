@@ -48,7 +48,13 @@ _TOKENS = {Interface.REST: "token", Interface.NESSIE: "authentication.token"}
 
 
 def catalog_settings(destination: DestinationSpec) -> dict[str, str]:
-    """Return every setting of the catalog `lake` that is no secret."""
+    """Return every setting of the catalog `lake` that is no secret, as Spark names them."""
+    named = {f"{SETTING}.{name}": value for name, value in catalog_properties(destination).items()}
+    return {SETTING: "org.apache.iceberg.spark.SparkCatalog", **named}
+
+
+def catalog_properties(destination: DestinationSpec) -> dict[str, str]:
+    """Return every property of the catalog `lake` that is no secret, as Iceberg names them."""
     spec = destination.iceberg.catalog
     settings = _SETTINGS[catalog_traits(spec).interface](destination) | _files(destination)
     if not vends(spec):
@@ -56,9 +62,7 @@ def catalog_settings(destination: DestinationSpec) -> dict[str, str]:
     elif spec.sigv4:
         settings |= _role(destination)
     # Commits are made through the Java API: a cached table would be one commit behind.
-    settings |= {"cache-enabled": "false", "use-nullable-query-schema": "false"}
-    named = {f"{SETTING}.{name}": value for name, value in settings.items()}
-    return {SETTING: "org.apache.iceberg.spark.SparkCatalog", **named}
+    return settings | {"cache-enabled": "false", "use-nullable-query-schema": "false"}
 
 
 def connect(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from lakeload_jobs.formats.data_files.encode import ROW_GROUP_BYTES, Encoding
 from lakeload_jobs.formats.data_files.stage import PartitionReport, PartitionWriter, stage_parts
 from lakeload_jobs.formats.data_files.uploads import StagedFile, UploadRegistry, abort_uploads
 from lakeload_jobs.formats.iceberg.load.arrow_schema import arrow_schema
+from lakeload_jobs.formats.iceberg.load.catalog_settings import catalog_properties
 from lakeload_jobs.formats.iceberg.load.data_files import DataFileBuilder
 from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
 from lakeload_jobs.formats.iceberg.load.partitioned import stage_partitions
@@ -30,9 +31,11 @@ from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.tables import Java, jvm, load_existing
 from lakeload_jobs.formats.iceberg.rules.partitions import spec_field
 from lakeload_jobs.formats.iceberg.rules.writers import (
-    ENDPOINT_SETTING,
+    EXTERNAL_ID_SETTING,
+    FILE_IO,
     KEY_SETTING,
     LENT_SETTING,
+    SECRET_SETTING,
     WrittenTable,
     data_location,
     file_settings,
@@ -93,8 +96,12 @@ def plan_write(
         sorted=bool(java_table.sortOrder().isSorted()),
         properties={str(k): str(v) for k, v in dict(java_table.properties()).items()},
         location=str(java_table.location()),
+        version=int(jvm(spark).org.apache.iceberg.TableUtil.formatVersion(java_table)),
         io=str(io.getClass().getName()),
-        io_settings=_io_settings(dict(io.properties()), spec.destination, own_key),
+        io_settings=(
+            *_io_settings(dict(io.properties()), spec.destination, own_key),
+            *_lent_settings(io),
+        ),
     )
     return plan_rows(spec, table, rows, written)
 
@@ -120,13 +127,22 @@ def _io_settings(
 ) -> tuple[str, ...]:
     """Return the names of a FileIO's settings, but for the destination's own: some catalogs tell
     everyone the keys that they were started with."""
-    own = set()
-    if settings.get(ENDPOINT_SETTING) == destination.endpoints.s3:
-        own.add(ENDPOINT_SETTING)
-    given = settings.get(KEY_SETTING)
-    if given is not None and settings.get(LENT_SETTING) is None and given == own_key():
-        own.add(KEY_SETTING)
-    return tuple(name for name in map(str, settings) if name not in own)
+    given = {str(name): str(value) for name, value in settings.items()}
+    properties = catalog_properties(destination)
+    own = {name for name, value in given.items() if properties.get(name) == value}
+    if destination.credentials.external_id:
+        own.add(EXTERNAL_ID_SETTING)
+    key = given.get(KEY_SETTING)
+    if key is not None and LENT_SETTING not in given and key == own_key():
+        own |= {KEY_SETTING, SECRET_SETTING}
+    return tuple(name for name in given if name not in own)
+
+
+def _lent_settings(io: Java) -> Iterator[str]:
+    """Yield the names of the settings that the catalog lends for single locations."""
+    if str(io.getClass().getName()) == FILE_IO:
+        for credential in io.credentials():
+            yield from map(str, dict(credential.config()))
 
 
 def plan_rows(spec: JobSpec, table: TableSpec, rows: FittedRows, written: WrittenTable) -> Plan:

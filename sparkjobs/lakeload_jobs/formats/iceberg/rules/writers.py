@@ -80,12 +80,27 @@ _HARMLESS_NAMES = frozenset(
     }
 )
 _NUMBERS = frozenset({_FILE_SIZE, _ROW_GROUP})
+
 KEY_SETTING = "s3.access-key-id"
+SECRET_SETTING = "s3.secret-access-key"  # noqa: S105 - its name
 LENT_SETTING = "s3.session-token"
-ENDPOINT_SETTING = "s3.endpoint"
-_LENT = (KEY_SETTING, LENT_SETTING, ENDPOINT_SETTING, "s3.remote-signing-enabled")
-_LENT_PREFIXES = ("s3.signer.", "client.credentials-provider")
-"""Properties of a FileIO whose catalog has given it an identity or a place."""
+EXTERNAL_ID_SETTING = "client.assume-role.external-id"
+FILE_IO_PREFIXES = ("s3.", "client.", "http-client.", "io-impl", "kms.", "lakeformation.")
+"""What begins the names of properties that S3FileIO, its clients and their factories read. Others
+are the catalog's own."""
+_SAME_OBJECTS = (
+    # How Java's client sends requests, lists, reads and deletes.
+    *("s3.multipart.", "s3.staging-dir", "s3.checksum-enabled", "s3.chunked-encoding-enabled"),
+    *("s3.retry.", "s3.crt.", "s3.preload-client-enabled", "s3.path-style-access"),
+    *("s3.delete.", "s3.delete-enabled", "s3.directory-bucket.", "s3.analytics-accelerator."),
+    *("http-client.type", "http-client.apache.", "http-client.urlconnection."),
+    # What other clients read, and S3FileIO does not.
+    "s3.region",
+)
+"""Names of those that change nothing of an object that is written, or how they begin. Each of the
+others may say where an object goes, with which headers, or who writes it."""
+_VERSIONS = (2, 3)
+"""Format versions whose files tests compare."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +114,7 @@ class WrittenTable:
     sorted: bool
     properties: Mapping[str, str]
     location: str
+    version: int
     io: str = FILE_IO
     io_settings: Collection[str] = ()
 
@@ -127,6 +143,8 @@ def _reasons(
     key: Collection[str],
 ) -> Iterator[str]:
     yield from why_spark_by_settings(table, catalog)
+    if written.version not in _VERSIONS:
+        yield f"the table has format version {written.version}"
     yield from _partitions(written)
     if written.sorted:
         yield "the table has a sort order"
@@ -166,8 +184,14 @@ def _place(written: WrittenTable, bucket: str) -> Iterator[str]:
     if written.io != FILE_IO:
         yield f"files are written by `{written.io.rpartition('.')[2]}`"
     for name in written.io_settings:
-        if name in _LENT or name.startswith(_LENT_PREFIXES):
+        if name.startswith(FILE_IO_PREFIXES) and not _writes_same_objects(name):
             yield f"the catalog sets `{name}` for the files"
+
+
+def _writes_same_objects(name: str) -> bool:
+    return any(
+        name.startswith(known) if known.endswith(".") else name == known for known in _SAME_OBJECTS
+    )
 
 
 def _partitions(written: WrittenTable) -> Iterator[str]:
