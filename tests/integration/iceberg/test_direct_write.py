@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
@@ -14,13 +15,17 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.spec import PartitionField
 from lakeload_jobs.formats.iceberg.load.tables import added_files, jvm, load
+from lakeload_jobs.formats.iceberg.rules.writers import FILE_IO_PREFIXES
 from tests.integration.iceberg.conftest import Loads
 
 SPARKS = {"write.parquet.page-row-limit": "20000"}
 """Iceberg's default, which tasks do not know: with it Spark writes."""
+
+STRING = "java.lang.String"
 
 METRICS = {
     "write.metadata.metrics.column.text": "truncate(3)",
@@ -29,6 +34,24 @@ METRICS = {
     "write.metadata.metrics.column.float": "none",
     "write.parquet.compression-codec": "gzip",
 }
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["s3.S3FileIOProperties", "AwsProperties", "AwsClientProperties", "HttpClientProperties"],
+)
+def test_each_property_of_icebergs_file_io_is_one_that_decides(
+    spark: SparkSession, name: str
+) -> None:
+    """A new release may have names that begin in another way."""
+    java: Any = jvm(spark)
+    constants = java.java.lang.Class.forName(f"org.apache.iceberg.aws.{name}").getFields()
+    found = [str(one.get(None)) for one in constants if str(one.getType().getName()) == STRING]
+    names = {one for one in found if "." in one and "/" not in one}
+    others = ("glue.", "dynamodb.", "rest.", "iceberg.", "org.apache.", "credentials.uri")
+
+    assert names
+    assert {one for one in names if not one.startswith((*FILE_IO_PREFIXES, *others))} == set()
 
 
 def _table() -> pa.Table:
@@ -169,15 +192,29 @@ def test_a_later_load_may_lack_columns_and_have_narrower_ones(loads: Loads) -> N
     ]
 
 
-@pytest.mark.parametrize("version", [2, 3])
-def test_files_of_both_writers_stay_one_table(loads: Loads, version: Literal[2, 3]) -> None:
+@pytest.mark.parametrize(
+    ("version", "mode", "partitions"),
+    [
+        (2, "merge-on-read", ()),
+        (3, "merge-on-read", (PartitionField("bucket", "id", 3),)),
+        (3, "copy-on-write", (PartitionField("bucket", "id", 3),)),
+    ],
+)
+def test_files_of_both_writers_stay_one_table(
+    loads: Loads, version: Literal[2, 3], mode: str, partitions: tuple[PartitionField, ...]
+) -> None:
     iceberg = replace(loads.destination.iceberg, format_version=version)
     loads.destination = replace(loads.destination, iceberg=iceberg)
-    properties = {"write.target-file-size-bytes": "1000"}
+    properties = {
+        "write.target-file-size-bytes": "1000",
+        **{f"write.{change}.mode": mode for change in ("delete", "update", "merge")},
+    }
     rows = [{"id": n, "name": f"n{n}"} for n in range(100)]
-    own = loads.table(loads.file(rows[:60]), table_properties=properties)
+    own = loads.table(loads.file(rows[:60]), table_properties=properties, partition_by=partitions)
     assert loads.loaded(own).writer == "direct"
-    sparks = loads.loaded(loads.table(loads.file(rows[60:]), where="abs(id) >= 0"))
+    sparks = loads.loaded(
+        loads.table(loads.file(rows[60:]), where="abs(id) >= 0", partition_by=partitions)
+    )
     assert sparks.writer == "spark"
     assert "rows pass through Spark: `where` is evaluated by Spark: " in sparks.why_spark
     name = f"lake.`{loads.schema}`.`orders`"
@@ -201,8 +238,150 @@ def test_files_of_both_writers_stay_one_table(loads: Loads, version: Literal[2, 
     # pyiceberg reads no deletion vectors of version 3.
     found = loads.spark.table(name).select("id", "name").orderBy("id").collect()
     assert [tuple(row) for row in found] == expected
+    if version == 3:
+        ids = loads.spark.sql(f"SELECT count(DISTINCT _row_id), count(1) FROM {name}").collect()
+        assert tuple(ids[0]) == (90, 90)
     if version == 2:
         assert [tuple(row.values()) for row in loads.rows()] == expected
+
+
+def test_split_offsets_are_those_of_the_row_groups(loads: Loads, tmp_path: Path) -> None:
+    """Spark cuts row groups elsewhere; all else that Iceberg keeps of the files is equal."""
+    path = tmp_path / "values.parquet"
+    pq.write_table(pa.concat_tables([_table()] * 700), path)
+    properties = {"write.parquet.row-group-size-bytes": "1000"}
+    groups, files = [], []
+    for name, more in (("own", {}), ("sparks", SPARKS)):
+        table = loads.table(str(path), name=name, table_properties={**properties, **more})
+        assert loads.loaded(table, nested="NATIVE", job_id="job").writer == WRITERS[name]
+        (file,) = described(loads, name)
+        metadata = pq.ParquetFile(pa.BufferReader(_content(loads, name))).metadata
+        starts = [
+            min(start for start in (first.dictionary_page_offset, first.data_page_offset) if start)
+            for first in (metadata.row_group(n).column(0) for n in range(metadata.num_row_groups))
+        ]
+        assert file.pop("split-offsets") == starts
+        groups.append(len(starts))
+        files.append(file)
+
+    assert files[0] == files[1]
+    assert groups[0] == 3
+    assert groups[1] > 1
+
+
+WRITERS = {"own": "direct", "sparks": "spark"}
+PARTS = 20
+
+
+def _pruned_table() -> pa.Table:
+    """Rows of twenty partitions, each with values of its own or with special ones."""
+    rows = []
+    for part in range(PARTS):
+        for number in range(3):
+            n = part * 10 + number
+            day = date(2026, 1, 1) + timedelta(days=n)
+            at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=n, microseconds=n)
+            # Truncated bounds begin alike.
+            text = f"{'é' * 15}{part // 5}{n:03d}"
+            rows.append(
+                {
+                    "id": n,
+                    "part": part,
+                    "small": None if part % 4 == 0 else -n,
+                    "money": Decimal(n) / 100 - 1,
+                    "wide": Decimal(n) * 10**20,
+                    "float": math.nan if part < 5 else n / 2,
+                    "double": [-0.0, 0.0][part % 2] if part < 4 else math.nan if number else n,
+                    "nan": math.nan if part == 7 else None,
+                    "day": day,
+                    "at": at,
+                    "local": at.replace(tzinfo=None),
+                    "text": text if part < 18 else "\U0010ffff" * 20,
+                    "bytes": bytes([part, 255]) * 12,
+                    "flag": part > 10 if number else None,
+                    "point": {"x": n / 1, "name": f"p{n:03d}"},
+                }
+            )
+    kinds = _table().schema
+    point = pa.struct([("x", pa.float64()), ("name", pa.string())])
+    kinds = kinds.set(kinds.get_field_index("point"), pa.field("point", point))
+    fields = [
+        kinds.field(name) if name != "part" else pa.field(name, pa.int32()) for name in rows[0]
+    ]
+    return pa.Table.from_pylist(rows, pa.schema(fields))
+
+
+PREDICATES = (
+    *("id = 71", "id > 150", "id <= 12", "id IN (5, 40, 199)", "id BETWEEN 42 AND 61"),
+    *("small IS NULL", "small IS NOT NULL AND small > -30", "small < -150"),
+    *("money < -0.55", "money = 0.61", "wide >= 15000000000000000000000"),
+    *("float = 40", "float > 90", "double = 0", "double < 0", "double >= 190", "nan > 1"),
+    *("nan IS NULL", "nan IS NOT NULL"),
+    *("day = DATE '2026-03-03'", "day > DATE '2026-07-01'"),
+    *("at < TIMESTAMP '2026-01-02 03:00:00Z'", "local >= TIMESTAMP_NTZ '2026-01-08 10:00:00'"),
+    f"text LIKE '{'é' * 15}2%'",
+    f"text = '{'é' * 15}1071'",
+    f"text > '{'é' * 15}3'",
+    "text > '\U0010ffff'",
+    *("bytes = X'0AFF0AFF'", "bytes > X'11'", "flag = true", "NOT flag"),
+    *("point.x < 11.5", "point.name = 'p141'", "_supa_index > 50"),
+)
+
+
+def test_files_that_a_scan_reads_are_those_of_sparks_writer(loads: Loads, tmp_path: Path) -> None:
+    path = tmp_path / "values.parquet"
+    pq.write_table(_pruned_table(), path)
+    for name, more in (("own", {}), ("sparks", SPARKS)):
+        table = loads.table(
+            str(path),
+            name=name,
+            partition_by=(PartitionField("identity", "part"),),
+            table_properties=more,
+        )
+        result = loads.loaded(table, nested="NATIVE", job_id="job")
+        assert (result.writer, len(result.files)) == (WRITERS[name], PARTS)
+
+    def key(file: dict[str, Any]) -> Any:
+        return file["partition"]
+
+    assert sorted(described(loads, "own"), key=key) == sorted(described(loads, "sparks"), key=key)
+    spark: Any = loads.spark
+    filters = [(text, _expression(loads, text)) for text in (*PREDICATES, *NAN)]
+    own, sparks = (
+        {text: _planned(table, expression, jvm(spark)) for text, expression in filters}
+        for table in (load(spark, loads.schema, name) for name in WRITERS)
+    )
+    assert own == sparks
+    none = ("nan > 1", "bytes = X'0AFF0AFF'")
+    assert [text for text, parts in own.items() if not parts] == list(none)
+    assert [text for text, parts in own.items() if len(parts) == PARTS] == ["NOT flag"]
+
+
+NAN = ("isNaN(float)", "notNaN(float)", "isNaN(nan)")
+
+
+def _expression(loads: Loads, text: str) -> Any:
+    """Return Iceberg's expression of a condition, as Spark hands it on."""
+    spark: Any = loads.spark
+    java = jvm(spark)
+    if text in NAN:
+        function, _, column = text.rstrip(")").partition("(")
+        return getattr(java.org.apache.iceberg.expressions.Expressions, function)(column)
+    converter = java.org.apache.spark.sql.execution.datasources.SparkExpressionConverter
+    resolved = converter.collectResolvedSparkExpression(
+        spark._jsparkSession, f"lake.{loads.schema}.own", text
+    )
+    return converter.convertToIcebergExpression(resolved)
+
+
+def _planned(table: Any, expression: Any, java: Any) -> set[int]:
+    """Return the partitions of the files that Iceberg's scan of a table reads."""
+    integer, parts = java.java.lang.Class.forName("java.lang.Integer"), set()
+    with closing(table.newScan().filter(expression).planFiles()) as tasks:
+        found = tasks.iterator()
+        while found.hasNext():
+            parts.add(int(found.next().file().partition().get(0, integer)))
+    return parts
 
 
 @pytest.mark.parametrize("partitions", [(), (PartitionField("bucket", "id", 2),)])
