@@ -33,6 +33,9 @@ METRICS = {
     "write.metadata.metrics.column.double": "counts",
     "write.metadata.metrics.column.float": "none",
     "write.parquet.compression-codec": "gzip",
+    "write.parquet.bloom-filter-enabled.column.id": "true",
+    "write.parquet.bloom-filter-enabled.column.long_text": "true",
+    "write.parquet.bloom-filter-fpp.column.id": "0.1",
 }
 
 
@@ -133,6 +136,49 @@ def test_metadata_of_a_file_is_that_of_sparks_own(
     read, expected = (loads.read(name).scan().to_arrow() for name in ("own", "sparks"))
     assert repr(read.to_pylist()) == repr(expected.to_pylist())
     assert _by_duckdb(loads, "own", tmp_path) == _by_duckdb(loads, "sparks", tmp_path)
+
+
+@pytest.mark.parametrize("filters", [(), ("id", "text", "money")], ids=["arro3", "pyarrow"])
+def test_files_have_page_indexes_and_the_bloom_filters_of_the_table(
+    loads: Loads, tmp_path: Path, filters: tuple[str, ...]
+) -> None:
+    path = tmp_path / "values.parquet"
+    pq.write_table(_table(), path)
+    enabled = {f"write.parquet.bloom-filter-enabled.column.{name}": "true" for name in filters}
+    table = loads.table(str(path), table_properties=enabled)
+    assert loads.loaded(table, nested="NATIVE").writer == "direct"
+    file = tmp_path / "loaded.parquet"
+    file.write_bytes(_content(loads, "orders"))
+
+    # Java's own reader, which neither of the two encoders is.
+    java: Any = jvm(loads.spark)
+    place = java.org.apache.parquet.io.LocalInputFile(java.java.io.File(str(file)).toPath())
+    without = set()
+    with closing(java.org.apache.parquet.hadoop.ParquetFileReader.open(place)) as reader:
+        (block,) = reader.getFooter().getBlocks()
+        for chunk in block.getColumns():
+            assert reader.readOffsetIndex(chunk).getPageCount() == 1
+            if reader.readColumnIndex(chunk) is None:
+                without.add(str(chunk.getPath().toDotString()))
+    # There are no bounds of nothing but NaN.
+    assert without == {"nan"}
+
+    values = {"id": ("4", "5"), "text": ("'東🎁'", "'東'"), "money": ("0.01", "0.02")}
+    with duckdb.connect() as connection:
+        found = connection.execute(
+            "SELECT path_in_schema FROM parquet_metadata(?) WHERE bloom_filter_length > 0",
+            [str(file)],
+        ).fetchall()
+        assert {name for (name,) in found} == set(filters)
+        for name in filters:
+            excluded = [
+                connection.execute(
+                    f"SELECT bloom_filter_excludes FROM parquet_bloom_probe(?, ?, {value})",
+                    [str(file), name],
+                ).fetchall()
+                for value in values[name]
+            ]
+            assert excluded == [[(False,)], [(True,)]], name
 
 
 def _content(loads: Loads, name: str) -> bytes:

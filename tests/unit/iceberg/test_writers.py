@@ -174,7 +174,15 @@ def test_settings_of_the_load_decide_too() -> None:
         ("write.location-provider.impl", "a.B", False),
         ("write.data.path", "s3://lake/elsewhere", True),
         ("write.metadata.metrics.default", "full", True),
-        ("write.parquet.bloom-filter-enabled.column.id", "true", False),
+        ("write.parquet.bloom-filter-enabled.column.id", "TRUE", True),
+        ("write.parquet.bloom-filter-enabled.column.id", "yes", False),
+        ("write.parquet.bloom-filter-enabled.column.gone", "true", False),
+        ("write.parquet.bloom-filter-enabled.column.Id", "true", False),
+        ("write.parquet.bloom-filter-fpp.column.id", "0.2", True),
+        ("write.parquet.bloom-filter-fpp.column.id", "1", False),
+        ("write.parquet.bloom-filter-fpp.column.id", "x", False),
+        ("write.parquet.bloom-filter-ndv.column.id", "1000", False),
+        ("write.parquet.bloom-filter-max-bytes", "1000", False),
         ("write.parquet.bloom-filter-enabled.column.id", "false", True),
         ("write.parquet.bloom-filter-adaptive-enabled", "true", True),
         ("write.something-new", "1", False),
@@ -192,6 +200,13 @@ def test_only_properties_that_are_known_leave_the_files_to_tasks(
     assert found == ("" if known else f"the table has `{name}`")
 
 
+@pytest.mark.parametrize("kind", ["boolean", {"type": "list", "element": "long"}])
+def test_a_bloom_filter_that_tasks_do_not_write_is_sparks(kind: Any) -> None:
+    name = "write.parquet.bloom-filter-enabled.column.more"
+    found = asked(replace(of(kind), properties={name: "true"}), columns=["id", "more"])
+    assert found == f"the table has `{name}`"
+
+
 def test_settings_of_files_are_those_of_the_table() -> None:
     plain = file_settings({})
     assert (plain.codec, plain.level, plain.target_size) == ("zstd", None, 512 << 20)
@@ -203,7 +218,13 @@ def test_settings_of_files_are_those_of_the_table() -> None:
             "write.target-file-size-bytes": "1000",
             "write.parquet.row-group-size-bytes": "500",
             "write.metadata.metrics.column.a": "truncate(17)",
+            "write.parquet.bloom-filter-enabled.column.a": "true",
+            "write.parquet.bloom-filter-fpp.column.a": "0.2",
+            "write.parquet.bloom-filter-enabled.column.b": "True",
+            "write.parquet.bloom-filter-enabled.column.c": "false",
+            "write.parquet.bloom-filter-fpp.column.c": "0.3",
         }
     )
     assert (given.codec, given.level, given.target_size) == ("gzip", 6, 1000)
     assert (given.row_group_size, given.long_bounds) == (500, True)
+    assert given.bloom_filters == {"a": 0.2, "b": 0.01}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import random
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -16,7 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeload_jobs.formats.data_files import encode
-from lakeload_jobs.formats.data_files.encode import Encoding, dictionary_columns, encode_file
+from lakeload_jobs.formats.data_files.encode import (
+    BLOOM_FILTER_FPP,
+    Encoding,
+    dictionary_columns,
+    encode_file,
+)
 
 
 class Memory:
@@ -267,7 +273,9 @@ def test_bloom_filters_of_named_columns_find_what_is_there(
         iter(batches[1:]),
         sink,
         target_size=1 << 30,
-        encoding=Encoding(bloom_filters=(*filters, "not in this file")),
+        encoding=Encoding(
+            bloom_filters=dict.fromkeys((*filters, "not in this file"), BLOOM_FILTER_FPP)
+        ),
     )
     path = tmp_path / "file.parquet"
     path.write_bytes(b"".join(sink.chunks))
@@ -300,12 +308,29 @@ def _groups_left(path: Path, column: str, value: str) -> int:
     return sum(not excluded for *_, excluded in found)
 
 
+def test_bloom_filters_are_as_large_as_their_share_of_absent_values_needs() -> None:
+    batch = pa.record_batch({name: pa.array(range(5000)) for name in ("coarse", "usual", "fine")})
+    shares = {"coarse": 0.5, "usual": BLOOM_FILTER_FPP, "fine": 0.00001}
+    sink = Memory()
+    encoding = Encoding(bloom_filters=shares)
+    encode_file(batch, iter(()), sink, target_size=1 << 30, encoding=encoding)
+    file = pa.BufferReader(b"".join(sink.chunks))
+    group: Any = pq.ParquetFile(file).metadata.row_group(0)
+    lengths = [group.column(n).bloom_filter_length for n in range(3)]
+
+    assert all(small < large for small, large in itertools.pairwise(lengths))
+
+
 @pytest.mark.parametrize("filters", [(), ("text",)], ids=["arro3", "pyarrow"])
 def test_every_column_of_simple_type_has_a_page_index(filters: tuple[str, ...]) -> None:
     batch = pa.RecordBatch.from_pylist(ROWS, schema=SCHEMA)
     sink = Memory()
     encode_file(
-        batch, iter(()), sink, target_size=1 << 30, encoding=Encoding(bloom_filters=filters)
+        batch,
+        iter(()),
+        sink,
+        target_size=1 << 30,
+        encoding=Encoding(bloom_filters=dict.fromkeys(filters, BLOOM_FILTER_FPP)),
     )
     group = sink.file.metadata.row_group(0)
     chunks = [group.column(n) for n in range(group.num_columns)]

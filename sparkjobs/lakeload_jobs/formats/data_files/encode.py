@@ -121,7 +121,7 @@ class Encoding:
 
     `metadata` is written into the footer. `whole_statistics`: the least and greatest value of a
     column are kept however long they are. `bloom_filters` are names of columns that get one, in
-    files that have them.
+    files that have them, each with the share of absent values that it lets pass.
     """
 
     codec: Literal["gzip", "zstd", "snappy", "uncompressed"] = "gzip"
@@ -129,7 +129,7 @@ class Encoding:
     row_group_bytes: int = ROW_GROUP_BYTES
     metadata: Mapping[str, str] = field(default_factory=dict)
     whole_statistics: bool = False
-    bloom_filters: tuple[str, ...] = ()
+    bloom_filters: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def for_arro3(self) -> str:
@@ -280,8 +280,11 @@ def _encode_with_pyarrow(feed: _Feed, encoding: Encoding) -> None:
     groups = _row_groups(feed)
     first = next(groups)
     # A filter has room for as many distinct values as a row group has rows.
-    room = {"ndv": max(1, first.num_rows), "fpp": BLOOM_FILTER_FPP}
-    filters: Any = {name: room for name in encoding.bloom_filters if name in schema.names}
+    filters: Any = {
+        name: {"ndv": max(1, first.num_rows), "fpp": share}
+        for name, share in encoding.bloom_filters.items()
+        if name in schema.names
+    }
     with pq.ParquetWriter(
         pa.PythonFile(target, mode="w"),
         schema,

@@ -295,6 +295,7 @@ def _staged(given: Target, write: DirectWrite, registry: UploadRegistry) -> list
             min(settings.row_group_size or ROW_GROUP_BYTES, ROW_GROUP_BYTES),
             {_SCHEMA_KEY: schema},
             whole_statistics=settings.long_bounds,
+            bloom_filters=settings.bloom_filters,
         ),
     )
     shared = spec.runtime.tasks_share_driver

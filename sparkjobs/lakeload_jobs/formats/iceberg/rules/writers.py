@@ -16,6 +16,9 @@ from lakeload_jobs.contract.traits import vends
 from lakeload_jobs.formats.iceberg.rules.bloom_filters import (
     BLOOM_FILTER_ADAPTIVE,
     BLOOM_FILTER_ENABLED,
+    BLOOM_FILTER_FPP,
+    bloom_filters_of,
+    parse_fpp,
 )
 from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
 
@@ -149,8 +152,8 @@ def _reasons(
     if written.sorted:
         yield "the table has a sort order"
     yield from _place(written, bucket)
-    yield from _properties(written.properties)
     fields = written.schema["fields"]
+    yield from _properties(written.properties, {field["name"]: field["type"] for field in fields})
     if sum(1 for field in fields for _ in _leaves(field["type"])) > MOST_COLUMNS:
         yield f"the table has more than {MOST_COLUMNS:,} columns"
     for field in fields:
@@ -217,7 +220,7 @@ def partition_fields(partitions: Sequence[str]) -> tuple[PartitionField, ...]:
     return tuple(map(parse_partition_field, partitions))
 
 
-def _properties(properties: Mapping[str, str]) -> Iterator[str]:
+def _properties(properties: Mapping[str, str], types: Mapping[str, Any]) -> Iterator[str]:
     codec = _codec(properties)
     levels = range(0) if codec is None else _LEVELS[codec]
     for name, value in sorted(properties.items()):
@@ -232,10 +235,30 @@ def _properties(properties: Mapping[str, str]) -> Iterator[str]:
             or (name in _NUMBERS and value.isdigit() and int(value) > 0)
             or (name == _OBJECT_STORE and value.lower() == "false")
             or name in (_DATA_PATH, BLOOM_FILTER_ADAPTIVE)
-            or (name.startswith(BLOOM_FILTER_ENABLED) and value.lower() == "false")
+            or (name.startswith(BLOOM_FILTER_ENABLED) and _has_filter(name, value, types))
+            or (name.startswith(BLOOM_FILTER_FPP) and _is_fpp(value))
         )
         if not known:
             yield f"the table has `{name}`"
+
+
+def _has_filter(name: str, value: str, types: Mapping[str, Any]) -> bool:
+    """Whether tasks do with a column what the property of its bloom filter says."""
+    if value.lower() == "false":
+        return True
+    column = name.removeprefix(BLOOM_FILTER_ENABLED)
+    kind = types.get(column)
+    # A dot may also be the way to a field of a struct.
+    simple = isinstance(kind, str) and kind != "boolean" and "." not in column
+    return value.lower() == "true" and simple
+
+
+def _is_fpp(value: str) -> bool:
+    try:
+        parse_fpp(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _codec(properties: Mapping[str, str]) -> Codec | None:
@@ -290,6 +313,8 @@ class FileSettings:
     target_size: int
     row_group_size: int | None
     long_bounds: bool
+    bloom_filters: Mapping[str, float]
+    """Columns → the share of absent values that a filter lets pass."""
 
 
 def file_settings(properties: Mapping[str, str]) -> FileSettings:
@@ -303,6 +328,7 @@ def file_settings(properties: Mapping[str, str]) -> FileSettings:
         long_bounds=any(
             name.startswith(_METRICS) and _is_long(value) for name, value in properties.items()
         ),
+        bloom_filters=bloom_filters_of(properties),
     )
 
 

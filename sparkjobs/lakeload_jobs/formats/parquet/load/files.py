@@ -12,7 +12,12 @@ import pyarrow as pa
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.file_names import render_file_name
 from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
-from lakeload_jobs.formats.data_files.encode import Encoding, PartWriter, encode_file
+from lakeload_jobs.formats.data_files.encode import (
+    BLOOM_FILTER_FPP,
+    Encoding,
+    PartWriter,
+    encode_file,
+)
 from lakeload_jobs.formats.data_files.stage import Encoded
 
 
@@ -51,7 +56,8 @@ class ParquetFiles:
         self, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], sink: PartWriter
     ) -> Encoded:
         """Encode one file."""
-        encoding = Encoding(bloom_filters=self.bloom_filters)
+        filters = dict.fromkeys(self.bloom_filters, BLOOM_FILTER_FPP)
+        encoding = Encoding(bloom_filters=filters)
         return Encoded(
             encode_file(first, rest, sink, target_size=self.target_size, encoding=encoding)
         )
