@@ -71,6 +71,8 @@ def run_cases(
         chosen = [case for case in cases if case.then == job]
         untroubled(world, oracle, f"{name}-then-{job}", chosen, job)
     for case in cases:
+        for told in case.told:
+            case.findings.problems += by_spark(world, case.table, told)
         case.findings.add(oracle.check(case.table, case.told))
         if not case.findings.good:
             note(f"VIOLATED {case.name}: {case.findings}")
@@ -93,6 +95,16 @@ def untroubled(world: World, oracle: Oracle, name: str, cases: Sequence[Case], j
         case.findings.problems += oracle.denies(case.table, told)
 
 
+def by_spark(world: World, table: str, told: Told) -> list[str]:
+    """Return that Spark has written the data files of a load whose tasks write them themselves."""
+    result = told.tables.get(table, {})
+    if result.get("status") != "LOADED" or not world.written_by_tasks(table):
+        return []
+    if result["writer"] == "direct":
+        return []
+    return [f"{table}: {told.job_id} was written by {result['writer']}: {result['why_spark']}"]
+
+
 def record(world: World, name: str, job: str, tables: dict[str, Mode]) -> dict[str, list[str]]:
     """Run one sync untroubled and return the steps of each table in order."""
     seen: dict[str, list[str]] = {table: [] for table in tables}
@@ -105,4 +117,6 @@ def record(world: World, name: str, job: str, tables: dict[str, Mode]) -> dict[s
         told = run_sync(world, world.write(name, tables, job), job)
     if told.code != 0:
         raise RuntimeError(f"an untroubled sync ended with {told.code}: {told.stderr[-3000:]}")
+    if problems := [text for table in tables for text in by_spark(world, table, told)]:
+        raise RuntimeError("; ".join(problems))
     return seen

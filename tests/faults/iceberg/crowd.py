@@ -59,7 +59,7 @@ def _together(world: World, case: Case, crew: Sequence[Writer], note: Note) -> C
     oracle = Oracle(world)
     untroubled(world, oracle, f"{case.table}-before", [case], FIRST)
     drivers = [_start(world, writer) for writer in crew]
-    statuses: dict[str, str] = {}
+    statuses: dict[str, tuple[str, str | None]] = {}
     for driver in drivers:
         stdout, stderr = driver.communicate(timeout=SECONDS)
         if driver.returncode != 0:
@@ -68,8 +68,12 @@ def _together(world: World, case: Case, crew: Sequence[Writer], note: Note) -> C
         statuses |= json.loads(stdout.splitlines()[-1])
     expected = [job for writer in crew for job in writer.jobs]
     for job in expected:
-        if statuses.get(job) not in IN:
-            case.findings.problems.append(f"{case.table}: {job} ended {statuses.get(job)}")
+        status, by = statuses.get(job, ("", None))
+        if status not in IN:
+            case.findings.problems.append(f"{case.table}: {job} ended {status}")
+        # Spark writes appends that have no key into a table that has one.
+        if status == "LOADED" and case.mode == "APPEND" and by != "direct":
+            case.findings.problems.append(f"{case.table}: {job} was written by {by}")
     jobs = oracle.jobs(case.table)
     if sorted(jobs) != sorted([FIRST, *expected]):
         case.findings.problems.append(f"{case.table}: in are {sorted(jobs)}")

@@ -25,7 +25,8 @@ from tests.servers.jars import CACHE, REPOSITORY
 
 
 def main(folder: Path, jobs: dict[str, str]) -> int:
-    """Run the jobs and end with one line of JSON: job id → status, or the error in its place."""
+    """Run the jobs and end with one line of JSON: job id → status, or the error in its place, and
+    who has written the data files."""
     spark = _session(folder)
     statuses = {}
     for job, documents in jobs.items():
@@ -35,7 +36,7 @@ def main(folder: Path, jobs: dict[str, str]) -> int:
     return 0
 
 
-def _load(spark: SparkSession, job: str, documents: Path) -> str:
+def _load(spark: SparkSession, job: str, documents: Path) -> tuple[str, str | None]:
     document = load_pipeline(documents / "pipeline.yml", os.environ)
     tables = table_specs(document)
     run_folder = RunFolder(documents)
@@ -44,7 +45,8 @@ def _load(spark: SparkSession, job: str, documents: Path) -> str:
     )
     with EventLog(spec.events_path) as events:
         (result,) = run(spark, spec, events).tables
-    return f"{result.status}: {result.error}" if result.error else result.status
+    status = f"{result.status}: {result.error}" if result.error else result.status
+    return status, result.writer
 
 
 def _session(folder: Path) -> SparkSession:

@@ -68,6 +68,10 @@ class World:
         prefix = self.destination.get("glue_database_prefix")
         return f"{prefix}_{PIPELINE}" if prefix else PIPELINE
 
+    def written_by_tasks(self, table: str) -> bool:
+        """Whether lakeload's own tasks have to write the data files of a table's loads."""
+        return self.modes[table] != "UPSERT" and table not in self.rejecting
+
     def write(
         self,
         folder_name: str,

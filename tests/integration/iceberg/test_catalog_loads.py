@@ -98,6 +98,8 @@ class Life:
         assert (result.status, result.error) == ("LOADED", None)
         assert result.snapshot_id is not None
         table = spec.tables[0]
+        why = "rows are merged" if table.mode == "UPSERT" else why_spark(self.world)
+        assert (result.writer, result.why_spark) == ("spark" if why else "direct", why)
         if table.mode == "APPEND":
             self.oracle.append(rows, spec.job_id)
         elif table.mode == "OVERWRITE":
@@ -124,6 +126,12 @@ class Life:
         snapshots = self.world.read(self.world.schema, TABLE).snapshots()
         kept = {one.snapshot_id for one in snapshots}
         self.oracle.at = {one: rows for one, rows in self.oracle.at.items() if one in kept}
+
+
+def why_spark(world: CatalogWorld) -> str:
+    """Return why Spark writes appends in a world; '' where lakeload's own tasks do."""
+    lends = world.name in ("open-catalog", "rest-token")
+    return "the catalog vends credentials for the files" if lends else ""
 
 
 @pytest.fixture
