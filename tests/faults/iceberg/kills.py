@@ -87,7 +87,8 @@ def kill_at(
             if these:
                 end(world, f"{name}-{end.__name__}", these, where)
 
-    name = "kills" if places or not rejecting else "rejects-kills"
+    kinds = ["partitions"] * bool(world.partition_by) + ["rejects"] * (not places)
+    name = "-".join([*kinds, "kills"])
     run_cases(world, name, cases, trouble, at_once=at_once, note=note)
     return cases
 
