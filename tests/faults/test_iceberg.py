@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from tests.faults.iceberg.clean_up import clean_up
 from tests.faults.iceberg.kills import kill_at
-from tests.faults.iceberg.rows import JOB, Mode
+from tests.faults.iceberg.rows import JOB, NOTHING, Mode
 from tests.faults.iceberg.steps import COMMIT, REJECTED, Point
 from tests.faults.iceberg.worlds import glue_world
 from tests.servers.class_data import cache_with_class_data
@@ -17,9 +19,16 @@ PUBLISH = 3
 """The number of a load's publishing commit: the branch is made and written to before."""
 
 PLACES: list[tuple[Mode, bool, Point]] = [
-    ("APPEND", True, Point(COMMIT, 2, after=False)),
     ("UPSERT", True, Point("write deletes", 1, after=False)),
+    ("APPEND", True, Point(COMMIT, 2, after=False)),
 ]
+
+STAGING: list[tuple[Mode, bool, Point]] = [
+    ("APPEND", True, Point("write data", 1, after=True)),
+    ("OVERWRITE", False, Point("complete data", 1, after=False)),
+    ("OVERWRITE", True, Point(COMMIT, 2, after=False)),
+]
+"""While an upload is open, and when it is completed and in no commit. No load comes next."""
 
 REJECTING: list[tuple[Mode, bool, Point]] = [
     ("APPEND", True, Point(f"{REJECTED}{COMMIT}", 2, after=True)),
@@ -36,19 +45,26 @@ STOPPED: list[tuple[Mode, bool, Point]] = [
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
 def test_iceberg_jobs_after_kills_and_signals_are_committed_once_without_orphan_branches(
-    aws: AwsServer, lake: Lake, tmp_path: Path, warm_spark_home: Path
+    aws: AwsServer,
+    base_identity: Lake,
+    tmp_path: Path,
+    warm_spark_home: Path,
+    spark: SparkSession,
 ) -> None:
     notes: list[str] = []
-    with glue_world(aws, lake, tmp_path, "1") as world:
+    with glue_world(aws, base_identity, tmp_path, "1") as world:
         world.cache, world.warm_spark = cache_with_class_data(), warm_spark_home
         cases = kill_at(
             world,
-            PLACES,
+            [*PLACES, *STAGING],
             notes.append,
             at_once=1,
-            then=[JOB],
+            then=[JOB, JOB, NOTHING, NOTHING, NOTHING, JOB, JOB],
             stopped=STOPPED,
-            rejecting=REJECTING,
         )
+        # Tables that share a pipeline with one whose records may be set aside are Spark's.
+        cases += kill_at(world, (), notes.append, at_once=1, then=[JOB], rejecting=REJECTING)
+        left = clean_up(world, cases[1:5], notes.append, spark=spark)
+    assert left > 0
     assert [case.findings for case in cases if not case.findings.good] == [], "\n".join(notes)
     assert all(case.counted for case in cases)

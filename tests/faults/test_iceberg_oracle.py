@@ -100,6 +100,22 @@ def test_oracle_detects_an_orphan_branch(world: World, table: Table) -> None:
     assert findings(world).left == 1
 
 
+def test_oracle_detects_open_uploads_and_files_of_no_snapshot(
+    world: World, table: Table, lake: Lake
+) -> None:
+    oracle, s3, bucket = Oracle(world), lake.server.s3, lake.seeded.bucket
+    assert (oracle.uploads(TABLE), oracle.files(TABLE)) == (Findings(), Findings())
+    folder = table.location().removeprefix(f"s3://{bucket}/") + "/data/"
+    s3.create_multipart_upload(Bucket=bucket, Key=f"{folder}a.parquet")
+    s3.put_object(Bucket=bucket, Key=f"{folder}b.parquet", Body=b"b")
+    assert (oracle.uploads(TABLE).left, oracle.files(TABLE).left) == (1, 1)
+    s3.delete_object(Bucket=bucket, Key=f"{folder}b.parquet")
+    (file, _) = lake.keys(folder)
+    s3.delete_object(Bucket=bucket, Key=file)
+    (problem,) = oracle.files(TABLE).problems
+    assert file in problem
+
+
 def test_oracle_detects_lost_duplicate_and_unowned_rejected_records(
     world: World, table: Table
 ) -> None:

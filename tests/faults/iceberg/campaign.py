@@ -9,8 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from lakeload.demo.aws import EmbeddedAws, seed_lake
 from tests.faults.iceberg.answers import lost_answers, retries, silences
 from tests.faults.iceberg.case import Case, Note
+from tests.faults.iceberg.clean_up import clean_up
 from tests.faults.iceberg.crowd import appenders, appenders_and_merge
-from tests.faults.iceberg.kills import Places, late_commits, places, step_kills
+from tests.faults.iceberg.kills import (
+    Places,
+    late_commits,
+    places,
+    staging_kills,
+    step_kills,
+)
 from tests.faults.iceberg.world import World
 from tests.faults.iceberg.worlds import WORLDS
 from tests.faults.layer import Outcome, Wanted, run_layer, say
@@ -33,6 +40,7 @@ CHAPTERS: dict[str, Chapter] = {
         world, found, KILLS, note, at_once=at_once
     ),
     "partitions": lambda world, _, note, at_once: partitions(world, note, at_once),
+    "staging": lambda world, _, note, at_once: staging(world, note, at_once),
     "late": lambda world, found, note, at_once: late_commits(world, found, note),
     "answers": lambda world, found, note, at_once: lost_answers(
         world, found, ANSWERS, note, at_once=at_once
@@ -49,6 +57,16 @@ def partitions(world: World, note: Note, at_once: int) -> list[Case]:
     world.partition_by = ("bucket(3, id)",)
     try:
         return step_kills(world, places(world), PARTITIONED_KILLS, note, at_once=at_once)
+    finally:
+        world.partition_by = ()
+
+
+def staging(world: World, note: Note, at_once: int) -> list[Case]:
+    """Kills before files that tasks write are committed, in plain and in partitioned tables."""
+    plain = staging_kills(world, note, at_once=at_once)
+    world.partition_by = ("bucket(3, id)",)
+    try:
+        return [*plain, *staging_kills(world, note, at_once=at_once)]
     finally:
         world.partition_by = ()
 
@@ -91,6 +109,7 @@ def _chapters(world: World, chapters: Sequence[str], at_once: int) -> list[Case]
         cases = CHAPTERS[chapter](world, found, say, at_once)
         say(f"{world.catalog}/{chapter}: {len(cases)} in {time.monotonic() - started:.0f} s")
         done += cases
+    clean_up(world, done, say)
     return done
 
 

@@ -27,7 +27,7 @@ from tests.servers.jars import CACHE, REPOSITORY
 def main(folder: Path, jobs: dict[str, str]) -> int:
     """Run the jobs and end with one line of JSON: job id → status, or the error in its place, and
     who has written the data files."""
-    spark = _session(folder)
+    spark = session(folder)
     statuses = {}
     for job, documents in jobs.items():
         statuses[job] = _load(spark, job, Path(documents))
@@ -49,7 +49,8 @@ def _load(spark: SparkSession, job: str, documents: Path) -> tuple[str, str | No
     return status, result.writer
 
 
-def _session(folder: Path) -> SparkSession:
+def session(folder: Path) -> SparkSession:
+    """Start Spark as `sync` does; its files are in `folder`."""
     run_folder = RunFolder(folder)
     run_folder.log_settings.write_text("rootLogger.level = off\n")
     jars = fetch(pinned("iceberg"), CACHE / "jars", REPOSITORY)
@@ -61,9 +62,9 @@ def _session(folder: Path) -> SparkSession:
     builder = SparkSession.builder.master("local[2]")
     for name, value in properties.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    configure(session)
-    return session
+    found = builder.getOrCreate()
+    configure(found)
+    return found
 
 
 if __name__ == "__main__":

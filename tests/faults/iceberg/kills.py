@@ -8,13 +8,22 @@ from collections.abc import Sequence
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.traits import FORMATS
 from tests.faults.iceberg.case import Case, Note, modes, record, run_cases
-from tests.faults.iceberg.rows import FIRST, JOB, MODES, NEXT, Mode
+from tests.faults.iceberg.rows import FIRST, JOB, MODES, NEXT, NOTHING, Mode
 from tests.faults.iceberg.steps import COMMIT, CREATE, REJECTED, Point, points
 from tests.faults.iceberg.traps import Traps
 from tests.faults.iceberg.world import World, table_name
 from tests.faults.product.syncs import Sync, run_sync
 
 SIGTERM = "SIGTERM"
+STAGING: tuple[Point, ...] = (
+    Point("begin data", 1, after=True),
+    Point("write data", 1, after=True),
+    Point("complete data", 1, after=False),
+    Point("complete data", 1, after=True),
+    Point(COMMIT, 2, after=False),
+)
+"""While uploads of data files are open, and when they are completed and no commit names them: the
+first commit of a load that tasks write makes the branch, the second adds the files to it."""
 Places = dict[tuple[Mode, bool], list[Point]]
 """Mode, and whether the table was loaded before → where such a load can be held."""
 
@@ -34,7 +43,8 @@ def places(world: World, *, rejects: bool = False) -> Places:
 def _matters(kind: str) -> bool:
     """What changes something, and the reads inside a MERGE."""
     kind = kind.removeprefix(REJECTED)
-    return kind in (CREATE, COMMIT, "read data") or kind.startswith("write ")
+    changes = kind.startswith(("begin ", "write ", "complete "))
+    return changes or kind in (CREATE, COMMIT, "read data")
 
 
 def step_kills(
@@ -62,10 +72,11 @@ def kill_at(
     then: Sequence[str] = (JOB, NEXT),
     stopped: Sequence[tuple[Mode, bool, Point]] = (),
     rejecting: Sequence[tuple[Mode, bool, Point]] = (),
+    name: str = "kills",
 ) -> list[Case]:
     """Kill one load at each place: mode, whether the table was loaded before, and where. The jobs
     of `then` take turns at coming next. Those of `stopped` share a sync that SIGTERM ends, and
-    those of `rejecting` have rejected records."""
+    those of `rejecting` have rejected records. `name` begins the names of folders."""
     cases, chosen = [], {}
     killed = [*places, *rejecting]
     for number, (mode, later, point) in enumerate([*killed, *stopped]):
@@ -76,9 +87,9 @@ def kill_at(
             world.rejecting.add(table)
         chosen[table] = point
         state = "later" if later else "first"
-        name = f"{world.catalog} {mode} {state}, {how} {point}"
+        told = f"{world.catalog} {mode} {state}, {how} {point}"
         after = then[number % len(then)]
-        cases.append(Case(f"{how}, {world.catalog}", name, table, mode, later, after))
+        cases.append(Case(f"{how}, {world.catalog}", told, table, mode, later, after))
 
     def trouble(world: World, name: str, group: Sequence[Case]) -> None:
         for end, ended in ((_kill, "kill -9"), (_stop, SIGTERM)):
@@ -88,9 +99,17 @@ def kill_at(
                 end(world, f"{name}-{end.__name__}", these, where)
 
     kinds = ["partitions"] * bool(world.partition_by) + ["rejects"] * (not places)
-    name = "-".join([*kinds, "kills"])
+    name = "-".join([*kinds, name])
     run_cases(world, name, cases, trouble, at_once=at_once, note=note)
     return cases
+
+
+def staging_kills(world: World, note: Note, *, at_once: int) -> list[Case]:
+    """Kill loads that leave open uploads or completed files. A load comes next, or none."""
+    modes: tuple[Mode, ...] = ("APPEND", "OVERWRITE")
+    places = [(mode, later, point) for mode in modes for later in (0, 1) for point in STAGING]
+    chosen = [(mode, bool(later), point) for mode, later, point in places]
+    return kill_at(world, chosen, note, at_once=at_once, then=(NOTHING, JOB, NEXT), name="staging")
 
 
 def _rank(

@@ -42,7 +42,7 @@ class Oracle:
     def check(self, name: str, told: Iterable[Told], *, settled: bool = True) -> Findings:
         """Compare a table with the jobs in its lineage, at every snapshot that main ever was.
 
-        `settled`: an untroubled load came last, so that no branch may be left.
+        `settled`: an untroubled load or a clean-up came last, so that no branch may be left.
         """
         mode = self._world.modes[name]
         found = Findings()
@@ -70,6 +70,36 @@ class Oracle:
             found.left += len(others)
             found.problems.append(f"{name}: left branches {others}")
         return found
+
+    def uploads(self, name: str) -> Findings:
+        """Count the uploads of data files that are open."""
+        bucket, folder = self._data_folder(name)
+        pages = self._world.lake.server.s3.get_paginator("list_multipart_uploads")
+        keys = [
+            upload["Key"]
+            for page in pages.paginate(Bucket=bucket, Prefix=folder)
+            for upload in page.get("Uploads", [])
+        ]
+        problems = [f"{name}: left uploads {keys}"] if keys else []
+        return Findings(left=len(keys), problems=problems)
+
+    def files(self, name: str) -> Findings:
+        """Compare the objects in the data folder with the files that snapshots name."""
+        table = self.table(name)
+        bucket, folder = self._data_folder(name)
+        there = {f"s3://{bucket}/{key}" for key in self._world.lake.keys(folder)}
+        named = _named(table) if table else set()
+        nobodys, gone = sorted(there - named), sorted(named - there)
+        problems = [f"{name}: no snapshot names {nobodys}"] if nobodys else []
+        problems += [f"{name}: snapshots name {gone}, which are gone"] if gone else []
+        return Findings(left=len(nobodys), problems=problems)
+
+    def _data_folder(self, name: str) -> tuple[str, str]:
+        table = self.table(name)
+        if table is None:
+            raise RuntimeError(f"there is no table {name}")
+        bucket, _, path = table.location().removeprefix("s3://").partition("/")
+        return bucket, f"{path.rstrip('/')}/data/"
 
     def _rejected(self, name: str, jobs: Iterable[str]) -> Findings:
         """Compare the side table with the rejected records of the jobs that are in."""
@@ -101,6 +131,20 @@ class Oracle:
         if told.job_id in jobs and not _says_unknown(result):
             return [f"{name}: {result['error']} was told of {told.job_id}, which is in"]
         return []
+
+
+def _named(table: Table) -> set[str]:
+    """Return the data and delete files of all snapshots, those on other branches included."""
+    manifests = {
+        manifest.manifest_path: manifest
+        for snapshot in table.metadata.snapshots
+        for manifest in snapshot.manifests(table.io)
+    }
+    return {
+        entry.data_file.file_path
+        for manifest in manifests.values()
+        for entry in manifest.fetch_manifest_entry(table.io)
+    }
 
 
 def _jobs(table: Table, head: Snapshot) -> list[str]:

@@ -10,6 +10,8 @@ MODES: tuple[Mode, ...] = ("APPEND", "OVERWRITE", "UPSERT")
 
 FIRST, JOB, NEXT = "first", "troubled", "next"
 """The job ids, in the order in which they load. Each reads a file of its own."""
+NOTHING = ""
+"""In place of a job id: no load comes next."""
 _ROWS: Mapping[str, tuple[range, int, range]] = {
     FIRST: (range(40), 1, range(0)),
     JOB: (range(20, 60), 2, range(20, 25)),

@@ -16,13 +16,20 @@ CREATE, COMMIT, LOAD = "create", "commit", "load"
 
 _REST_TABLE = re.compile(r"/namespaces/[^/?]+/tables/([^/?]+)(\?|$)")
 _REST_TABLES = re.compile(r"/namespaces/[^/?]+/tables(\?|$)")
+_S3 = {
+    "CreateMultipartUpload": "begin",
+    "UploadPart": "write",
+    "CompleteMultipartUpload": "complete",
+    "PutObject": "write",
+    "GetObject": "read",
+}
 _GLUE = {"CreateTable": CREATE, "UpdateTable": COMMIT, "GetTable": LOAD}
 _FILE = re.compile(r"/([^/]+)/(data|metadata)/(?:.*/)?([^/]+)$")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One request about one table: `commit`, `write data`, `read manifest`, …"""
+    """One request about one table: `commit`, `write data`, `complete data`, …"""
 
     table: str
     kind: str
@@ -70,7 +77,7 @@ def _of_rest(request: Request) -> Step | None:
 
 def _of_s3(request: Request) -> Step | None:
     found = _FILE.search(f"/{request.key}")
-    verb = {"PUT": "write", "POST": "write", "GET": "read"}.get(request.method)
+    verb = _S3.get(request.operation)
     if found is None or verb is None:
         return None
     return Step(found[1], f"{verb} {_file_kind(found[2], found[3])}")

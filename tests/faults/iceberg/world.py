@@ -126,7 +126,7 @@ class World:
             endpoint=self.proxies[0].endpoint,
             destination=self.destination,
             spark=spark,
-            concurrency=len(listed),
+            concurrency=min(len(listed), 64),
             **settings,
         )
         return folder
