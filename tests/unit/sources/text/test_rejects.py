@@ -15,6 +15,7 @@ import pytest
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec, RejectLimit
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
+from lakeload_jobs.sources import batch_sizes
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.files.file_state import is_damage
 from lakeload_jobs.sources.files.text import csv_files, splits
@@ -238,7 +239,8 @@ def test_a_file_that_is_damaged_behind_good_records_is_set_aside_whole(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(splits, "_OPEN_BYTES", 1)
-    small = partial(Blocks, size=1_000, least=500, max_record=3_000)
+    monkeypatch.setattr(batch_sizes, "MAX_VALUE_BYTES", 3_000)
+    small = partial(Blocks, size=1_000, least=500)
     monkeypatch.setattr(csv_files, "Blocks", small)
     path = folder.put("a.csv", "id,n\n" + "1,2\n" * 2_000 + '3,"' + "x" * 200_000)
     folder.put("b.csv", "id,n\n3,4\n")

@@ -21,12 +21,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from lakeload_jobs.sources.batch_sizes import MAX_VALUE_BYTES, is_too_large
 from lakeload_jobs.sources.files.source_bytes import Bytes, is_utf8, read_more
 from lakeload_jobs.sources.files.text.batches import BadRecord, LineFinder, RecordFinder, TextBatch
 
 BLOCK = 2 << 20
 _LEAST_READ = 1 << 16
-MAX_RECORD = 256 << 20
 _WINDOW = 1 << 16
 _WIDEST_WINDOW = 4 << 20
 _CR, _LF = 13, 10
@@ -38,7 +38,7 @@ Quotes = npt.NDArray[np.intp]
 
 
 class RecordTooLong(Exception):
-    """A record of more than `MAX_RECORD` bytes; `line` is where it begins."""
+    """A record of more than `MAX_VALUE_BYTES`; `line` is where it begins."""
 
     def __init__(self, line: int) -> None:
         super().__init__(line)
@@ -234,7 +234,6 @@ class Blocks:
     line: int = 1
     size: int = BLOCK
     least: int = _LEAST_READ
-    max_record: int = MAX_RECORD
     known: tuple[Cut, ...] = ()
     cuts: list[Cut] = field(default_factory=list)
 
@@ -269,9 +268,9 @@ class Blocks:
                 return
             cut, proven = self._cut(held, ended=ended)
             if cut <= 0:
-                wanted = 2 * len(held)
-                if wanted > self.max_record:
+                if is_too_large(len(held)):
                     raise RecordTooLong(self.line)
+                wanted = min(2 * len(held), MAX_VALUE_BYTES + 1)
                 continue
             data, held, wanted = held[:cut], held[cut:], self.size
             yield data, count_lines(data), proven

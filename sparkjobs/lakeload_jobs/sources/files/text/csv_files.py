@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from lakeload_jobs.sources.base import UnreadableFile
+from lakeload_jobs.sources.batch_sizes import MAX_VALUE_BYTES, is_too_large, shown_size
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.source_bytes import Bytes
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
 from lakeload_jobs.sources.files.text.csv import (
-    MAX_RECORD,
     BlockParser,
     Blocks,
     Cut,
@@ -113,24 +113,22 @@ class CsvPiece:
         return self.blocks.line
 
     def batches(self) -> Iterator[TextBatch]:
-        """Yield the rows. Raises `LoadFailed` for a record without an end."""
+        """Yield the rows. Raises `UnreadableFile` for a record that is too long."""
         if not self.names:
             return
         try:
             for block in self.blocks:
                 yield self.parser.parse(block)
         except RecordTooLong as error:
-            raise _endless(self.file, error.line) from error
+            raise _too_long(self.file, error.line) from error
 
 
-def _endless(file: FileState, line: int) -> UnreadableFile:
+def _too_long(file: FileState, line: int) -> UnreadableFile:
     return UnreadableFile(
         file.path,
-        f"the record that begins on line {line:,} is longer than {MAX_RECORD >> 20} MiB",
-        hint=(
-            "close the quote that is opened there; if quotes have no meaning in these "
-            "files, set the reader option `quote: ''`"
-        ),
+        f"the record that begins on line {line:,} is longer than {shown_size(MAX_VALUE_BYTES)}",
+        hint="if a quote in it is never closed, close it, or set the reader option `quote: ''` "
+        "where quotes have no meaning; if a value is so large, store it as an object of its own",
     )
 
 
@@ -291,6 +289,6 @@ class CsvReader:
                     return record, data
             if ended:
                 return None
-            if size > MAX_RECORD:
-                raise _endless(file, 1)
+            if is_too_large(size):
+                raise _too_long(file, 1)
             size *= 4

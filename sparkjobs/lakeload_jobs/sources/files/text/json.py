@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from lakeload_jobs.rows.row_id import Column
+from lakeload_jobs.sources.batch_sizes import MAX_VALUE_BYTES
 from lakeload_jobs.sources.files.source_bytes import Bytes, is_utf8, read_more
 from lakeload_jobs.sources.files.text.batches import BadRecord
 from lakeload_jobs.sources.files.text.values import shortened
@@ -29,7 +30,7 @@ from lakeload_jobs.sources.files.text.values import shortened
 pc: Any = pyarrow.compute
 
 BLOCK = 1 << 19
-MAX_RECORD = 32 << 20
+MAX_RECORD = MAX_VALUE_BYTES // 8
 """The signs of a record take some twenty times its bytes while it is read."""
 MAX_DEPTH = 500
 _LF = 10

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakeload_jobs.sources.base import UnreadableFile
+from lakeload_jobs.sources.batch_sizes import shown_size
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
 from lakeload_jobs.sources.files.text.json import (
@@ -83,10 +84,11 @@ class JsonPiece:
             raise UnreadableFile(
                 self.file.path,
                 f"the record that begins on line {error.line:,} is longer than "
-                f"{MAX_RECORD >> 20} MiB",
+                f"{shown_size(MAX_RECORD)}",
                 hint=f"its list is loaded with the reader option `records: {error.path}`"
                 if error.path
-                else "split the record, unless a bracket or a quote is not closed",
+                else "if a bracket or a quote in it is never closed, close it; if a value is so "
+                "large, store it as an object of its own",
             ) from error
         except BrokenFile as error:
             raise UnreadableFile(

@@ -24,6 +24,12 @@ import pyarrow as pa
 from lakeload_jobs.rows.row_id import Column as Array
 from lakeload_jobs.rows.row_id import Kind, with_child
 from lakeload_jobs.sources.base import UnreadableFile
+from lakeload_jobs.sources.batch_sizes import (
+    LARGE_VALUE_HINT,
+    MAX_VALUE_BYTES,
+    is_too_large,
+    too_large,
+)
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.source_bytes import CHUNK, Bytes
 from lakeload_jobs.sources.files.text.opening import FileBytes, StartOfStream
@@ -105,24 +111,25 @@ class AvroReader:
 
     def _batches(self, piece: TypedPiece, header: _Header, names: Sequence[str]) -> Iterator[Batch]:
         record = header.record(piece.file)
-        for first, end in _spans(piece.units):
+        for first, end, before in _spans(piece.units):
             with self.files.stream(piece.file, first) as stream:
                 blocks = _Blocks(piece.file, stream, header, first)
-                for count, held in blocks.read(end):
+                for count, held in blocks.read(end, before):
                     yield Batch(record.arrays(piece.file, count, held, names), count)
 
 
-def _spans(units: Sequence[Unit]) -> Iterator[tuple[int, int]]:
-    """Yield the bytes of units, those of neighbours as one."""
+def _spans(units: Sequence[Unit]) -> Iterator[tuple[int, int, int]]:
+    """Yield the bytes of units, those of neighbours as one, and how many rows come before."""
     start = end = -1
+    before = 0
     for unit in units:
         if unit.start != end:
             if end >= 0:
-                yield start, end
-            start = unit.start
+                yield start, end, before
+            start, before = unit.start, unit.first_row or 0
         end = unit.end
     if end >= 0:
-        yield start, end
+        yield start, end, before
 
 
 @dataclass(frozen=True)
@@ -164,7 +171,9 @@ class _Blocks:
         number = before = rows = 0
         start = self._at
         while (count := self._count()) is not None:
-            self._skip(self._long())
+            size = self._long()
+            self._check_size(size, before + rows, count)
+            self._skip(size)
             self._check_sync()
             rows += count
             if self._at - start >= _UNIT_BYTES:
@@ -173,23 +182,48 @@ class _Blocks:
         if rows:
             yield Unit(rows, self._at - start, number, None, before, start, self._at)
 
-    def read(self, end: int) -> Iterator[tuple[int, bytes]]:
-        """Yield blocks up to `end` as fastavro reads them, with how many records they hold.
+    def read(self, end: int, before: int) -> Iterator[tuple[int, bytearray]]:
+        """Yield blocks up to `end` as fastavro reads them, with how many records they hold;
+        `before` records of the file come first.
 
         Raises `UnreadableFile`.
         """
         codec = self.header.codec
         held, rows = bytearray(), 0
         while self._at < end and (count := self._count()) is not None:
-            block = self._unpacked(codec, self._take(self._long()))
+            try:
+                block = self._unpacked(codec, self._take(self._long()))
+            except _TooLarge as error:
+                self._check_size(error.args[0], before + rows, count)
+                raise
             self._check_sync()
-            held += _varint(count) + _varint(len(block)) + block + bytes(_SYNC)
+            held += _varint(count) + _varint(len(block))
+            held += block
+            held += bytes(_SYNC)
+            del block
             rows += count
             if len(held) >= _BATCH_BYTES:
-                yield rows, bytes(held)
+                yield rows, held
+                before += rows
                 held, rows = bytearray(), 0
         if rows:
-            yield rows, bytes(held)
+            yield rows, held
+
+    def _check_size(self, size: int, before: int, count: int) -> None:
+        """Raise `UnreadableFile` for a block that is too large to be decoded at once."""
+        if not is_too_large(size):
+            return
+        if count <= 1:
+            raise UnreadableFile(
+                self._file.path,
+                f"row {before + 1:,}: a record {too_large(size)}",
+                hint=LARGE_VALUE_HINT,
+            )
+        raise UnreadableFile(
+            self._file.path,
+            f"rows {before + 1:,} to {before + count:,}: a block of records {too_large(size)}",
+            hint=f"{LARGE_VALUE_HINT}; without such values, write smaller blocks",
+        )
 
     def _read_header(self) -> _Header:
         if self._stream.peek(len(_MAGIC)) != _MAGIC:
@@ -265,20 +299,29 @@ class _Blocks:
             ) from None
 
 
+class _TooLarge(Exception):
+    """A block that is too large when it is unpacked; the number of bytes, at least."""
+
+
 def _unpacked(codec: str, data: bytes) -> bytes:
-    """Return the data of a block. Raises `KeyError` for an unknown codec, and as codecs do."""
+    """Return the data of a block. Raises `KeyError` for an unknown codec, `_TooLarge`, and as
+    codecs do."""
     match codec:
         case "null":
-            return data
+            found = data
         case "deflate":
-            return zlib.decompress(data, -zlib.MAX_WBITS)
+            found = _decompressed(zlib.decompressobj(-zlib.MAX_WBITS), data)
         case "bzip2":
-            return bz2.decompress(data)
+            found = _decompressed(bz2.BZ2Decompressor(), data)
         case "xz":
-            return lzma.decompress(data)
+            found = _decompressed(lzma.LZMADecompressor(), data)
         case "zstandard":
             with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-                return stream.read()
+                pieces, size = [], 0
+                while not is_too_large(size) and (piece := stream.read(CHUNK)):
+                    pieces.append(piece)
+                    size += len(piece)
+                found = b"".join(pieces)
         case "snappy":
             # Raw Snappy begins with the length, and a checksum follows it here.
             packed, length = data[:-4], 0
@@ -286,11 +329,24 @@ def _unpacked(codec: str, data: bytes) -> bytes:
                 length |= (byte & 0x7F) << 7 * place
                 if not byte & 0x80:
                     break
+            if is_too_large(length):
+                raise _TooLarge(length)
             found = pa.Codec("snappy").decompress(packed, length, asbytes=True)
             if zlib.crc32(found) != int.from_bytes(data[-4:], "big"):
                 raise ValueError("its checksum is wrong")
-            return found
-    raise KeyError(codec)
+        case _:
+            raise KeyError(codec)
+    if is_too_large(len(found)):
+        raise _TooLarge(len(found))
+    return found
+
+
+def _decompressed(codec: Any, data: bytes) -> bytes:
+    """Return what data was before, of too much the beginning."""
+    found: bytes = codec.decompress(data, MAX_VALUE_BYTES + 1)
+    if not codec.eof and not is_too_large(len(found)):
+        raise ValueError("it ends too early")
+    return found
 
 
 def _varint(number: int) -> bytes:
@@ -351,7 +407,7 @@ class _Record:
         self._start = _container_header(node.plain)
 
     def arrays(
-        self, file: FileState, count: int, blocks: bytes, names: Sequence[str]
+        self, file: FileState, count: int, blocks: bytearray, names: Sequence[str]
     ) -> dict[str, Array]:
         """Return columns of so many records in blocks. Raises `UnreadableFile`."""
         # It takes a while, and only tasks need it.

@@ -19,13 +19,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.types as pt
 from pyarrow import orc
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.rows.row_id import Column as Array
 from lakeload_jobs.rows.row_id import Kind, pc, with_child
 from lakeload_jobs.sources.base import UnreadableFile
+from lakeload_jobs.sources.batch_sizes import LARGE_VALUE_HINT, is_too_large, too_large
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.listing import changed
 from lakeload_jobs.sources.files.text.opening import FileBytes
@@ -42,9 +42,6 @@ from lakeload_jobs.sources.files.typed.rows import Batch, TypedPiece
 
 _MAGIC = b"ORC"
 _TAIL = 16 << 10
-_BATCH_BYTES = 2 << 20
-_MAX_BATCH_ROWS = 1 << 16
-_MIN_BATCH_ROWS = 1 << 10
 _CODECS = ("", "zlib", "snappy", "lzo", "lz4", "zstd")
 _DEFAULT_BLOCK = 256 << 10
 _MAX_CHUNK = (1 << 23) - 1
@@ -253,6 +250,15 @@ class _Tail:
     codec: str
     types: _Type
     stripes: tuple[_Stripe, ...]
+    start: int
+    """Where the footer is. The statistics of stripes are before it."""
+
+    def metadata(self, stream: Any) -> bytes:
+        """Return the statistics of stripes. Raises `_Damaged`."""
+        size = self.postscript.number(5)
+        if size > self.start:
+            raise _Damaged("its statistics are longer than the file")
+        return _unpacked(self.codec, _bytes_at(stream, self.start - size, size))
 
     @property
     def block(self) -> int:
@@ -297,7 +303,7 @@ def _read_tail(file: FileState, stream: Any) -> _Tail:
     for message in map(_Message, footer.many(3)):
         numbers = (message.number(field) for field in range(1, 6))
         stripes.append(_Stripe(*numbers))
-    return _Tail(postscript, footer, codec, _types(footer.many(4)), tuple(stripes))
+    return _Tail(postscript, footer, codec, _types(footer.many(4)), tuple(stripes), start)
 
 
 def _bytes_at(stream: Any, start: int, size: int) -> bytes:
@@ -522,31 +528,56 @@ class OrcReader:
                 yield Batch({}, unit.rows)
                 continue
             with _naming(piece.file):
+                _check_sizes(piece.file, stream, tail, unit.number, columns)
                 stripe = _OpenStripe(piece.file, stream, tail, tail.stripes[unit.number])
                 if ranges is not None:
                     ranges.prefetch(stripe.ranges(columns.values()))
                 values = stripe.values(tuple(columns.values()))
-            whole = dict(zip(columns, values, strict=True))
-            yield from _sliced(whole, unit.rows)
+            named = dict(zip(columns, values, strict=True))
+            yield Batch(
+                {name: one.array for name, one in named.items()},
+                unit.rows,
+                {name: one.texts for name, one in named.items() if one.texts is not None},
+            )
 
 
-def _sliced(columns: Mapping[str, _Values], rows: int) -> Iterator[Batch]:
-    """Yield the rows of a stripe in batches of a few megabytes."""
-    size = sum(column.array.nbytes for column in columns.values())
-    step = max(_MIN_BATCH_ROWS, min(_MAX_BATCH_ROWS, _BATCH_BYTES * rows // max(size, 1)))
-    for start in range(0, rows, step):
-        count = min(step, rows - start)
+def _check_sizes(
+    file: FileState, stream: Any, tail: _Tail, number: int, columns: Mapping[str, _Type]
+) -> None:
+    """Raise `UnreadableFile` where the statistics of a stripe, of which there may be none, tell
+    that it has a value that is too large: Arrow decodes a stripe at once."""
 
-        def part(column: Array, start: int = start, count: int = count) -> Array:
-            some = column.slice(start, count)
-            # Nested values of a slice have all elements.
-            return pa.concat_arrays([some]) if pt.is_nested(column.type) else some
+    def lengths(statistics: Sequence[bytes]) -> Iterator[tuple[str, int, int]]:
+        """Yield the columns of text and bytes, how many values they have, and the bytes of all."""
+        for name, column in columns.items():
+            for place in _numbers(column):
+                if place < len(statistics):
+                    own = _Message(statistics[place])
+                    size = max(_total(own, 4, 3), _total(own, 8, 1))
+                    yield name, own.number(1), size
 
-        yield Batch(
-            {name: part(column.array) for name, column in columns.items()},
-            count,
-            {name: part(one.texts) for name, one in columns.items() if one.texts is not None},
-        )
+    if not any(is_too_large(size) for _, _, size in lengths(tail.footer.many(7))):
+        return
+    stripes = _Message(tail.metadata(stream)).many(1)
+    if number >= len(stripes):
+        return
+    for name, count, size in lengths(_Message(stripes[number]).many(1)):
+        if is_too_large(size, count):
+            rows = tail.stripes[number].rows
+            first = sum(stripe.rows for stripe in tail.stripes[:number]) + 1
+            where = f"row {first:,}" if rows == 1 else f"rows {first:,} to {first + rows - 1:,}"
+            raise UnreadableFile(
+                file.path,
+                f"{where}: a value of column `{name}` {too_large(size // max(count, 1))}",
+                hint=LARGE_VALUE_HINT,
+            )
+
+
+def _total(statistics: _Message, kind: int, field: int) -> int:
+    """Return the sum of lengths that the statistics of a column have, 0 for none."""
+    found = statistics.many(kind)
+    value = _Message(found[-1]).number(field) if found else 0
+    return (value >> 1) ^ -(value & 1)
 
 
 @dataclass(frozen=True)
@@ -628,7 +659,8 @@ class _OpenStripe:
             *((2, new) for _, new in roots),
             *((3, f"c{old}".encode()) for old, _ in roots),
         )
-        data, streams = bytearray(), []
+        # The file, to which the data of the stripe is added without another copy of it.
+        small, streams = bytearray(_MAGIC), []
         for kind, column, at, size in self._streams:
             if column not in numbers:
                 continue
@@ -636,14 +668,14 @@ class _OpenStripe:
                 content = self._zeros(column, counts[column])
             else:
                 content = _bytes_at(self._stream, at, size)
-            data += content
+            small += content
             streams.append(_encoded((1, kind), (2, numbers[column]), (3, len(content))))
         footer = _encoded(
             *((1, stream) for stream in streams),
             *((2, encoding) for encoding in encodings),
             (3, b"GMT"),
         )
-        small = _small_file(self._tail, bytes(data), footer, types, self._rows)
+        _finish_small_file(small, self._tail, footer, types, self._rows)
         return list(orc.ORCFile(pa.BufferReader(small)).read_stripe(0).columns)
 
     def _zeros(self, column: int, count: int) -> bytes:
@@ -744,17 +776,18 @@ def _small_type(own: _Type, children: Sequence[tuple[int, int]], *, timed: bool)
     )
 
 
-def _small_file(
-    tail: _Tail, data: bytes, stripe_footer: bytes, types: Sequence[bytes], rows: int
-) -> bytes:
-    """Return an ORC file of one stripe, packed as the one with that tail."""
+def _finish_small_file(
+    small: bytearray, tail: _Tail, stripe_footer: bytes, types: Sequence[bytes], rows: int
+) -> None:
+    """Add the footers to an ORC file of one stripe, packed as the one with that tail."""
+    size = len(small) - len(_MAGIC)
     stripe_footer = _stored(tail, stripe_footer)
-    stripe = ((1, len(_MAGIC)), (2, 0), (3, len(data)), (4, len(stripe_footer)), (5, rows))
+    stripe = ((1, len(_MAGIC)), (2, 0), (3, size), (4, len(stripe_footer)), (5, rows))
     footer = _stored(
         tail,
         _encoded(
             (1, len(_MAGIC)),
-            (2, len(_MAGIC) + len(data) + len(stripe_footer)),
+            (2, len(_MAGIC) + size + len(stripe_footer)),
             (3, _encoded(*stripe)),
             *((4, one) for one in types),
             (6, rows),
@@ -771,8 +804,7 @@ def _small_file(
         (6, tail.postscript.number(6)),
         (8000, _MAGIC),
     )
-    size = bytes((len(postscript),))
-    return b"".join((_MAGIC, data, stripe_footer, footer, postscript, size))
+    small += b"".join((stripe_footer, footer, postscript, bytes((len(postscript),))))
 
 
 def _stored(tail: _Tail, data: bytes) -> bytes:

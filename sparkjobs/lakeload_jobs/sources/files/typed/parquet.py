@@ -7,15 +7,26 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import repeat
+from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from lakeload_jobs.rows.row_id import Column as Array
 from lakeload_jobs.rows.row_id import Kind
+from lakeload_jobs.sources.base import UnreadableFile
+from lakeload_jobs.sources.batch_sizes import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    LARGE_VALUE_HINT,
+    batch_bytes,
+    is_too_large,
+    too_large,
+)
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.listing import ObjectFile
 from lakeload_jobs.sources.files.text.opening import FileBytes
@@ -32,13 +43,22 @@ from lakeload_jobs.sources.files.typed.columns import (
     read_all,
     without_twins,
 )
+from lakeload_jobs.sources.files.typed.parquet_pages import pages
 from lakeload_jobs.sources.files.typed.rows import Batch, TypedPiece
 from lakeload_jobs.sources.files.typed.variant import is_variant, unknown_type
 
 _BUFFER = 1 << 20
 _BATCH_BYTES = 2 << 20
-_MAX_BATCH_ROWS = 1 << 16
-_MIN_BATCH_ROWS = 1 << 10
+"""Bytes of a batch before decompression: decoded, it has more."""
+_FEW_ROWS, _GROWTH = 1 << 10, 8
+"""Batches of fewer rows are larger than that: each column of a batch takes its time. The first one
+has no more, because nothing is known of the size of decoded rows until some have come."""
+_DICTIONARY = 32 << 10
+"""Where a column is smaller, its dictionary is not looked at."""
+_DICTIONARY_BYTES = 64 << 20
+"""Bytes of so many average values of a dictionary as a batch has rows, at most."""
+_LARGE_CHUNK = 32 << 20
+"""The pages of larger columns of text or bytes are looked at: rows may be narrow, then wide."""
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _SPARK_VERSION = b"org.apache.spark.version"
 _VARIANT_GROUP = re.compile(r" .* group .*\(Variant(\(\d+\))?\) \{$")
@@ -316,14 +336,11 @@ class ParquetReader:
             present = set(file.parquet.schema_arrow.names)
             own = [name for name in names if name in present]
             batches = file.batches(piece, own)
-            nanos: Iterator[_Columns] = repeat(({}, 0))
             if self.exact and (old := _int96_columns(file.parquet.metadata, own)):
                 again = stack.enter_context(self._open(piece.file, int96_unit="ns"))
-                nanos = again.batches(piece, old)
-            yield (
-                Batch(columns, rows, in_nanos)
-                for (columns, rows), (in_nanos, _) in zip(batches, nanos, strict=False)
-            )
+                yield _with_nanos(batches, again.batches(piece, old))
+            else:
+                yield (Batch(columns, rows) for columns, rows in batches)
 
     @contextmanager
     def _open(self, file: FileState, *, int96_unit: str = "us") -> Iterator[_OpenFile]:
@@ -335,6 +352,18 @@ class ParquetReader:
 
 _Columns: TypeAlias = tuple[dict[str, Array], int]
 """Columns by name, and how many rows they have."""
+
+
+def _with_nanos(batches: Iterator[_Columns], nanos: Iterator[_Columns]) -> Iterator[Batch]:
+    """Yield batches with other columns of the same rows, which come in batches of other sizes."""
+    held: list[tuple[dict[str, Array], int]] = []
+    for columns, rows in batches:
+        while (known := sum(count for _, count in held)) < rows:
+            held.append(next(nanos))
+        names = held[0][0]
+        whole = {name: pa.concat_arrays([own[name] for own, _ in held]) for name in names}
+        held = [({name: column.slice(rows) for name, column in whole.items()}, known - rows)]
+        yield Batch(columns, rows, {name: one.slice(0, rows) for name, one in whole.items()})
 
 
 def _int96_columns(metadata: pq.FileMetaData, names: Sequence[str]) -> list[str]:
@@ -352,42 +381,135 @@ class _OpenFile:
     ranges: ObjectFile | None
 
     def batches(self, piece: TypedPiece, names: Sequence[str]) -> Iterator[_Columns]:
-        """Yield the columns `names` of a piece batch by batch, with the number of rows."""
+        """Yield the columns `names` of a piece batch by batch, with the number of rows. Raises
+        `UnreadableFile` for a value that is too large."""
         groups = [unit.number for unit in piece.units]
         if not names:
             yield {}, piece.rows
             return
         if self.ranges is None:
-            yield from self._batches(groups, names)
+            with Path(piece.path).open("rb") as stream:
+                yield from self._batches(piece, stream, groups, names)
             return
         for group in groups:
             self.ranges.prefetch(_ranges(self.parquet.metadata.row_group(group), names))
-            yield from self._batches((group,), names)
+            yield from self._batches(piece, self.ranges, (group,), names)
 
-    def _batches(self, groups: Sequence[int], names: Sequence[str]) -> Iterator[_Columns]:
+    def _batches(
+        self, piece: TypedPiece, stream: Any, groups: Sequence[int], names: Sequence[str]
+    ) -> Iterator[_Columns]:
+        widths = _Widths.of(self.parquet.metadata, groups, names, piece.path, stream)
+        most, done = _FEW_ROWS, 0
         batches = self.parquet.iter_batches(
-            batch_size=_batch_rows(self.parquet.metadata, groups),
+            batch_size=widths.rows_from(0, most),
             row_groups=list(groups),
             columns=list(names),
             use_threads=False,
         )
         for batch in batches:
+            done += batch.num_rows
+            fitting = batch.num_rows * BATCH_BYTES // max(batch_bytes(batch), 1)
+            most = max(1, min(BATCH_ROWS, most * _GROWTH, fitting))
             yield {name: batch.column(name) for name in names}, batch.num_rows
+            # Arrow asks for it before each batch.
+            self.parquet.reader.set_batch_size(widths.rows_from(done, most))
+
+
+@dataclass(frozen=True)
+class _Widths:
+    """How many bytes the rows of row groups have, as far as the file tells: `sizes` are those of
+    the first rows, as many as `rows` has at the same place. `most` is how many rows a batch has at
+    most, because a value of a dictionary may stand in all of them."""
+
+    rows: npt.NDArray[np.float64]
+    sizes: npt.NDArray[np.float64]
+    most: int
+
+    @classmethod
+    def of(
+        cls,
+        metadata: pq.FileMetaData,
+        groups: Sequence[int],
+        names: Sequence[str],
+        path: str,
+        stream: Any,
+    ) -> _Widths:
+        """Raises `UnreadableFile` for a value that is too large."""
+        rows, sizes, most = [np.zeros(1)], [np.zeros(1)], BATCH_ROWS
+        for number in groups:
+            group = metadata.row_group(number)
+            size, curves = 0, []
+            for place, chunk in _chunks(group, names):
+                is_text = chunk.physical_type == "BYTE_ARRAY"
+                if is_text and chunk.total_uncompressed_size > _DICTIONARY:
+                    first = next(pages(stream, *_extent(chunk)), None)
+                    if first is not None and first.is_dictionary:
+                        width = first.size // max(first.values, 1)
+                        most = max(1, min(most, _DICTIONARY_BYTES // max(width, 1)))
+                if is_text and chunk.total_uncompressed_size > _LARGE_CHUNK:
+                    is_flat = metadata.schema.column(place).max_repetition_level == 0
+                    where = f"row group {number + 1}"
+                    curves.append(_curve(group, chunk, stream, path, where, is_flat=is_flat))
+                else:
+                    size += chunk.total_uncompressed_size
+            ends = np.unique(np.concatenate([[0, group.num_rows], *(own for own, _ in curves)]))
+            own = ends * (size / max(group.num_rows, 1))
+            own += sum((np.interp(ends, *curve) for curve in curves), np.zeros(len(ends)))
+            rows.append(ends[1:] + rows[-1][-1])
+            sizes.append(own[1:] + sizes[-1][-1])
+        return cls(np.concatenate(rows), np.concatenate(sizes), most)
+
+    def rows_from(self, first: int, most: int) -> int:
+        """Return how many rows from one on make a batch."""
+        before = float(np.interp(first, self.rows, self.sizes))
+
+        def rows(size: int) -> int:
+            return int(np.interp(before + size, self.sizes, self.rows)) - first
+
+        usual, largest = rows(_BATCH_BYTES), rows(BATCH_BYTES)
+        return max(1, min(most, self.most, max(usual, min(_FEW_ROWS, largest))))
+
+
+def _curve(
+    group: pq.RowGroupMetaData, chunk: Any, stream: Any, path: str, where: str, *, is_flat: bool
+) -> tuple[Any, Any]:
+    """Return numbers of rows, and the bytes that so many first rows have in one column."""
+    values, sizes = [0], [0]
+    for page in pages(stream, *_extent(chunk)):
+        if is_too_large(page.size, page.values):
+            # Values of lists are no rows, and those of a dictionary are in any.
+            row = f", row {values[-1] + 1:,}" if is_flat and not page.is_dictionary else ""
+            raise UnreadableFile(
+                path,
+                f"{where}{row}: a value of column `{chunk.path_in_schema}` "
+                f"{too_large(page.size // max(page.values, 1))}",
+                hint=LARGE_VALUE_HINT,
+            )
+        if not page.is_dictionary:
+            values.append(values[-1] + page.values)
+            sizes.append(sizes[-1] + page.size)
+    if values[-1] == 0:
+        return np.array([0, group.num_rows]), np.array([0, chunk.total_uncompressed_size])
+    return np.array(values) * (group.num_rows / values[-1]), np.array(sizes)
+
+
+def _chunks(group: pq.RowGroupMetaData, names: Sequence[str]) -> Iterator[tuple[int, Any]]:
+    """Yield the leaves of columns, and their places."""
+    known = set(names)
+    for place in range(group.num_columns):
+        chunk = group.column(place)
+        path = chunk.path_in_schema
+        if path in known or any(path[: dot.start()] in known for dot in re.finditer(r"\.", path)):
+            yield place, chunk
 
 
 def _ranges(group: pq.RowGroupMetaData, names: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield where the columns of a row group lie."""
-    for number in range(group.num_columns):
-        chunk = group.column(number)
-        path = chunk.path_in_schema
-        if any(path == name or path.startswith(f"{name}.") for name in names):
-            # Writers have put 0 where there is no dictionary.
-            start = min(chunk.data_page_offset, chunk.dictionary_page_offset or 2**63)
-            yield start, start + chunk.total_compressed_size
+    return (_extent(chunk) for _, chunk in _chunks(group, names))
 
 
-def _batch_rows(metadata: pq.FileMetaData, groups: Sequence[int]) -> int:
-    """Return how many rows make a batch of a few megabytes."""
-    rows = sum(metadata.row_group(number).num_rows for number in groups)
-    size = sum(metadata.row_group(number).total_byte_size for number in groups)
-    return max(_MIN_BATCH_ROWS, min(_MAX_BATCH_ROWS, _BATCH_BYTES * rows // max(size, 1)))
+def _extent(chunk: Any) -> tuple[int, int]:
+    """Return where a column of a row group lies."""
+    # Writers have put 0 where there is no dictionary.
+    start = min(chunk.data_page_offset, chunk.dictionary_page_offset or 2**63)
+    return start, start + chunk.total_compressed_size

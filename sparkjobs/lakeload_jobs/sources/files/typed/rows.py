@@ -21,6 +21,13 @@ from lakeload_jobs.rows.rejects import REJECT, REJECTED_HELPER, Reject, reject_c
 from lakeload_jobs.rows.row_id import Column, Kind, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.base import BadValuesFound, Splits, UnreadableFile
+from lakeload_jobs.sources.batch_sizes import (
+    LARGE_VALUE_HINT,
+    ValueTooLarge,
+    row_ranges,
+    rows_of,
+    too_large,
+)
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.typed.columns import VARIANT, FileSchema, Unit, unreadable
 from lakeload_jobs.sources.files.typed.columns import Column as FileColumn
@@ -84,6 +91,35 @@ class Batch:
     columns: Mapping[str, Column]
     rows: int
     in_nanos: Mapping[str, Column] = field(default_factory=dict)
+
+
+def _bounded(piece: TypedPiece, first: int, batch: Batch) -> Iterator[Batch]:
+    """Yield a batch, which begins at row `first` of a piece, in parts of at most `BATCH_BYTES`.
+
+    Raises `UnreadableFile` for a value that is too large.
+    """
+    columns = batch.columns
+    if not columns:
+        yield batch
+        return
+    try:
+        for start, count in row_ranges(tuple(columns.values()), batch.rows):
+            if count == batch.rows:
+                yield batch
+                return
+            yield Batch(
+                {name: rows_of(column, start, count) for name, column in columns.items()},
+                count,
+                {name: rows_of(one, start, count) for name, one in batch.in_nanos.items()},
+            )
+    except ValueTooLarge as error:
+        where = place_text(*piece.place(first + error.row)).removeprefix(", ")
+        name = tuple(columns)[error.place]
+        raise UnreadableFile(
+            piece.path,
+            f"{where}: a value of column `{name}` {too_large(error.size)}",
+            hint=LARGE_VALUE_HINT,
+        ) from None
 
 
 class FormatReader(Protocol):
@@ -187,11 +223,12 @@ class ReadTyped:
         names = [name for name in self.schema.names if name not in folders]
         with self.reader.open(piece, names) as batches:
             first = 0
-            for batch in batches:
-                made = self._batch(piece, first, batch, failures)
-                first += batch.rows
-                if not failures.count:
-                    yield made
+            for whole in batches:
+                for batch in _bounded(piece, first, whole):
+                    made = self._batch(piece, first, batch, failures)
+                    first += batch.rows
+                    if not failures.count:
+                        yield made
 
     def _set_aside(self, piece: TypedPiece) -> pa.RecordBatch:
         """Return the row that stands for a whole file."""
