@@ -15,6 +15,7 @@ from lakeload_jobs.contract.spec import (
     ColumnsSpec,
     FilesInput,
     JobSpec,
+    PartitionField,
     RejectedInput,
     RejectLimit,
     RunOptions,
@@ -59,9 +60,14 @@ def last(loads: Loads) -> JobSpec:
     return loads.last
 
 
-def test_good_records_are_loaded_and_bad_ones_are_in_the_side_table(loads: Loads) -> None:
-    first = loads.loaded(table(loads, "id,n\n1,10\n2\n3,x\n4,40\n"), **QUARANTINE)
+@pytest.mark.parametrize("partitions", [(), (PartitionField("bucket", "id", 2),)])
+def test_good_records_are_loaded_and_bad_ones_are_in_the_side_table(
+    loads: Loads, partitions: tuple[PartitionField, ...]
+) -> None:
+    given = table(loads, "id,n\n1,10\n2\n3,x\n4,40\n", partition_by=partitions)
+    first = loads.loaded(given, **QUARANTINE)
 
+    assert (first.writer, first.why_spark) == ("direct", "")
     assert (first.rows, first.rejected, first.index) == (2, 2, "sparse")
     assert loads.rows() == [{"id": 1, "n": 10}, {"id": 4, "n": 40}]
     assert [row["_supa_index"] for row in loads.tracking()] == [1, 4]
@@ -76,7 +82,7 @@ def test_good_records_are_loaded_and_bad_ones_are_in_the_side_table(loads: Loads
     again = loads.run(last(loads)).tables[0]
     assert (again.status, again.rejected) == ("NO_OP", 2)
 
-    clean = loads.loaded(table(loads, "id,n\n5,50\n"), **QUARANTINE)
+    clean = loads.loaded(table(loads, "id,n\n5,50\n", partition_by=partitions), **QUARANTINE)
     assert (clean.rejected, clean.index, len(side(loads))) == (0, "dense", 2)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.codec import from_json, to_json
@@ -26,15 +26,18 @@ from lakeload_jobs.formats.data_files.uploads import (
     UploadRegistry,
     upload_metadata,
 )
+from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.progress import TaskProgress
 from lakeload_jobs.rows.rejects import (
     NONE_REJECTED,
     REJECTED_HELPER,
+    SIDE_COLUMNS,
     Rejected,
     RejectedJob,
     SideRows,
     loaded_rows,
+    side_rows,
 )
 from lakeload_jobs.rows.tracking import (
     DELETED_HELPER,
@@ -115,6 +118,8 @@ class PartitionWriter:
     on_executor: bool
     first: int = 0
     progress: str | None = None
+    writes_rejects: bool = True
+    """Whether tasks write the files of the side table, too."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Stage one partition and yield one row: its report."""
@@ -141,7 +146,7 @@ class PartitionWriter:
             # Before the report: indexes of later partitions depend on this count.
             self.check_count(partition, rows.count)
             rejects: tuple[StagedFile, ...] = ()
-            if side.found.rows:
+            if side.found.rows and self.writes_rejects:
                 rejects = tuple(file for file, _ in stager.files(side.read(), rejects=True))
             tell(rows.count, last=True)
         rejected = replace(side.found, of=rows.count)
@@ -261,6 +266,34 @@ class _CountRows:
     def __call__(self, part: SplitPart) -> int:
         with failures_for_driver("stage"):
             return self.read.count(part)
+
+
+def rejected_frame(
+    spark: SparkSession, rows: DirectRows, counts: tuple[int, ...], job: RejectedJob
+) -> DataFrame:
+    """Return the rejected records of all parts, which tasks read again, as `SIDE_COLUMNS`."""
+    read = ReadRejects(rows, counts, job)
+    columns = ", ".join(f"{name} {kind}" for name, kind in SIDE_COLUMNS.items())
+    return map_batches(part_numbers(spark, len(rows.parts)), read, columns)
+
+
+@dataclass(frozen=True)
+class ReadRejects:
+    """The function of tasks that are given numbers of parts; `counts` are the rows of each."""
+
+    rows: DirectRows
+    counts: tuple[int, ...]
+    job: RejectedJob
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with failures_for_driver("stage"):
+            for number in numbers(batches):
+                index = 1 + sum(self.counts[:number])
+                for batch in self.rows.read(self.rows.parts[number]):
+                    found = side_rows(batch.column(REJECTED_HELPER), index, self.job)
+                    if found is not None:
+                        yield found
+                    index += batch.num_rows
 
 
 def stage_parts(

@@ -44,7 +44,7 @@ from lakeload_jobs.formats.iceberg.rules.writers import (
     why_spark_by_settings,
 )
 from lakeload_jobs.rows.progress import new_progress_file
-from lakeload_jobs.rows.rejects import REJECTED_HELPER
+from lakeload_jobs.rows.rejects import NONE_REJECTED, Rejected
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.storage.objects import Completion, Objects
 
@@ -176,8 +176,10 @@ def _readable(spec: JobSpec, table: TableSpec, rows: FittedRows) -> str:
         return "the source has no columns"
     if not rows.prepared.rows.repeatable:
         return "the source is read only once, into rows of Spark"
-    if REJECTED_HELPER in rows.prepared.schema.names or table.retries is not None:
-        return "records may be set aside"
+    if not rows.prepared.rows.names:
+        return "no record of the source can be read"
+    if table.retries is not None:
+        return "rejected records are read again"
     if spec.options.full_refresh and table.mode == "UPSERT":
         return "rows are merged"
     return ""
@@ -243,10 +245,22 @@ class Target:
     """The rows of each part."""
 
 
+@dataclass(frozen=True)
+class Written:
+    """What tasks found in the rows that they wrote: how many values became null, and the records
+    that are rejected, which are in no file."""
+
+    bad_values: int
+    rejected: Rejected
+
+
 def write_files(
-    given: Target, write: DirectWrite, java_table: Java, summary: Mapping[str, str]
-) -> int:
-    """Write the rows and commit them to the branch; return how many values became null.
+    given: Target,
+    write: DirectWrite,
+    java_table: Java,
+    summary: Callable[[Rejected], Mapping[str, str]],
+) -> Written:
+    """Write the rows and commit them to the branch, with the `summary` of what is rejected.
 
     Raises `RetryLoad` where the columns of the table have changed, and `LoadFailed` where an upload
     was aborted by someone else. No upload is left open then.
@@ -264,9 +278,11 @@ def write_files(
     except BaseException:
         abort_uploads(given.objects, registry, staged)
         raise
+    rejected = sum((report.rejected for report in reports), NONE_REJECTED)
+    rejected = replace(rejected, of=sum(given.counts))
     if staged or given.replaces:
-        _commit(given, reports, java_table.spec().specId(), summary)
-    return sum(report.bad_values for report in reports)
+        _commit(given, reports, java_table.spec().specId(), summary(rejected))
+    return Written(sum(report.bad_values for report in reports), rejected)
 
 
 def _registry(given: Target) -> Path:
@@ -312,11 +328,13 @@ def _staged(given: Target, write: DirectWrite, registry: UploadRegistry) -> list
         registry=str(registry.folder) if shared else None,
         on_executor=not shared,
         progress=new_progress_file(spec, given.table),
+        writes_rejects=False,
     )
     if written.partitions:
         fields = partition_fields(written.partitions)
         reports = stage_partitions(given.spark, write.rows, writer, fields)
-        told, expected = sum(report.rows for report in reports), sum(given.counts)
+        told = sum(report.rows + report.rejected.rows for report in reports)
+        expected = sum(given.counts)
     else:
         reports = stage_parts(given.spark, write.rows, writer)
         told, expected = len(reports), len(parts)

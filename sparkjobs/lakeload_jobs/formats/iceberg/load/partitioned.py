@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from lakeload_jobs.contract.codec import to_json
+from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.spec import PartitionField
 from lakeload_jobs.formats.data_files.direct import DirectRows
 from lakeload_jobs.formats.data_files.stage import (
@@ -29,7 +29,7 @@ from lakeload_jobs.formats.data_files.stage import (
 from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.iceberg.load.transforms import by_partition
 from lakeload_jobs.rows.failures import failures_for_driver
-from lakeload_jobs.rows.rejects import SideRows
+from lakeload_jobs.rows.rejects import NONE_REJECTED, Rejected, SideRows
 from lakeload_jobs.rows.tracking import add_tracking, tracked_schema
 
 BUFFER_BYTES = 64 << 20
@@ -43,8 +43,8 @@ _MOVED = "partition string, spread int, place long, rows binary"
 _EARLY = ("_supa_deleted", "_supa_index")
 """Tracking columns that are known only where rows are read. The others are added where they are
 written, so that fewer bytes are moved."""
-_BAD_VALUES = ""
-"""In place of a partition: how many values of a part became null."""
+_COUNTED = ""
+"""In place of a partition: what else a part has than rows that are loaded."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class Partitioner:
             for batch in _joined(iter(rows), BUFFER_BYTES):
                 yield from by_partition(batch, self.fields)
             self.writer.check_count(partition, rows.count)
-            if rows.bad_values:
-                yield _BAD_VALUES, _number(rows.bad_values)
+            if rows.bad_values or side.found.rows:
+                yield _COUNTED, _as_batch(rows.bad_values, side.found)
 
 
 @dataclass(frozen=True)
@@ -100,10 +100,12 @@ class PartitionFileWriter:
         files: list[StagedFile] = []
         facts: list[str] = []
         rows = bad_values = 0
+        rejected = NONE_REJECTED
         with self.writer.stager(task) as stager:
             for key, group in itertools.groupby(pieces, key=lambda piece: str(piece.partition)):
-                if key == _BAD_VALUES:
-                    bad_values += sum(_read_number(piece.rows) for piece in group)
+                if key == _COUNTED:
+                    for bad, aside in (_read_counted(piece.rows) for piece in group):
+                        bad_values, rejected = bad_values + bad, rejected + aside
                     continue
                 batches = (
                     pa.ipc.read_record_batch(pa.py_buffer(piece.rows), self.schema)
@@ -116,7 +118,7 @@ class PartitionFileWriter:
                     rows += file.rows
                     stager.tell(rows)
             stager.tell(rows, last=True)
-        return PartitionReport(task, rows, bad_values, tuple(files), facts=tuple(facts))
+        return PartitionReport(task, rows, bad_values, tuple(files), rejected, facts=tuple(facts))
 
     def _tracked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return add_tracking(
@@ -181,14 +183,16 @@ def _pieces(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield rows.slice(first, step)
 
 
-def _number(value: int) -> pa.RecordBatch:
-    return pa.record_batch([pa.array([value])], names=["number"])
+def _as_batch(bad_values: int, rejected: Rejected) -> pa.RecordBatch:
+    text = json.dumps([bad_values, to_json(rejected)])
+    return pa.record_batch([pa.array([text])], names=["counted"])
 
 
-def _read_number(data: bytearray) -> int:
-    schema = _number(0).schema
-    found: int = pa.ipc.read_record_batch(pa.py_buffer(data), schema).column(0)[0].as_py()
-    return found
+def _read_counted(data: bytearray) -> tuple[int, Rejected]:
+    schema = _as_batch(0, NONE_REJECTED).schema
+    text = pa.ipc.read_record_batch(pa.py_buffer(data), schema).column(0)[0].as_py()
+    bad_values, rejected = json.loads(text)
+    return bad_values, from_json(Rejected, rejected)
 
 
 def _tell_nothing(rows: int) -> None:

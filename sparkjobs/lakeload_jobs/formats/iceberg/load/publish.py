@@ -31,6 +31,7 @@ from lakeload_jobs.formats.iceberg.rules.publish import (
     may_publish,
     unknown_outcome,
 )
+from lakeload_jobs.rows.rejects import Rejected
 from lakeload_jobs.storage.backoff import pause
 
 _LOST_TRIES = 200
@@ -61,6 +62,8 @@ class Staged:
     """None: the rows were not merged."""
     bad_values: int | None = None
     """How many values became null, where the tasks that wrote the rows have counted them."""
+    rejected: Rejected | None = None
+    """The records that were set aside, where those tasks have found them."""
 
 
 @dataclass(frozen=True)

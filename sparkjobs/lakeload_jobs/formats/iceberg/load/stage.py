@@ -28,7 +28,12 @@ from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.formats.base import RetryLoad
 from lakeload_jobs.formats.deletes import DeletedKeys, find_deleted, newest_keys, source_keys
 from lakeload_jobs.formats.iceberg.load.branches import LOST, create_branch
-from lakeload_jobs.formats.iceberg.load.direct_write import DirectWrite, Target, write_files
+from lakeload_jobs.formats.iceberg.load.direct_write import (
+    DirectWrite,
+    Target,
+    Written,
+    write_files,
+)
 from lakeload_jobs.formats.iceberg.load.outcome import changes, merged_rows
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.publish import Staged, Untouched
@@ -59,7 +64,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
 )
 from lakeload_jobs.rows.casts import JSON_OPTIONS, filled, quoted
 from lakeload_jobs.rows.counting import Counted, count_rows, partition_count
-from lakeload_jobs.rows.rejects import REJECTED_HELPER
+from lakeload_jobs.rows.rejects import REJECTED_HELPER, Rejected
 from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX, POSITION_BITS
 from lakeload_jobs.rows.tracking_sql import deleted, with_tracking
 from lakeload_jobs.storage.objects import Objects
@@ -342,19 +347,17 @@ def stage(given: Stage) -> Staged:
     spark, table = given.spark, given.table
     base = create_branch(spark, table.schema, table.table, given.branch, given.loaded)
     begun = _head(given).id
-    summary = summary_of(given.spec, table, given.counted)
-    if read := given.rows.prepared.read:
-        summary[SUMMARY_READ] = read
-    if REJECTED_HELPER in given.rows.schema.names:
-        summary[SUMMARY_BRANCH] = given.branch
+    summary = _summary(given)
     java_table = load(spark, table.schema, table.table)
     if base is None and java_table is not None:
         # A table without a snapshot is new: nobody could ask about it before Spark.
         catalog = given.spec.destination.iceberg.catalog
         check_compares(spark, java_table, catalog, table.target, given.branch)
-    untouched, gone, bad_values = None, None, None
+    untouched, gone, written = None, None, None
     if given.direct is not None:
-        bad_values = _write_directly(given, given.direct, java_table, summary)
+        written = _write_directly(given, given.direct, java_table)
+        given = _with_rejected(given, written.rejected)
+        summary = _summary(given)
     elif given.rows.columns.fields:
         gone = _find_deleted(given, base)
         try:
@@ -374,13 +377,39 @@ def stage(given: Stage) -> Staged:
     replaces = given.replaces or given.merges or gone is not None
     mode: Literal["append", "replace"] = "replace" if replaces else "append"
     has_rows = _has_rows(given, head)
-    return Staged(given.branch, base, head.id, mode, summary, has_rows, untouched, bad_values)
+    return Staged(
+        given.branch,
+        base,
+        head.id,
+        mode,
+        summary,
+        has_rows,
+        untouched,
+        written.bad_values if written else None,
+        written.rejected if written else None,
+    )
 
 
-def _write_directly(
-    given: Stage, direct: DirectWrite, java_table: Java, summary: Mapping[str, str]
-) -> int:
-    """Have tasks write the files; return how many values became null."""
+def _summary(given: Stage) -> dict[str, str]:
+    """Return what the snapshot says of a load whose rejected records are counted."""
+    summary = summary_of(given.spec, given.table, given.counted)
+    if read := given.rows.prepared.read:
+        summary[SUMMARY_READ] = read
+    if REJECTED_HELPER in given.rows.schema.names:
+        summary[SUMMARY_BRANCH] = given.branch
+    return summary
+
+
+def _with_rejected(given: Stage, rejected: Rejected) -> Stage:
+    """Return a load whose rejected records the tasks that wrote its rows have counted."""
+    if given.counted is None:
+        return given
+    counted = replace(given.counted, rejected=rejected.rows, rejected_from=rejected.files)
+    return replace(given, counted=counted)
+
+
+def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Written:
+    """Have tasks write the files."""
     target = Target(
         spark=given.spark,
         spec=given.spec,
@@ -391,7 +420,9 @@ def _write_directly(
         replaces=given.replaces,
         counts=() if given.counted is None else given.counted.partitions,
     )
-    return write_files(target, direct, java_table, summary)
+    return write_files(
+        target, direct, java_table, lambda rejected: _summary(_with_rejected(given, rejected))
+    )
 
 
 def _find_deleted(given: Stage, base: int | None) -> DeletedKeys | None:

@@ -136,9 +136,10 @@ class IcebergWriter:
         try:
             staged = stage(request)
             bad = bad if staged.bad_values is None else staged.bad_values
-            return StagedIceberg(
-                load, self.ready, request, staged, bad, rejected_rows(request, rejected)
-            )
+            found = staged.rejected
+            if found is None:
+                found = rejected_rows(request, rejected)
+            return StagedIceberg(load, self.ready, request, staged, bad, found)
         except BaseException:
             _drop(load, request.branch)
             raise

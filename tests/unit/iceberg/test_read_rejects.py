@@ -1,0 +1,51 @@
+"""Rejected records that tasks read again: they have the index of the first read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from lakeload_jobs.formats.data_files.direct import DirectRows, ReadWritten, SplitPart
+from lakeload_jobs.formats.data_files.stage import ReadRejects
+from lakeload_jobs.rows.rejects import (
+    REJECT,
+    REJECTED_HELPER,
+    SIDE_SCHEMA,
+    Reject,
+    RejectedJob,
+    reject_column,
+)
+
+SCHEMA = pa.schema([("id", pa.int64()), (REJECTED_HELPER, REJECT)])
+JOB = RejectedJob(datetime(2026, 11, 21, tzinfo=UTC), "job", "attempt")
+
+
+def _batches(ids: Any) -> Iterator[pa.RecordBatch]:
+    """Yield a batch for each list of ids; negative ones are rejected."""
+    for values in ids:
+        bad = {row: Reject("a.csv", str(value)) for row, value in enumerate(values) if value < 0}
+        columns = [pa.array(values, pa.int64()), reject_column(len(values), bad)]
+        yield pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def test_rejects_of_each_part_are_numbered_behind_the_parts_before() -> None:
+    parts = ([[1, -2], [3]], [[4, 5, 6]], [[-7], [8, -9], [10]])
+    counts = tuple(sum(map(len, part)) for part in parts)
+    rows = DirectRows(
+        tuple(SplitPart(part, count) for part, count in zip(parts, counts, strict=True)),
+        ReadWritten(_batches, ("id", REJECTED_HELPER), SCHEMA),
+    )
+    read = ReadRejects(rows, counts, JOB)
+
+    numbers = pa.record_batch([pa.array([0, 1, 2])], names=["id"])
+    found = pa.Table.from_batches(read(iter([numbers])), SIDE_SCHEMA).to_pylist()
+
+    assert [(row["reason"], row["_supa_index"]) for row in found] == [
+        ("-2", 2),
+        ("-7", 7),
+        ("-9", 9),
+    ]
+    assert {(row["_supa_job_id"], row["attempt_id"]) for row in found} == {("job", "attempt")}
