@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lakeload_jobs.contract.spec import RuntimeSpec
@@ -29,6 +29,10 @@ class Runtime:
     def accepts(self, master: str) -> bool:
         """Tell whether `master` is one of this runtime's."""
         return self.masters.fullmatch(master) is not None
+
+    def traits_of(self, master: str) -> RuntimeSpec:
+        """Return the traits with this master."""
+        return self.traits
 
     def task_slots(self, master: str, cores: int) -> int | None:
         """Return how many tasks run at once in the driver's JVM, None where no task does.
@@ -80,6 +84,11 @@ def _joined(between: str, ours: list[str], conf: Mapping[str, str], name: str) -
 class _Local(Runtime):
     """Tasks are threads of the driver."""
 
+    def traits_of(self, master: str) -> RuntimeSpec:
+        found = self.masters.fullmatch(master)
+        failures = (found["failures"] if found else None) or "1"
+        return replace(self.traits, tasks_retried=int(failures) > 1)
+
     def task_slots(self, master: str, cores: int) -> int | None:
         found = self.masters.fullmatch(master)
         slots = (found["slots"] if found else None) or "1"
@@ -93,7 +102,7 @@ class _Local(Runtime):
 
 
 LOCAL = _Local(
-    masters=re.compile(r"local(\[(?P<slots>\*|[1-9]\d*)(,\s*[1-9]\d*)?\])?"),
+    masters=re.compile(r"local(\[(?P<slots>\*|[1-9]\d*)(,\s*(?P<failures>[1-9]\d*))?\])?"),
     beginning="local",
     written="local[N]",
     traits=RuntimeSpec(tasks_share_driver=True),
@@ -104,7 +113,7 @@ LOCAL_CLUSTER = Runtime(
     masters=re.compile(r"local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]"),
     beginning="local-cluster",
     written="local-cluster[…]",
-    traits=RuntimeSpec(tasks_share_driver=True),
+    traits=RuntimeSpec(tasks_share_driver=True, tasks_retried=True),
 )
 
 
@@ -112,7 +121,7 @@ STANDALONE = Runtime(
     masters=re.compile(r"spark://[^\s/:@]+:\d{1,5}(,[^\s/:@]+:\d{1,5})*"),
     beginning="spark:",
     written="spark://HOST:PORT",
-    traits=RuntimeSpec(tasks_share_driver=False),
+    traits=RuntimeSpec(tasks_share_driver=False, tasks_retried=True),
 )
 
 

@@ -119,7 +119,8 @@ def _write_inputs(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> None:
     )
     properties = render(spark_properties(request))
     # Here, where the master is known for sure: a job told wrong would leave secrets unresolved.
-    told = replace(spec, runtime=launcher.settings.runtime.traits)
+    settings = launcher.settings
+    told = replace(spec, runtime=settings.runtime.traits_of(settings.master))
     folder.write(folder.spec, json.dumps(to_json(told), indent=1))
     folder.write(folder.log_settings, log_settings())
     folder.write(folder.properties, properties)

@@ -392,6 +392,8 @@ class RuntimeSpec:
 
     tasks_share_driver: bool = True
     """Tasks run on the driver's machine: they see its files and have its environment."""
+    tasks_retried: bool = False
+    """Spark runs a task that failed again."""
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,9 @@ class Reporter(Protocol):
     def on_message(self, text: str) -> None:
         """Note what takes long, in a sentence."""
 
+    def check(self) -> None:
+        """Raise `Interrupted` when the run is to stop."""
+
 
 @dataclass(frozen=True)
 class ExpectedColumns:

@@ -231,6 +231,9 @@ class _Silent:
     def on_message(self, text: str) -> None:
         """Tell nobody."""
 
+    def check(self) -> None:
+        """Tell nobody."""
+
 
 def _table(table: TableSpec, *, merged: bool) -> TableSpec:
     if merged:

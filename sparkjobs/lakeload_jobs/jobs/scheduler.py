@@ -40,6 +40,7 @@ class _TableReporter:
     table: TableSpec
     enter: Callable[[TableSpec, Stage, int | None], None]
     note: Callable[[TableSpec, str], None]
+    go_on: Callable[[], None]
 
     def on_stage(self, stage: Stage, rows: int | None = None) -> None:
         """Note the step. Raises `Interrupted` when the run is to stop."""
@@ -48,6 +49,10 @@ class _TableReporter:
     def on_message(self, text: str) -> None:
         """Note what takes long."""
         self.note(self.table, text)
+
+    def check(self) -> None:
+        """Raise `Interrupted` when the run is to stop."""
+        self.go_on()
 
 
 class Scheduler:
@@ -108,7 +113,7 @@ class Scheduler:
         try:
             # Tables in pools of their own share the executors fairly.
             self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", table.target)
-            reporter = _TableReporter(table, self._enter, self._note)
+            reporter = _TableReporter(table, self._enter, self._note, self._check)
             source = self._sources.of(table)
             result = load_table(TableLoad(self._session, self._spec, table, source, reporter))
         except Exception as error:
@@ -141,9 +146,12 @@ class Scheduler:
             error=told,
         )
 
-    def _enter(self, table: TableSpec, stage: Stage, rows: int | None) -> None:
+    def _check(self) -> None:
         if self._stopping.is_set():
             raise Interrupted("stopped before the commit: nothing of this table is visible")
+
+    def _enter(self, table: TableSpec, stage: Stage, rows: int | None) -> None:
+        self._check()
         self._stages[table.source] = stage
         self._events.emit("stage", table=table.source, stage=stage, rows=rows)
 

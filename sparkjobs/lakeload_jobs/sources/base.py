@@ -208,6 +208,8 @@ class Splits:
     at_once: bool = False
     """Whether the tasks of all parts run at the same time, so that `read` may wait for the others.
     For rows that are not repeatable."""
+    size: int | None = None
+    """About how many bytes all parts have when they are unpacked; None where it is not known."""
 
 
 @dataclass(frozen=True)

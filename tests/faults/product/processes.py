@@ -54,7 +54,8 @@ def _expect(case: Case, told: Told, status: str) -> None:
 
 def _worker(master: str, status: str, world: World, case: Case) -> list[Told]:
     """kill -9 of the Python workers while one uploads. Without retries the load fails cleanly."""
-    folder = world.write(case.name, case.tables, spark={"master": master})
+    # The driver would write so few rows itself, were they not read by Spark.
+    folder = world.write(case.name, case.tables, spark={"master": master, "reader": "JVM"})
     told, killed = _killing(world, case, folder, lambda sync: sync.python_workers())
     if not killed:
         case.findings.problems.append(f"{case.name}: there was no Python worker to kill")

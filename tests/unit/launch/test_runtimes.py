@@ -68,6 +68,21 @@ def test_runtime_tasks_are_remote_only_on_a_cluster() -> None:
 
 
 @pytest.mark.parametrize(
+    ("master", "retried"),
+    [
+        ("local", False),
+        ("local[2]", False),
+        ("local[2,1]", False),
+        ("local[*,3]", True),
+        ("local-cluster[2,1,1024]", True),
+        ("spark://host:7077", True),
+    ],
+)
+def test_a_master_says_whether_failed_tasks_run_again(master: str, retried: bool) -> None:
+    assert runtime_of(master).traits_of(master).tasks_retried is retried
+
+
+@pytest.mark.parametrize(
     ("master", "slots"),
     [
         ("local", 1),

@@ -29,6 +29,12 @@ class OnlySpark(Exception):
     """Only Spark makes the rows that are written; the message says why, as a clause."""
 
 
+SMALL_BYTES = 4 << 20
+SMALL_ROWS = 100_000
+SMALL_PARTS = 8
+"""Up to so much is read and written in the driver."""
+
+
 @dataclass(frozen=True)
 class SplitPart:
     """One part of a source's splits, and how many of its rows are read."""
@@ -43,6 +49,15 @@ class DirectRows:
 
     parts: tuple[SplitPart, ...]
     read: ReadWritten
+    size: int | None = None
+    """About how many bytes they have; None where it is not known."""
+
+    @property
+    def small(self) -> bool:
+        """Whether reading and writing them takes less than starting tasks for them."""
+        rows = sum(part.rows for part in self.parts)
+        known = self.size is not None and self.size <= SMALL_BYTES
+        return known and rows <= SMALL_ROWS and len(self.parts) <= SMALL_PARTS
 
     @property
     def counts(self) -> tuple[int, ...] | None:
@@ -147,6 +162,7 @@ def _direct(spec: JobSpec, table: TableSpec, prepared: PreparedRows) -> DirectRo
     return DirectRows(
         _limited(splits, splits.counts, spec.options.limit),
         ReadWritten(splits.read, names, written, where, deleted, read_where),
+        splits.size,
     )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -17,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.spec import DestinationSpec, RuntimeSpec
 from lakeload_jobs.formats.data_files.direct import DirectRows, ReadWritten, SplitPart
 from lakeload_jobs.formats.data_files.encode import PartWriter, UploadPool, part_bytes
 from lakeload_jobs.formats.data_files.uploads import (
@@ -48,6 +49,8 @@ from lakeload_jobs.rows.tracking import (
 from lakeload_jobs.storage.objects import Objects
 
 REPORT_SCHEMA = "report string"
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -133,9 +136,15 @@ class PartitionWriter:
             report = self.stage(partition, batches)
         return json.dumps(to_json(report))
 
-    def stage(self, partition: int, batches: Iterator[pa.RecordBatch]) -> PartitionReport:
-        """Encode and upload the batches; on any failure abort what this call has opened."""
-        with self.stager(partition) as stager, SideRows() as side:
+    def stage(
+        self,
+        partition: int,
+        batches: Iterator[pa.RecordBatch],
+        connection: tuple[Objects, UploadPool] | None = None,
+    ) -> PartitionReport:
+        """Encode and upload the batches, with the connection of this process where none is given;
+        on any failure abort what this call has opened."""
+        with self.stager(partition, connection) as stager, SideRows() as side:
 
             def tell(rows: int, *, last: bool = False) -> None:
                 stager.tell(rows, last=last)
@@ -161,9 +170,11 @@ class PartitionWriter:
         )
 
     @contextlib.contextmanager
-    def stager(self, partition: int) -> Iterator[FileStager]:
+    def stager(
+        self, partition: int, connection: tuple[Objects, UploadPool] | None = None
+    ) -> Iterator[FileStager]:
         """Give what stages the files of one task; a failure within aborts what it has opened."""
-        stager = FileStager(self, partition)
+        stager = FileStager(self, partition, connection)
         try:
             yield stager
         # Also KeyboardInterrupt and a killed task: an upload without a report is waste.
@@ -185,10 +196,15 @@ class PartitionWriter:
 class FileStager:
     """The files of one task: encoded, their parts uploaded, none of them completed."""
 
-    def __init__(self, writer: PartitionWriter, partition: int) -> None:
+    def __init__(
+        self,
+        writer: PartitionWriter,
+        partition: int,
+        connection: tuple[Objects, UploadPool] | None = None,
+    ) -> None:
         self._writer = writer
         self._partition = partition
-        self._objects, self._pool = _connection(
+        self._objects, self._pool = connection or _connection(
             writer.destination, writer.attempt_id, on_executor=writer.on_executor
         )
         self._opened: list[PartWriter] = []
@@ -247,13 +263,35 @@ class SplitWriter:
             yield self.writer.report(partition, self.read(part))
 
 
-def count_parts(spark: SparkSession, rows: DirectRows) -> tuple[int, ...]:
+@dataclass(frozen=True)
+class Driver:
+    """The driver, as far as it reads and writes few rows itself: their tasks would take longer to
+    start than to run.
+
+    `objects` are its own. `check` raises `Interrupted` when the run is to stop.
+    """
+
+    spark: SparkSession
+    objects: Objects
+    runtime: RuntimeSpec
+    check: Callable[[], None]
+
+    def takes(self, rows: DirectRows) -> bool:
+        """Whether it reads and writes these rows. A task may have a machine of its own, and may be
+        run again."""
+        known = self.runtime.tasks_share_driver and not self.runtime.tasks_retried
+        return known and rows.small
+
+
+def count_parts(driver: Driver, rows: DirectRows) -> tuple[int, ...]:
     """Return how many rows of each part are loaded; where a condition decides, parts are read."""
     if rows.counts is not None:
         return rows.counts
     if not rows.parts:
         return ()
-    parts = spark.sparkContext.parallelize(rows.parts, len(rows.parts))
+    if driver.takes(rows):
+        return tuple(_in_threads(driver, rows.parts, lambda _, part: rows.read.count(part)))
+    parts = driver.spark.sparkContext.parallelize(rows.parts, len(rows.parts))
     return tuple(parts.map(_CountRows(rows.read)).collect())
 
 
@@ -296,15 +334,40 @@ class ReadRejects:
                     index += batch.num_rows
 
 
-def stage_parts(
-    spark: SparkSession, rows: DirectRows, writer: PartitionWriter
-) -> list[PartitionReport]:
-    """Run a task for each part of the rows, and return their reports, in no certain order."""
+def stage_parts(driver: Driver, rows: DirectRows, writer: PartitionWriter) -> list[PartitionReport]:
+    """Run a task for each part of the rows, and return their reports, in no certain order. Raises
+    what they raise, and `Interrupted`."""
     if not rows.parts:
         return []
-    parts = spark.sparkContext.parallelize(rows.parts, len(rows.parts))
+    if driver.takes(rows):
+
+        def stage(number: int, part: SplitPart) -> PartitionReport:
+            with contextlib.closing(UploadPool(1)) as pool:
+                return writer.stage(number, rows.read(part), (driver.objects, pool))
+
+        return _in_threads(driver, rows.parts, stage)
+    parts = driver.spark.sparkContext.parallelize(rows.parts, len(rows.parts))
     texts = parts.mapPartitionsWithIndex(SplitWriter(writer, rows.read)).collect()
     return list(map(read_report, texts))
+
+
+_SECONDS = 0.1
+"""So often the driver looks whether it is to stop."""
+
+
+def _in_threads(
+    driver: Driver, parts: Sequence[SplitPart], work: Callable[[int, SplitPart], R]
+) -> list[R]:
+    """Return what `work` makes of each part. Raises `Interrupted` without waiting for them, as with
+    Spark's tasks: a registry that is closed takes no upload of theirs."""
+    pool = ThreadPoolExecutor(len(parts), thread_name_prefix="part")
+    try:
+        running = [pool.submit(work, number, part) for number, part in enumerate(parts)]
+        while wait(running, _SECONDS).not_done:
+            driver.check()
+        return [one.result() for one in running]
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 class TrackedRows:

@@ -104,7 +104,9 @@ class IcebergSession:
         spark = self._session_for(table)
         spec = self.spec
         replaces = replaces_rows(spec, table)
-        given = IcebergLoad(spark, spec, table, self.objects, replaces, number, self._own_key)
+        given = IcebergLoad(
+            spark, spec, table, self.objects, replaces, number, self._own_key, reporter.check
+        )
         job = job_of(spec, table, goes_on=incremental and not spec.options.starts_over)
         opened = open_load(spark, spec, table, job)
         if table.max_deleted is not None and opened.facts is not None:

@@ -84,7 +84,10 @@ class ParquetSession:
             table_handling=spec.options.table_handling,
             settings=table_settings(spec.destination, location),
         )
-        load = ParquetLoad(self.spark, spec, table, self.objects, location, log, opened, started_at)
+        load = ParquetLoad(
+            *(self.spark, spec, table, self.objects, location, log, opened, started_at),
+            check=reporter.check,
+        )
         return OpenParquetTable(self, load, reporter)
 
     def inspect(self, table: TableSpec) -> ParquetTable:

@@ -20,7 +20,12 @@ from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.formats.base import RetryLoad, Writer
 from lakeload_jobs.formats.data_files.direct import DirectRows, direct_rows, same_shape
 from lakeload_jobs.formats.data_files.encode import ROW_GROUP_BYTES, Encoding
-from lakeload_jobs.formats.data_files.stage import PartitionReport, PartitionWriter, stage_parts
+from lakeload_jobs.formats.data_files.stage import (
+    Driver,
+    PartitionReport,
+    PartitionWriter,
+    stage_parts,
+)
 from lakeload_jobs.formats.data_files.uploads import StagedFile, UploadRegistry, abort_uploads
 from lakeload_jobs.formats.iceberg.load.arrow_schema import arrow_schema
 from lakeload_jobs.formats.iceberg.load.catalog_settings import catalog_properties
@@ -204,7 +209,7 @@ def _direct(
             continue
         if problem := _other_type(field.type, kinds[field.name]):
             return f"column `{field.name}` {problem}"
-    return DirectRows(direct.parts, replace(direct.read, schema=schema))
+    return replace(direct, read=replace(direct.read, schema=schema))
 
 
 def _other_type(own: pa.DataType, kind: pa.DataType) -> str:
@@ -243,6 +248,7 @@ class Target:
     replaces: bool
     counts: tuple[int, ...]
     """The rows of each part."""
+    driver: Driver
 
 
 @dataclass(frozen=True)
@@ -336,7 +342,7 @@ def _staged(given: Target, write: DirectWrite, registry: UploadRegistry) -> list
         told = sum(report.rows + report.rejected.rows for report in reports)
         expected = sum(given.counts)
     else:
-        reports = stage_parts(given.spark, write.rows, writer)
+        reports = stage_parts(given.driver, write.rows, writer)
         told, expected = len(reports), len(parts)
     if told != expected:
         what = "rows" if written.partitions else "partitions"

@@ -26,6 +26,7 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.formats.base import RetryLoad
+from lakeload_jobs.formats.data_files.stage import Driver
 from lakeload_jobs.formats.deletes import DeletedKeys, find_deleted, newest_keys, source_keys
 from lakeload_jobs.formats.iceberg.load.branches import LOST, create_branch
 from lakeload_jobs.formats.iceberg.load.direct_write import (
@@ -326,6 +327,7 @@ class Stage:
     loaded: str
     replaces: bool
     """Every row of the table is replaced."""
+    driver: Driver
     begun: int | None = None
     """The snapshot of the branch that is loaded, when the load began: before the source was read.
     """
@@ -419,6 +421,7 @@ def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Writ
         key=given.rows.key,
         replaces=given.replaces,
         counts=() if given.counted is None else given.counted.partitions,
+        driver=given.driver,
     )
     return write_files(
         target, direct, java_table, lambda rejected: _summary(_with_rejected(given, rejected))

@@ -17,7 +17,7 @@ from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.formats.base import RetryLoad, Writer
-from lakeload_jobs.formats.data_files.stage import count_parts
+from lakeload_jobs.formats.data_files.stage import Driver, count_parts
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
 from lakeload_jobs.formats.iceberg.load.direct_write import Plan
 from lakeload_jobs.formats.iceberg.load.incremental import note_evidence
@@ -56,6 +56,13 @@ class IcebergLoad:
     number: int
     own_key: Callable[[], str]
     """Returns the access key id of the destination's own identity."""
+    check: Callable[[], None] = lambda: None
+    """Raises `Interrupted` when the run is to stop."""
+
+    @property
+    def driver(self) -> Driver:
+        """What the driver stages and counts with."""
+        return Driver(self.spark, self.objects, self.spec.runtime, self.check)
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,7 @@ class IcebergWriter:
         """Count rows and bad values, and find the bounds that a MERGE looks within."""
         table, rows = self.load.table, self.ready.rows
         if self.plan.direct is not None:
-            return Counted(count_parts(self.load.spark, self.plan.direct.rows))
+            return Counted(count_parts(self.load.driver, self.plan.direct.rows))
         bounded = rows.key if table.mode == "UPSERT" and not self.load.replaces else ()
         counts = rows.prepared.counts
         helpers = set(ROW_HELPERS) & set(rows.frame.columns)
@@ -130,6 +137,7 @@ class IcebergWriter:
             branch=staging_branch(datetime.now(UTC), load.spec.attempt_id),
             loaded=load.spec.destination.iceberg.branch,
             replaces=load.replaces,
+            driver=load.driver,
             begun=self.ready.opened.start.head,
             direct=self.plan.direct,
         )

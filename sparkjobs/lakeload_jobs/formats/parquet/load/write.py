@@ -4,6 +4,7 @@ them (docs/protocol-parquet.md)."""
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +22,7 @@ from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.base import PreparedRows, Writer
 from lakeload_jobs.formats.data_files.stage import (
     REPORT_SCHEMA,
+    Driver,
     PartitionReport,
     PartitionWriter,
     count_parts,
@@ -58,6 +60,13 @@ class ParquetLoad:
     log: TableLog
     opened: OpenedLog
     started_at: datetime
+    check: Callable[[], None]
+    """Raises `Interrupted` when the run is to stop."""
+
+    @property
+    def driver(self) -> Driver:
+        """What the driver stages and counts with."""
+        return Driver(self.spark, self.objects, self.spec.runtime, self.check)
 
     @property
     def registry(self) -> Path:
@@ -107,7 +116,7 @@ class ParquetWriter:
     def count(self) -> Counted | None:
         """Return the rows of each partition, or None where one partition needs no count."""
         if self.columns.direct is not None:
-            return Counted(count_parts(self.load.spark, self.columns.direct))
+            return Counted(count_parts(self.load.driver, self.columns.direct))
         if self.prepared.counts is not None:
             return Counted(self.prepared.counts)
         frame = self.prepared.frame
@@ -203,7 +212,7 @@ class ParquetWriter:
         """Run a task for each partition, and return what it reports."""
         direct = self.columns.direct
         if direct is not None:
-            return stage_parts(self.load.spark, direct, writer)
+            return stage_parts(self.load.driver, direct, writer)
         rows = map_batches(self.prepared.frame, writer, REPORT_SCHEMA).collect()
         return [read_report(row["report"]) for row in rows]
 

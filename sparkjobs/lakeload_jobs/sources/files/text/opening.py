@@ -12,6 +12,7 @@ import gzip
 import io
 import lzma
 import re
+import threading
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -108,14 +109,18 @@ class FileBytes:
         if self.identity is None:
             raise ValueError("`s3://` paths need an S3 reader")
         key = repr((self.identity, self.label))
-        if key not in _clients:
-            # Of a worker, which runs many tasks; no more than one, as sessions of a driver go on.
-            _clients.clear()
-            _clients[key] = SourceObjects(AwsSession(self.identity, label=self.label))
-        return _clients[key]
+        # The driver reads in several threads.
+        with _clients_lock:
+            if key not in _clients:
+                # Of a worker, which runs many tasks; no more than one, as sessions of a driver go
+                # on.
+                _clients.clear()
+                _clients[key] = SourceObjects(AwsSession(self.identity, label=self.label))
+            return _clients[key]
 
 
 _clients: dict[str, SourceObjects] = {}
+_clients_lock = threading.Lock()
 
 
 @contextmanager

@@ -639,4 +639,5 @@ def split_text(scanned: Sequence[Scanned], read: ReadText, parallelism: Parallel
             held += size
     parts += [tuple(part)] if part else []
     counts = tuple(sum(piece.rows for piece in part) for part in parts)
-    return Splits(tuple(parts), read, counts)
+    size = sum(weight(found.piece) for found in scanned)
+    return Splits(tuple(parts), read, counts, size=size)

@@ -39,6 +39,8 @@ OnLoss = Literal["FAIL", "TRUNCATE"]
 
 _PART_BYTES = 128 << 20
 _LEAST_PART_BYTES = 4 << 20
+_EXPANDS = 8
+"""How many times its size a packed row group is taken for."""
 """Spark's own measures: parts no larger than the one, and no smaller than the other."""
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -148,7 +150,8 @@ def split_files(
     ]
     parts = _parts(list(zip(schemas, folders, strict=True)), parallelism)
     counts = tuple(sum(piece.rows for piece in part) for part in parts)
-    return Splits(tuple(parts), read, counts, of_columns=read.of_columns)
+    size = _EXPANDS * sum(unit.size for schema in schemas for unit in schema.units)
+    return Splits(tuple(parts), read, counts, of_columns=read.of_columns, size=size)
 
 
 @dataclass(frozen=True)
