@@ -8,6 +8,7 @@ each into a table of its own; their difference is what a table costs above the s
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -29,7 +30,7 @@ ROWS = 20
 
 
 class SyncFailed(RuntimeError):
-    """A sync failed or loaded other tables than it had to."""
+    """A sync failed, loaded other tables than it had to, or started Spark without need."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,16 +75,12 @@ def _sync(pipeline: Path, lake: Lake, *, loads: int) -> tuple[float, float]:
     environment = plain_environment() | lake.environment()
     environment["LAKELOAD_CACHE_DIR"] = str(cache())
     environment["LAKELOAD_RUN_DIR"] = str(pipeline.parent / "runs")
-    if not loads:
-        # A start of Java would fail.
-        environment["JAVA_HOME"] = str(pipeline.parent / "no-java")
     before, started = os.times(), time.monotonic()
     ended = subprocess.run(
-        [LAKELOAD, "sync", str(pipeline)],
+        [LAKELOAD, "sync", str(pipeline), "--output", "json"],
         env=environment,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        capture_output=True,
         check=False,
         text=True,
     )
@@ -93,7 +90,9 @@ def _sync(pipeline: Path, lake: Lake, *, loads: int) -> tuple[float, float]:
     tables = len(yaml.safe_load(pipeline.read_text())["tables"])
     loaded = len(lake.download(pipeline.parent.name, pipeline.parent / "out"))
     if ended.returncode != 0 or loaded != tables:
-        raise SyncFailed(f"status {ended.returncode}, {loaded} files:\n{ended.stdout[-2000:]}")
+        raise SyncFailed(f"status {ended.returncode}, {loaded} files:\n{ended.stderr[-2000:]}")
+    if not loads and (log := json.loads(ended.stdout)["log"]) is not None:
+        raise SyncFailed(f"Spark was started: {log}")
     what = f"{loads:,} of {tables:,} tables" if loads else f"{tables:,} tables without new files"
     print(f"{what}: {cpu:.1f} s CPU, {wall:.1f} s wall", flush=True)
     return cpu, wall
