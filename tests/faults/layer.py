@@ -70,6 +70,9 @@ def run_layer(
     folder = Path(tempfile.mkdtemp(prefix="lakeload-faults-"))
     say(f"seed {seed}, folder {folder}")
     outcomes = list(run(Wanted(folder, seed, given.only or ["*"], given.at_once)))
+    if not outcomes:
+        shutil.rmtree(folder)
+        parser.error(f"nothing was run: `--only` has none of the {names}")
     good = all(outcome.findings.good for outcome in outcomes)
     if good:
         shutil.rmtree(folder)

@@ -50,3 +50,12 @@ def test_fault_campaign_with_a_violation_fails_and_keeps_its_folder(
     assert [folder.exists() for folder in folders] == [False, True]
     assert "again: python -m tests.faults.x --seed 7 --only kill-2" in capsys.readouterr().out
     folders[1].rmdir()
+
+
+def test_fault_campaign_that_runs_nothing_fails(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    with pytest.raises(SystemExit):
+        run_layer("tests.faults.x", None, "cases", lambda _: [], ["--only", "none"])
+    assert "nothing was run" in capsys.readouterr().err
