@@ -1,0 +1,96 @@
+"""A task that writes many partitions has one file open at a time, however many there are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.formats.data_files import stage
+from lakeload_jobs.formats.data_files.encode import Encoding, UploadPool
+from lakeload_jobs.formats.data_files.stage import PartitionWriter
+from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
+from lakeload_jobs.formats.iceberg.load.partitioned import PartitionFileWriter
+from lakeload_jobs.storage.objects import Objects, Part
+
+KINDS: dict[str, pa.DataType] = {"id": pa.int64(), "text": pa.string()}
+SCHEMA = pa.schema(KINDS)
+ICEBERG = {
+    "type": "struct",
+    "fields": [
+        {"id": 1, "name": "id", "type": "long", "required": False},
+        {"id": 2, "name": "text", "type": "string", "required": False},
+    ],
+}
+ROWS = 500
+
+
+@dataclass
+class Store:
+    """Takes uploads, and notes how many are under way and what Arrow holds meanwhile."""
+
+    started: int = 0
+    ended: int = 0
+    most: int = 0
+    memory: list[int] = field(default_factory=list)
+
+    def create_upload(self, key: str, metadata: Any) -> str:
+        self.started += 1
+        self.most = max(self.most, self.started - self.ended)
+        self.memory.append(pa.total_allocated_bytes())
+        return key
+
+    def abort_upload(self, key: str, upload_id: str) -> None:
+        """Nothing is kept."""
+
+    def upload_part(self, key: str, upload_id: str, number: int, body: bytes) -> Part:
+        self.ended += 1
+        return Part(number, str(len(body)), "")
+
+
+def _written(monkeypatch: pytest.MonkeyPatch, partitions: int) -> tuple[Store, int]:
+    """Write so many partitions in one task; return the store, and how many files it told."""
+    store, pool = Store(), UploadPool(2)
+    monkeypatch.setattr(stage, "_connection", lambda *_, **__: (cast("Objects", store), pool))
+    files = IcebergFiles("data/", "b", json.dumps(ICEBERG), "orders", (), 1 << 30, Encoding("zstd"))
+    writer = PartitionWriter(
+        DestinationSpec("lake", "us-east-1"),
+        files,
+        *("job", "attempt", datetime(2026, 11, 21, tzinfo=UTC)),
+        tracking_columns=(),
+        key_columns=(),
+        partitions=1,
+        counts=None,
+        registry=None,
+        on_executor=False,
+    )
+
+    def pieces() -> Iterator[Any]:
+        texts = pa.array(["x" * 200] * ROWS)
+        for number in range(partitions):
+            rows = pa.record_batch([pa.array([number] * ROWS), texts], schema=SCHEMA)
+            yield SimpleNamespace(
+                partition=json.dumps([number]), rows=bytearray(rows.serialize().to_pybytes())
+            )
+
+    (text,) = PartitionFileWriter(writer, SCHEMA, ())(0, pieces())
+    pool.close()
+    return store, len(json.loads(text)["files"])
+
+
+def test_memory_of_a_task_does_not_grow_with_its_partitions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    few, _ = _written(monkeypatch, 20)
+    many, files = _written(monkeypatch, 400)
+
+    assert (files, many.started, many.ended) == (400, 400, 400)
+    assert (few.most, many.most) == (1, 1)
+    assert max(many.memory) < 1.5 * max(few.memory)
