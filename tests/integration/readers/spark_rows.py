@@ -215,8 +215,13 @@ def check(found: Mapping[str, tuple[Found, Found]], intended: Mapping[str, Inten
     assert not different, "\n".join(map(str, different))
     assert counts == {name: one.cases for name, one in intended.items()}, counts
     for one in intended.values():
-        page = " ".join((_DOCS / one.page).read_text(encoding="utf-8").split())
-        assert one.sentence in page, one.sentence
+        check_sentence(one.page, one.sentence)
+
+
+def check_sentence(page: str, sentence: str) -> None:
+    """Fail where a page of the documentation does not have a sentence."""
+    text = " ".join((_DOCS / page).read_text(encoding="utf-8").split())
+    assert sentence in text, f"{page} does not say: {sentence}"
 
 
 def _difference(spark: Found, lakeload: Found) -> tuple[str, str]:

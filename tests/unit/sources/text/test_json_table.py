@@ -129,6 +129,15 @@ def test_text_holds_numbers_of_a_declared_type(folder: Folder) -> None:
     assert str(second["n"]) == "8.00"
 
 
+@pytest.mark.parametrize("value", ["true", "1234", "[]", '"123"'])
+def test_a_binary_column_takes_base64_in_strings_alone(folder: Folder, value: str) -> None:
+    folder.put("a.ndjson", f'{{"b": "1234"}}\n{{"b": null}}\n{{"b": {value}}}\n')
+    columns = ColumnsSpec(types={"b": "binary"})
+
+    with pytest.raises(LoadFailed, match=r"line 3, column `b`: .* is not Base64"):
+        folder.rows(columns=columns)
+
+
 def test_settings_may_name_columns_as_the_table_does(folder: Folder) -> None:
     folder.put("a.ndjson", '{"orderId": 7}\n')
     columns = ColumnsSpec(types={"orderid": "string", "later": "int"})

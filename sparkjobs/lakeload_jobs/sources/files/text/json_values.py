@@ -94,7 +94,15 @@ def parse_json(
         return _nested(column, kind, ord("{"), lambda held: _maps(held, kind, formats))
     if pt.is_list(kind):
         return _nested(column, kind, ord("["), lambda held: _lists(held, kind, formats))
-    return parse_text(texts(column), kind, formats)
+    values, bad = parse_text(texts(column), kind, formats)
+    if pt.is_binary(kind) and formats.binary == "BASE64":
+        # The characters of numbers and booleans can be Base64, too.
+        first = _first_bytes(column)
+        is_other = (first != 0) & (first != ord('"'))
+        if is_other.any():
+            values = pc.if_else(to_arrow(is_other), pa.scalar(None, kind), values)
+            bad = np.union1d(bad, np.flatnonzero(is_other))
+    return values, bad
 
 
 def _nested(
