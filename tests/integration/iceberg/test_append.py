@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from lakeload_jobs.contract.spec import FilesInput, PartitionField
+from lakeload.formats.iceberg.inspect import inspect
+from lakeload.formats.inspection import InspectionRequest
+from lakeload.launch.spec import new_attempt
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.spec import EndpointsSpec, FilesInput, PartitionField
 from tests.integration.iceberg.conftest import SYNCED, Loads
+from tests.servers.fault_proxy import MakeProxy
 
 
 def test_each_append_is_one_snapshot_with_its_job_id(loads: Loads) -> None:
@@ -122,3 +129,42 @@ def test_another_branch_than_main_is_loaded(loads: Loads) -> None:
     found = loads.read().metadata.refs
     assert set(found) == {"main", "audit"}
     assert len(loads.rows(snapshot_id=found["audit"].snapshot_id)) == 3
+
+
+def test_requests_of_a_load_are_counted(loads: Loads, make_proxy: MakeProxy) -> None:
+    """One small file each. docs/protocol-iceberg.md says what each request is for."""
+    catalog, store = make_proxy(loads.uri), make_proxy(loads.store["s3.endpoint"])
+    there = replace(loads.destination.iceberg.catalog, uri=catalog.endpoint)
+    loads.destination = replace(
+        loads.destination,
+        endpoints=EndpointsSpec(s3=store.endpoint),
+        iceberg=replace(loads.destination.iceberg, catalog=there),
+    )
+    source = FilesInput("PARQUET", (str(loads.folder / "*.parquet"),), {}, incremental=True)
+    table = loads.table(input=source)
+
+    def sent(work: Callable[[], object]) -> tuple[Counter[str], Counter[str]]:
+        catalog.requests.clear()
+        store.requests.clear()
+        work()
+        # Iceberg reports a commit without waiting for it.
+        asked = [one.method for one in catalog.requests if not one.target.endswith("/metrics")]
+        return Counter(asked), Counter(one.operation for one in store.requests)
+
+    def look() -> None:
+        request = InspectionRequest(loads.destination, "shop", new_attempt(None), loads=True)
+        inspect(AwsSession(loads.destination), [table], request)
+
+    def load() -> None:
+        loads.loaded(table)
+
+    for gets, posts, requests in ((17, 6, 13), (14, 3, 12), (14, 3, 12)):
+        loads.file([{"id": loads.files}])
+        sent(look)
+        asked, stored = sent(load)
+        assert (asked["GET"], asked["POST"], stored.total()) == (gets, posts, requests)
+        # Two for the file and one for its part. None is only there to name the file in the result.
+        uploads = ("CreateMultipartUpload", "UploadPart", "CompleteMultipartUpload")
+        assert [stored[name] for name in uploads] == [1, 1, 1]
+        assert stored["PutObject"] == (4 if posts == 6 else 3)
+    assert sent(look) == ({"GET": 2}, {"GetObject": 1})

@@ -40,7 +40,7 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
     why_spark_before,
 )
 from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
-from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, job_of, open_load, ready
+from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, Ready, job_of, open_load, ready
 from lakeload_jobs.formats.iceberg.load.outcome import already
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows, fit_rows, spark_types
 from lakeload_jobs.formats.iceberg.load.rejects import read_rejects, settle_rejects
@@ -392,17 +392,21 @@ class OpenIceberg(IcebergTable):
         if made is None:
             return None
         self._opened = made.opened
-        return IcebergWriter(given, made, self._plan(made.rows))
+        return IcebergWriter(given, made, self._plan(made))
 
-    def _plan(self, rows: FittedRows) -> Plan:
+    def _plan(self, made: Ready) -> Plan:
         """Decide who writes the files of the table, which is as the load needs it now."""
         given = self._given
         if why := why_spark_before(given.spec, given.table):
             return Plan(why_spark=why)
-        java_table = load(given.spark, given.table.schema, given.table.table)
+        java_table = made.java_table
+        if java_table is None:
+            java_table = load(given.spark, given.table.schema, given.table.table)
         if java_table is None:
             raise RetryLoad(f"`{given.table.target}` was dropped since this load began")
-        return plan_write(given.spark, given.spec, given.table, rows, java_table, given.own_key)
+        return plan_write(
+            given.spark, given.spec, given.table, made.rows, java_table, given.own_key
+        )
 
 
 def _partitions(made: Definition) -> tuple[str, ...]:

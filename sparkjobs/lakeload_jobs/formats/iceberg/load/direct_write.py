@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.result import FileResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.formats.base import RetryLoad, Writer
 from lakeload_jobs.formats.data_files.direct import DirectRows, direct_rows, same_shape
@@ -254,10 +255,11 @@ class Target:
 @dataclass(frozen=True)
 class Written:
     """What tasks found in the rows that they wrote: how many values became null, and the records
-    that are rejected, which are in no file."""
+    that are rejected, which are in no file. `files` are those of the snapshot."""
 
     bad_values: int
     rejected: Rejected
+    files: tuple[FileResult, ...]
 
 
 def write_files(
@@ -288,7 +290,8 @@ def write_files(
     rejected = replace(rejected, of=sum(given.counts))
     if staged or given.replaces:
         _commit(given, reports, java_table.spec().specId(), summary(rejected))
-    return Written(sum(report.bad_values for report in reports), rejected)
+    files = tuple(FileResult(file.key, file.rows, file.bytes) for file in staged)
+    return Written(sum(report.bad_values for report in reports), rejected, files)
 
 
 def _registry(given: Target) -> Path:

@@ -27,7 +27,7 @@ from lakeload_jobs.formats.iceberg.load.table_changes import (
     make_changes,
     plan_changes,
 )
-from lakeload_jobs.formats.iceberg.load.tables import load, read_facts, spark_name
+from lakeload_jobs.formats.iceberg.load.tables import Java, load, read_facts, spark_name
 from lakeload_jobs.formats.iceberg.rules.admission import (
     JobAnswer,
     JobFound,
@@ -70,6 +70,8 @@ class Ready:
     rows: FittedRows
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    java_table: Java | None = None
+    """The table as it was read last, with the changes of this load; None where it was not."""
 
 
 def open_load(
@@ -156,7 +158,7 @@ def _evolved(
     added = (added_column(shown(change.path)) for change in plan.add)
     told = (plan.repartition.sentence(),) if plan.repartition else ()
     notes = tuple(dict.fromkeys((*made.notes, *added, *plan.notes, *told)))
-    return Ready(opened, rows, warnings, notes)
+    return Ready(opened, rows, warnings, notes, java_table)
 
 
 def job_of(spec: JobSpec, table: TableSpec, *, goes_on: bool) -> TableAttempt:

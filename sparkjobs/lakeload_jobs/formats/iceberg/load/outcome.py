@@ -35,10 +35,12 @@ def loaded(
     *,
     index: IndexKind,
     untouched: Untouched | None,
+    files: tuple[FileResult, ...] | None = None,
 ) -> TableResult:
     """Return the result of a table whose snapshot is in, read from that snapshot.
 
-    `untouched` are the rows that a MERGE had nothing to do with.
+    `untouched` are the rows that a MERGE had nothing to do with. `files` are those of the snapshot,
+    None where only it tells.
     """
     found = java_table.snapshot(snapshot)
     summary = {str(name): str(value) for name, value in dict(found.summary()).items()}
@@ -48,7 +50,7 @@ def loaded(
         status="LOADED",
         rows=_rows(summary),
         bytes=_number(summary, "added-files-size"),
-        files=_files(spark, java_table, found, summary),
+        files=_named(files) if files is not None else _files(spark, java_table, found, summary),
         file_count=_number(summary, "added-data-files"),
         rejected=_number(summary, SUMMARY_REJECTED),
         deleted=_number(summary, SUMMARY_DELETED),
@@ -113,6 +115,10 @@ def _rows(summary: Mapping[str, str]) -> int:
 def _number(summary: Mapping[str, str], name: str) -> int:
     text = summary.get(name, "0")
     return int(text) if text.isdigit() else 0
+
+
+def _named(files: tuple[FileResult, ...]) -> tuple[FileResult, ...]:
+    return files if len(files) <= MOST_FILES else ()
 
 
 def _files(

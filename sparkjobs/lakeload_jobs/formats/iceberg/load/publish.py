@@ -11,6 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.result import FileResult
 from lakeload_jobs.formats.iceberg.load.branches import LOST, assert_branch, drop_branch
 from lakeload_jobs.formats.iceberg.load.tables import (
     Java,
@@ -64,6 +65,8 @@ class Staged:
     """How many values became null, where the tasks that wrote the rows have counted them."""
     rejected: Rejected | None = None
     """The records that were set aside, where those tasks have found them."""
+    files: tuple[FileResult, ...] | None = None
+    """The files with the rows, where it is known without reading the snapshot."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,8 @@ class Published:
     snapshot: int | None
     facts: TableFacts
     reason: str = ""
+    java_table: Java | None = None
+    """The table as the catalog has returned it with the commit; None where it has to be read."""
 
 
 def publish(given: Publish) -> Published:
@@ -103,7 +108,7 @@ def publish(given: Publish) -> Published:
     unanswered = 0
     for tries in range(_LOST_TRIES):
         try:
-            transaction = _begin(given)
+            java_table, transaction = _begin(given)
             facts = facts_of(given.spark, transaction.startMetadata())
         except Py4JJavaError as error:
             # Only reading failed: nothing is in doubt unless a commit was sent before.
@@ -136,17 +141,17 @@ def publish(given: Publish) -> Published:
                 return _last_look(given, sent, error)
             pause(tries)
         else:
-            return Published("IN", sent[-1], facts)
+            return Published("IN", sent[-1], facts, java_table=java_table)
     return _stop(given, _exhausted(given), facts, unknown=bool(unanswered))
 
 
-def _begin(given: Publish) -> Java:
-    """Begin a transaction on the metadata as it is now."""
+def _begin(given: Publish) -> tuple[Java, Java]:
+    """Return the table, and a transaction on its metadata as it is now."""
     # Read again for every attempt: a retry on old metadata would conflict forever.
     java_table = load(given.spark, given.schema, given.table)
     if java_table is None:
         raise _dropped(given)
-    return java_table.newTransaction()
+    return java_table, java_table.newTransaction()
 
 
 def _prepared(given: Publish, transaction: Java, facts: TableFacts, *, unknown: bool) -> int:
@@ -251,7 +256,8 @@ def _last_look(given: Publish, sent: list[int], error: Py4JJavaError) -> Publish
     try:
         # Fence first, read second: in the other order a late commit could follow the read.
         dropped = drop_branch(given.spark, given.schema, given.table, given.staged.branch)
-        facts = facts_of(given.spark, _begin(given).startMetadata())
+        _, transaction = _begin(given)
+        facts = facts_of(given.spark, transaction.startMetadata())
     except Py4JJavaError:
         raise unknown_outcome(given.job) from None
     # The lost response may have been a success.

@@ -42,7 +42,6 @@ from lakeload_jobs.formats.iceberg.load.tables import (
     Java,
     caused_by,
     jvm,
-    load,
     load_existing,
     read_facts,
     spark_name,
@@ -348,10 +347,10 @@ def stage(given: Stage) -> Staged:
     """
     spark, table = given.spark, given.table
     base = create_branch(spark, table.schema, table.table, given.branch, given.loaded)
-    begun = _head(given).id
+    java_table = load_existing(spark, table)
+    begun = _head(given, java_table).id
     summary = _summary(given)
-    java_table = load(spark, table.schema, table.table)
-    if base is None and java_table is not None:
+    if base is None:
         # A table without a snapshot is new: nobody could ask about it before Spark.
         catalog = given.spec.destination.iceberg.catalog
         check_compares(spark, java_table, catalog, table.target, given.branch)
@@ -389,6 +388,7 @@ def stage(given: Stage) -> Staged:
         untouched,
         written.bad_values if written else None,
         written.rejected if written else None,
+        written.files if written else None,
     )
 
 
@@ -654,9 +654,12 @@ def _empty(given: Stage, java_table: Java, summary: Mapping[str, str]) -> None:
     commit.commit()
 
 
-def _head(given: Stage) -> Snapshot:
+def _head(given: Stage, java_table: Java | None = None) -> Snapshot:
+    """Return the head of the staging branch, in the table as it is now or was read before."""
     table = given.table
-    facts = read_facts(given.spark, load_existing(given.spark, table))
+    if java_table is None:
+        java_table = load_existing(given.spark, table)
+    facts = read_facts(given.spark, java_table)
     if given.branch not in facts.refs:
         raise LoadFailed(
             f"the catalog reports that `{table.target}` has no branch `{given.branch}`, in "

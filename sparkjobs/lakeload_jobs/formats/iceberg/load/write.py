@@ -207,13 +207,20 @@ class StagedIceberg:
             raise RetryLoad(published.reason)
         if published.outcome == "NO_OP" or published.snapshot is None:
             return already(table, published.facts, published.snapshot)
-        java_table = load_java(load.spark, table.schema, table.table)
+        java_table, snapshot = published.java_table, published.snapshot
+        if java_table is None or java_table.snapshot(snapshot) is None:
+            java_table = load_java(load.spark, table.schema, table.table)
         # The index counts all records: those that are set aside leave gaps.
         index = "sparse" if self.rejected.rows else self._given.rows.prepared.index
-        snapshot = published.snapshot
-        untouched = self._staged.untouched
         return loaded(
-            load.spark, load.spec, table, java_table, snapshot, index=index, untouched=untouched
+            load.spark,
+            load.spec,
+            table,
+            java_table,
+            snapshot,
+            index=index,
+            untouched=self._staged.untouched,
+            files=self._staged.files,
         )
 
     def abandon(self) -> None:
