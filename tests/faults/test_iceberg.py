@@ -59,11 +59,10 @@ def test_iceberg_jobs_after_kills_and_signals_are_committed_once_without_orphan_
             [*PLACES, *STAGING],
             notes.append,
             at_once=1,
-            then=[JOB, JOB, NOTHING, NOTHING, NOTHING, JOB, JOB],
+            then=[JOB, JOB, NOTHING, NOTHING, NOTHING, JOB, JOB, JOB],
             stopped=STOPPED,
+            rejecting=REJECTING,
         )
-        # Tables that share a pipeline with one whose records may be set aside are Spark's.
-        cases += kill_at(world, (), notes.append, at_once=1, then=[JOB], rejecting=REJECTING)
         left = clean_up(world, cases[1:5], notes.append, spark=spark)
     assert left > 0
     assert [case.findings for case in cases if not case.findings.good] == [], "\n".join(notes)

@@ -18,7 +18,7 @@ from tests.faults.iceberg.kills import (
     staging_kills,
     step_kills,
 )
-from tests.faults.iceberg.world import World
+from tests.faults.iceberg.world import BY_DRIVER, BY_TASKS, World
 from tests.faults.iceberg.worlds import WORLDS
 from tests.faults.layer import Outcome, Wanted, run_layer, say
 from tests.faults.product.syncs import run_command
@@ -62,13 +62,15 @@ def partitions(world: World, note: Note, at_once: int) -> list[Case]:
 
 
 def staging(world: World, note: Note, at_once: int) -> list[Case]:
-    """Kills before files that tasks write are committed, in plain and in partitioned tables."""
-    plain = staging_kills(world, note, at_once=at_once)
-    world.partition_by = ("bucket(3, id)",)
+    """Kills before files are committed: files of the driver, of tasks, and of partitions."""
+    cases = staging_kills(world, "by-driver", note, at_once=at_once)
+    world.master = BY_TASKS
     try:
-        return [*plain, *staging_kills(world, note, at_once=at_once)]
+        cases += staging_kills(world, "by-tasks", note, at_once=at_once)
+        world.partition_by = ("bucket(3, id)",)
+        return cases + staging_kills(world, "by-tasks", note, at_once=at_once)
     finally:
-        world.partition_by = ()
+        world.partition_by, world.master = (), BY_DRIVER
 
 
 def rejects(world: World, note: Note, at_once: int) -> list[Case]:

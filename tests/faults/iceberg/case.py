@@ -96,11 +96,11 @@ def untroubled(world: World, oracle: Oracle, name: str, cases: Sequence[Case], j
 
 
 def by_spark(world: World, table: str, told: Told) -> list[str]:
-    """Return that Spark has written the data files of a load whose tasks write them themselves."""
+    """Return that Spark has written the data files of a load that lakeload has to write."""
     result = told.tables.get(table, {})
-    if result.get("status") != "LOADED" or not world.written_by_tasks(table):
+    if result.get("status") != "LOADED" or result["writer"] == "direct":
         return []
-    if result["writer"] == "direct":
+    if not world.written_by_lakeload(table, told.job_id):
         return []
     return [f"{table}: {told.job_id} was written by {result['writer']}: {result['why_spark']}"]
 

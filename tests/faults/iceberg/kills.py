@@ -23,7 +23,7 @@ STAGING: tuple[Point, ...] = (
     Point(COMMIT, 2, after=False),
 )
 """While uploads of data files are open, and when they are completed and no commit names them: the
-first commit of a load that tasks write makes the branch, the second adds the files to it."""
+first commit of a load that Spark does not write makes the branch, the second adds the files."""
 Places = dict[tuple[Mode, bool], list[Point]]
 """Mode, and whether the table was loaded before → where such a load can be held."""
 
@@ -104,12 +104,13 @@ def kill_at(
     return cases
 
 
-def staging_kills(world: World, note: Note, *, at_once: int) -> list[Case]:
-    """Kill loads that leave open uploads or completed files. A load comes next, or none."""
+def staging_kills(world: World, name: str, note: Note, *, at_once: int) -> list[Case]:
+    """Kill loads that leave open uploads or completed files. A load comes next, or none. `name`
+    begins the names of folders."""
     modes: tuple[Mode, ...] = ("APPEND", "OVERWRITE")
     places = [(mode, later, point) for mode in modes for later in (0, 1) for point in STAGING]
     chosen = [(mode, bool(later), point) for mode, later, point in places]
-    return kill_at(world, chosen, note, at_once=at_once, then=(NOTHING, JOB, NEXT), name="staging")
+    return kill_at(world, chosen, note, at_once=at_once, then=(NOTHING, JOB, NEXT), name=name)
 
 
 def _rank(

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pyiceberg.catalog import Catalog
 
-from tests.faults.iceberg.rows import Mode, rejected_of, rows_of
+from tests.faults.iceberg.rows import RETRY, Mode, rejected_of, rows_of
 from tests.faults.iceberg.steps import Step, step_of
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, Forward, Response
@@ -22,6 +22,10 @@ from tests.servers.spark import UNVERIFIED
 
 CatalogName = Literal["glue", "rest"]
 PIPELINE = "shop"
+
+BY_DRIVER, BY_TASKS = "local[40]", "local[40,2]"
+"""Masters with more tasks and tables at once than can be held. The driver itself writes few rows of
+a plain table, unless tasks are tried again."""
 
 Watcher = Callable[[Step, Request, Forward], Response | None]
 """Sees a request about a table, and may answer in place of the server."""
@@ -48,6 +52,7 @@ class World:
     """Tables of whose source some records are rejected."""
     partition_by: tuple[str, ...] = ()
     """Partitions of tables that are appended to."""
+    master: str = BY_DRIVER
     _watchers: list[Watcher] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -68,9 +73,9 @@ class World:
         prefix = self.destination.get("glue_database_prefix")
         return f"{prefix}_{PIPELINE}" if prefix else PIPELINE
 
-    def written_by_tasks(self, table: str) -> bool:
-        """Whether lakeload's own tasks have to write the data files of a table's loads."""
-        return self.modes[table] != "UPSERT" and table not in self.rejecting
+    def written_by_lakeload(self, table: str, job: str) -> bool:
+        """Whether lakeload itself, and not Spark, has to write the data files of a load."""
+        return self.modes[table] != "UPSERT" and job != RETRY
 
     def write(
         self,
@@ -111,8 +116,7 @@ class World:
         if self.rejecting & tables.keys():
             settings = {"on_bad_value": "QUARANTINE", "max_rejected": "50 %", **settings}
         spark = {
-            # More tasks and tables at once than can be held.
-            "master": "local[40]",
+            "master": self.master,
             "driver_memory": "2g",
             "conf": {
                 "spark.sql.files.minPartitionNum": "2",
