@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.types as pt
 
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.rows.row_id import Column
 
 BATCH_BYTES, BATCH_ROWS = 8 << 20, 1 << 16
@@ -46,11 +47,16 @@ def shown_size(size: int) -> str:
     return f"{-(-size >> 20):,} MiB"
 
 
-def row_ranges(columns: Sequence[Column], rows: int) -> Iterator[tuple[int, int]]:
-    """Yield the first row and the number of rows of parts of at most `BATCH_BYTES`, or one row, and
+def row_ranges(
+    columns: Sequence[Column], rows: int, most: int = BATCH_BYTES
+) -> Iterator[tuple[int, int]]:
+    """Yield the first row and the number of rows of parts of at most `most` bytes, or one row, and
     `BATCH_ROWS`. Raises `ValueTooLarge`."""
+    if not columns:
+        yield 0, rows
+        return
     whole = pa.record_batch(list(map(_own_bytes, columns)), names=[""] * len(columns))
-    yield from _ranges(whole, 0)
+    yield from _ranges(whole, 0, min(most, MAX_VALUE_BYTES))
 
 
 def batch_bytes(batch: pa.RecordBatch) -> int:
@@ -59,9 +65,9 @@ def batch_bytes(batch: pa.RecordBatch) -> int:
     return pa.ipc.get_record_batch_size(batch)
 
 
-def _ranges(batch: pa.RecordBatch, first: int) -> Iterator[tuple[int, int]]:
+def _ranges(batch: pa.RecordBatch, first: int, most: int) -> Iterator[tuple[int, int]]:
     rows, size = batch.num_rows, batch_bytes(batch)
-    if rows <= 1 or (rows <= BATCH_ROWS and size <= min(BATCH_BYTES, MAX_VALUE_BYTES)):
+    if rows <= 1 or (rows <= BATCH_ROWS and size <= most):
         if is_too_large(size):
             sizes = [column.nbytes for column in batch.columns]
             if is_too_large(max(sizes)):
@@ -70,8 +76,8 @@ def _ranges(batch: pa.RecordBatch, first: int) -> Iterator[tuple[int, int]]:
             yield first, rows
         return
     half = rows // 2
-    yield from _ranges(batch.slice(0, half), first)
-    yield from _ranges(batch.slice(half), first + half)
+    yield from _ranges(batch.slice(0, half), first, most)
+    yield from _ranges(batch.slice(half), first + half, most)
 
 
 def _own_bytes(column: Column) -> Column:
@@ -80,6 +86,23 @@ def _own_bytes(column: Column) -> Column:
     if pt.is_string_view(kind) or pt.is_binary_view(kind):
         return column.cast(pa.large_binary())
     return column.indices if pt.is_dictionary(kind) else column
+
+
+def bounded(batch: pa.RecordBatch, table: str) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a table of a database in batches of at most `BATCH_BYTES`, or one row.
+
+    Raises `LoadFailed` for a value that is too large.
+    """
+    try:
+        for start, count in row_ranges(batch.columns, batch.num_rows):
+            yield batch.slice(start, count)
+    except ValueTooLarge as error:
+        name = batch.schema.names[error.place]
+        raise LoadFailed(
+            f"reading `{table}`: a value of column `{name}` {too_large(error.size)}",
+            hint=f"{LARGE_VALUE_HINT}; the condition `octet_length({name}) > {MAX_VALUE_BYTES}` "
+            "finds such rows",
+        ) from None
 
 
 def rows_of(column: Column, first: int, rows: int) -> Column:

@@ -336,3 +336,42 @@ def test_every_column_of_simple_type_has_a_page_index(filters: tuple[str, ...]) 
     chunks = [group.column(n) for n in range(group.num_columns)]
 
     assert all(chunk.has_offset_index and chunk.has_column_index for chunk in chunks)
+
+
+def _texts(rows: int, size: int) -> pa.RecordBatch:
+    return pa.record_batch({"text": [f"{row:06}" + "x" * size for row in range(rows)]})
+
+
+@pytest.mark.parametrize("filters", [(), ("text",)])
+def test_wide_rows_have_row_groups_of_their_bytes(
+    monkeypatch: pytest.MonkeyPatch, filters: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(encode, "ROW_GROUP_BYTES", 1 << 20)
+    sink = Memory()
+    rest = iter([_texts(4, 100_000) for _ in range(9)])
+
+    rows = encode_file(
+        _texts(4, 100_000),
+        rest,
+        sink,
+        target_size=1 << 30,
+        encoding=Encoding(bloom_filters=filters),
+    )
+
+    metadata = sink.file.metadata
+    assert rows == 40
+    sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    assert max(sizes) <= 12
+
+
+def test_a_file_of_small_row_groups_ends_where_rows_become_narrow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(encode, "ROW_GROUP_BYTES", 1 << 20)
+    rest = iter([_texts(500, 10) for _ in range(9)])
+    first = Memory()
+
+    rows = encode_file(_texts(4, 100_000), rest, first, target_size=1 << 30)
+
+    assert 0 < rows < 4_504
+    assert first.file.metadata.num_row_groups < 200

@@ -104,10 +104,13 @@ ROW_GROUP_BYTES = 64 << 20
 """Arrow bytes of a row group: some 25 MiB encoded with row ids, which is what the encoder holds in
 memory."""
 MAX_ROW_GROUP_ROWS = 1 << 20
-_MIN_ROW_GROUP_ROWS = 1024
+_FEW_ROWS = 1024
 _SKEW = 4
 """A file ends early when a row group outgrows its budget so many times, because the rows after
-the first batch are wider: the encoder counts rows, memory counts bytes."""
+the first batch are wider: the encoder counts rows, memory counts bytes. It ends early too when row
+groups of fewer than `_FEW_ROWS` fill so small a part of their budget: their rows are narrower."""
+_PAGE_BYTES = 8 << 20
+"""arro3 looks at the size of a page each 1,024 rows, and each so many bytes where rows are wide."""
 BLOOM_FILTER_FPP = 0.01
 """Share of absent values that a bloom filter lets pass; Iceberg's default."""
 _SAMPLE_ROWS = 10_000
@@ -173,6 +176,7 @@ class _Feed:
     sink: Sink
     target_size: int
     row_group_rows: int
+    row_group_bytes: int = ROW_GROUP_BYTES
     rows: int = 0
     error: BaseException | None = None
 
@@ -192,11 +196,17 @@ class _Feed:
             size = self.sink.size + held
             if size >= self.target_size or group_bytes > _SKEW * ROW_GROUP_BYTES:
                 return
+            if self.row_group_rows < _FEW_ROWS and self._is_narrower(written_bytes + group_bytes):
+                return
             try:
                 batch = next(self.rest, None)
             except BaseException as error:
                 self.error = error
                 raise
+
+    def _is_narrower(self, size: int) -> bool:
+        """Whether row groups are much smaller than they may be, by the bytes of all rows."""
+        return size * self.row_group_rows * _SKEW < self.rows * self.row_group_bytes
 
     def write(self, data: bytes) -> int:
         try:
@@ -232,7 +242,8 @@ def encode_file(
     `target_size` bytes. Raises what `rest` or the sink raised.
     """
     group_bytes = min(encoding.row_group_bytes, ROW_GROUP_BYTES, max(target_size, 1))
-    feed = _Feed(first, rest, sink, target_size, row_group_rows(first, group_bytes))
+    rows = row_group_rows(first, group_bytes)
+    feed = _Feed(first, rest, sink, target_size, rows, group_bytes)
     try:
         if _needs_pyarrow(first.schema, encoding):
             _encode_with_pyarrow(feed, encoding)
@@ -263,6 +274,7 @@ def _encode_with_arro3(feed: _Feed, encoding: Encoding) -> None:
         compression=encoding.for_arro3,
         column_dictionary_enabled=dictionaries,
         max_row_group_size=feed.row_group_rows,
+        write_batch_size=max(1, min(_FEW_ROWS, _PAGE_BYTES // _row_bytes(feed.first))),
         # The Arrow schema would say nothing that the Parquet schema does not.
         skip_arrow_metadata=True,
         key_value_metadata=dict(encoding.metadata) or None,
@@ -353,8 +365,11 @@ def _repeats(values: Column) -> bool:
 
 def row_group_rows(first: pa.RecordBatch, group_bytes: int) -> int:
     """Return the rows of a row group of about `group_bytes` Arrow bytes, going by a batch."""
-    row_bytes = max(1, first.nbytes // max(1, first.num_rows))
-    return min(MAX_ROW_GROUP_ROWS, max(_MIN_ROW_GROUP_ROWS, group_bytes // row_bytes))
+    return min(MAX_ROW_GROUP_ROWS, max(1, group_bytes // _row_bytes(first)))
+
+
+def _row_bytes(batch: pa.RecordBatch) -> int:
+    return max(1, batch.nbytes // max(1, batch.num_rows))
 
 
 def _holds_map(kind: pa.DataType) -> bool:

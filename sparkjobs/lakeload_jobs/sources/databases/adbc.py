@@ -15,6 +15,7 @@ from lakeload_jobs.contract.spec import JdbcInput, OnBadValue
 from lakeload_jobs.rows.row_id import Column, Kind, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
+from lakeload_jobs.sources.batch_sizes import BATCH_BYTES, bounded
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.databases.postgres import (
@@ -32,7 +33,6 @@ from lakeload_jobs.sources.databases.postgres import (
 from lakeload_jobs.sources.files.text.values import text_type
 from lakeload_jobs.storage.backoff import pause
 
-_BATCH_BYTES = 8 << 20
 _CONNECTIONS, _PAUSE_SECONDS = 4, 0.5
 """How many times a split is read before a lost connection fails the load."""
 _BY_PAGE = (
@@ -87,7 +87,7 @@ class ReadSplit:
             if rows > split.rows:
                 break
             if ready is not None:
-                yield ready
+                yield from bounded(ready, name)
             ready = self._converted(batch, schema)
         if rows != split.rows:
             raise LoadFailed(
@@ -97,7 +97,7 @@ class ReadSplit:
                 retryable=True,
             )
         if ready is not None:
-            yield ready
+            yield from bounded(ready, name)
 
     @property
     def _counts_bad_values(self) -> bool:
@@ -138,7 +138,7 @@ class ReadSplit:
                 for setting in _BY_PAGE:
                     _run(connection, f"SET LOCAL {setting}")
             with connection.cursor() as cursor:
-                size = str(_BATCH_BYTES)
+                size = str(BATCH_BYTES)
                 cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": size})
                 cursor.execute(select_sql(self.relation, self.selected, split))
                 # Arrow's own reader would lose the SQLSTATE of an error in the middle.

@@ -27,6 +27,7 @@ from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.row_id import Column, Kind
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, KEY_ONLY_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
+from lakeload_jobs.sources.batch_sizes import BATCH_BYTES, BATCH_ROWS, bounded
 from lakeload_jobs.sources.databases.columns import (
     CatalogColumn,
     CatalogTable,
@@ -697,8 +698,8 @@ def _lock(read: JdbcInput, password: Secret | None, relation: Relation) -> Conne
 
 _SHOWN = 10
 _TEXT_SHOWN = 60
-_FIRST_ROWS, _BATCH_BYTES = 64, 8 << 20
-"""Nothing is known of the size of rows until some have come."""
+_CELL_BYTES = 8
+"""Arrow bytes of a short value, beside those of its text."""
 _KEYS_AT_ONCE = 4096
 
 
@@ -870,23 +871,35 @@ class ReadTable:
 
     def _batches(self, connection: Connection) -> Iterator[tuple[int, pa.RecordBatch | None]]:
         """Yield how many rows were read, and those of them that are new."""
-        schema, count = self._row_schema, _FIRST_ROWS
+        schema, name = self._row_schema, self.relation.shown
         noting = self.noting
         compared = noting.compared if noting is not None else ""
         known = Counter(entries(noting.seen, noting.length)) if noting is not None else Counter()
         where = f" WHERE {self.wanted}" if self.wanted else ""
         select = select_sql(self.relation, self.selected, self._counts_bad_values, compared)
         with _streamed(connection, f"{select}{where}") as cursor:
-            while found := cursor.fetchmany(count):
+            while found := fetch_batch(cursor):
                 rows = found
                 if noting is not None and compared:
                     rows = [row[:-1] for row in found if _is_new(row[-1], noting.length, known)]
                 if not rows:
                     yield len(found), None
                     continue
-                batch = _batch(rows, schema)
-                count = max(1, min(count * 2, batch.num_rows * _BATCH_BYTES // (batch.nbytes + 1)))
-                yield len(found), batch
+                left_out = len(found) - len(rows)
+                for batch in bounded(_batch(rows, schema), name):
+                    yield batch.num_rows + left_out, batch
+                    left_out = 0
+
+
+def fetch_batch(cursor: Any) -> list[Sequence[Any]]:
+    """Return the next rows of a cursor that streams them, as many as make a batch, none at the end.
+    The rows that come may be wider than those that came."""
+    rows: list[Sequence[Any]] = []
+    size = 0
+    while size < BATCH_BYTES and len(rows) < BATCH_ROWS and (row := cursor.fetchone()) is not None:
+        rows.append(row)
+        size += _CELL_BYTES * len(row) + sum(map(len, filter(None, row)))
+    return rows
 
 
 @contextmanager

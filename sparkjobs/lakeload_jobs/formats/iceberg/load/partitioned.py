@@ -31,11 +31,12 @@ from lakeload_jobs.formats.iceberg.load.transforms import by_partition
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.rejects import NONE_REJECTED, Rejected, SideRows
 from lakeload_jobs.rows.tracking import add_tracking, tracked_schema
+from lakeload_jobs.sources.batch_sizes import row_ranges
 
 BUFFER_BYTES = 64 << 20
 """Arrow bytes of rows that a task sorts by partition at once: the more, the fewer pieces."""
 _PIECE_BYTES = 4 << 20
-"""Arrow bytes of what Spark moves as one value, but for a single row that is larger."""
+"""Arrow bytes of what Spark moves as one value, at most, unless a single row is larger."""
 _BATCH_BYTES = 8 << 20
 """Pieces are joined to batches of about so many bytes before they are encoded."""
 _MOST_TASKS = 1000
@@ -178,9 +179,8 @@ def _as_one(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _pieces(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    step = max(1, rows.num_rows * _PIECE_BYTES // max(rows.nbytes, 1))
-    for first in range(0, rows.num_rows, step):
-        yield rows.slice(first, step)
+    for first, count in row_ranges(rows.columns, rows.num_rows, _PIECE_BYTES):
+        yield rows.slice(first, count)
 
 
 def _as_batch(bad_values: int, rejected: Rejected) -> pa.RecordBatch:
