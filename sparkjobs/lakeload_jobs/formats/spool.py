@@ -37,8 +37,6 @@ _BLOCK_BYTES = 8 << 20
 class SpooledRows:
     """The rows of a source that was read once (`sources.base.Rows`); close them."""
 
-    splits: Splits | None = None
-    why_no_splits = ""
     repeatable = False
 
     def __init__(
@@ -48,8 +46,12 @@ class SpooledRows:
         frame: DataFrame,
         ends: Sequence[Any],
         counts: tuple[int, ...] | None = None,
+        splits: Splits | None = None,
+        why_no_splits: str = "",
     ) -> None:
         self.counts = counts
+        self.splits = splits
+        self.why_no_splits = why_no_splits
         self._read = frame
         self.frame = frame
         if KEY_ONLY_HELPER in frame.columns:
@@ -95,7 +97,7 @@ def spooled(spark: SparkSession, rows: Rows, progress: str | None = None) -> Spo
     splits = rows.splits
     if splits is None:
         kept = rows.frame.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
-        return SpooledRows(rows, kept, kept, ())
+        return SpooledRows(rows, kept, kept, (), why_no_splits=why_not_stored(rows))
     if splits.frame is None:
         tasks, read = part_numbers(spark, len(splits.parts)), _Read(splits, progress)
     else:
@@ -115,15 +117,23 @@ def spooled(spark: SparkSession, rows: Rows, progress: str | None = None) -> Spo
         frame = map_batches(batches, _unpacked, rows.schema)
     else:
         frame = splits.unfinished.finish(map_batches(batches, _unpacked, splits.unfinished.schema))
-    counts = {row["part"]: row["rows"] for row in ended}
+    read_rows = {row["part"]: row["rows"] for row in ended}
     parts = sorted(ends)
-    return SpooledRows(
-        rows,
-        spool,
-        frame,
-        [ends[number] for number in parts],
-        tuple(counts[number] for number in parts),
-    )
+    counts = tuple(read_rows[number] for number in parts)
+    why = why_not_stored(rows)
+    stored = None if why else Splits(tuple(parts), _blocks_of, counts, stored=batches)
+    return SpooledRows(rows, spool, frame, [ends[number] for number in parts], counts, stored, why)
+
+
+def why_not_stored(rows: Rows) -> str:
+    """Return why only Spark makes rows of what was read once, as a clause; '' where tasks do."""
+    if rows.splits is None:
+        return rows.why_no_splits or "Spark reads the source"
+    if rows.splits.unfinished is not None:
+        return "Spark casts what was read"
+    if KEY_ONLY_HELPER in rows.schema.names:
+        return "keys are read that belong to no row of this load"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -195,6 +205,13 @@ def _packed(batch: pa.RecordBatch) -> bytes:
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     return bytes(sink.getvalue())
+
+
+def _blocks_of(rows: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of one part, given its rows of the spool."""
+    for row in rows:
+        with pa.ipc.open_stream(row.batch) as reader:
+            yield from reader
 
 
 def _unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

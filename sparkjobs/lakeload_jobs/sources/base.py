@@ -203,6 +203,9 @@ class Splits:
     frame: DataFrame | None = None
     """Where Spark reads what cannot be read twice: the one part is the one partition of this frame,
     and `read` is given its batches. It stays on the driver."""
+    stored: DataFrame | None = None
+    """Where the rows have been read and are kept: part n is partition n of this frame, and `read`
+    is given its rows in place of the part. It stays on the driver."""
     of_columns: Callable[[Sequence[str]], Callable[[Any], Iterator[pa.RecordBatch]]] | None = None
     """Returns what reads some columns alone, at least one; None where that is no quicker."""
     at_once: bool = False

@@ -66,6 +66,7 @@ def test_load_continues_from_the_committed_state(world: World, tapes: Path) -> N
     first = load(world, table(world, tapes))
     assert first.error is None
     assert (first.status, first.index, first.reader) == ("LOADED", "sparse", "direct")
+    assert (first.writer, first.why_spark, first.why_jvm) == ("direct", "", "")
     assert (first.rows, reads(tapes)) == (600, [1, 1])
     bad = "6 values or records could not be read and became null (`on_bad_value`)"
     assert first.warnings == (bad,)
@@ -152,6 +153,7 @@ def test_plan_with_rejected_columns_reads_no_rows(world: World, tapes: Path) -> 
     else:
         # Whether Iceberg takes the change, the command line compares.
         assert "number" in found.columns
+        assert (found.writer, found.why_spark) == ("direct", "")
 
 
 def test_task_retried_by_spark_reads_no_rows_twice() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -10,12 +10,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.types as pt
+from pyspark import RDD
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import PreparedRows
+from lakeload_jobs.formats.spool import why_not_stored
 from lakeload_jobs.rows.conditions import Condition, NotInArrow, arrow_condition, evaluated
 from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
 from lakeload_jobs.rows.row_id import Column, Kind, with_child
@@ -45,12 +48,14 @@ class SplitPart:
 
 @dataclass(frozen=True)
 class DirectRows:
-    """The rows of a table, part by part, as they are written; no row passes through Spark."""
+    """The rows of a table, part by part, as they are written; no row passes through Spark.
+    `stored` is that of `Splits`."""
 
     parts: tuple[SplitPart, ...]
     read: ReadWritten
     size: int | None = None
     """About how many bytes they have; None where it is not known."""
+    stored: DataFrame | None = None
 
     @property
     def small(self) -> bool:
@@ -63,6 +68,17 @@ class DirectRows:
     def counts(self) -> tuple[int, ...] | None:
         """The rows of each part that are loaded; None where a condition decides."""
         return None if self.read.where is not None else tuple(part.rows for part in self.parts)
+
+    def to_rdd(self, spark: SparkSession) -> RDD[SplitPart]:
+        """Return the parts, each in a partition of its own."""
+        if self.stored is None:
+            return spark.sparkContext.parallelize(self.parts, len(self.parts))
+        rows = tuple(part.rows for part in self.parts)
+
+        def stored(number: int, blocks: Iterable[Any]) -> Iterator[SplitPart]:
+            yield SplitPart(blocks, rows[number])
+
+        return self.stored.rdd.mapPartitionsWithIndex(stored)
 
 
 @dataclass(frozen=True)
@@ -130,9 +146,16 @@ def direct_rows(
 
 def _direct(spec: JobSpec, table: TableSpec, prepared: PreparedRows) -> DirectRows:
     rows = prepared.rows
-    splits = rows.splits
-    if splits is None or splits.counts is None:
+    splits, counts = rows.splits, rows.splits.counts if rows.splits else None
+    if splits is not None and splits.stored is None and not rows.repeatable:
+        # A plan reads nothing: there will be as many rows as are stored.
+        if why := why_not_stored(rows):
+            raise OnlySpark(why)
+        counts = (0,) * len(splits.parts)
+    if splits is None or counts is None:
         raise OnlySpark(rows.why_no_splits or "the number of rows is not known before the read")
+    if not rows.repeatable and spec.options.limit is not None:
+        raise OnlySpark("Spark finds the rows within the limit")
     if table.where is not None and spec.options.limit is not None:
         raise OnlySpark("with `where`, Spark finds the rows within the limit")
     if prepared.filled:
@@ -159,10 +182,15 @@ def _direct(spec: JobSpec, table: TableSpec, prepared: PreparedRows) -> DirectRo
     for name, field in zip(names, written, strict=True):
         if not same_shape(read.field(name).type, field.type):
             raise OnlySpark(f"column `{name}` is written as `{field.type}`")
+    if rows.repeatable:
+        parts = _limited(splits, counts, spec.options.limit)
+    else:
+        parts = tuple(map(SplitPart, splits.parts, counts))
     return DirectRows(
-        _limited(splits, splits.counts, spec.options.limit),
+        parts,
         ReadWritten(splits.read, names, written, where, deleted, read_where),
         splits.size,
+        splits.stored,
     )
 
 

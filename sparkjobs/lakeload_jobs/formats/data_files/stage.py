@@ -291,8 +291,7 @@ def count_parts(driver: Driver, rows: DirectRows) -> tuple[int, ...]:
         return ()
     if driver.takes(rows):
         return tuple(_in_threads(driver, rows.parts, lambda _, part: rows.read.count(part)))
-    parts = driver.spark.sparkContext.parallelize(rows.parts, len(rows.parts))
-    return tuple(parts.map(_CountRows(rows.read)).collect())
+    return tuple(rows.to_rdd(driver.spark).map(_CountRows(rows.read)).collect())
 
 
 @dataclass(frozen=True)
@@ -346,8 +345,8 @@ def stage_parts(driver: Driver, rows: DirectRows, writer: PartitionWriter) -> li
                 return writer.stage(number, rows.read(part), (driver.objects, pool))
 
         return _in_threads(driver, rows.parts, stage)
-    parts = driver.spark.sparkContext.parallelize(rows.parts, len(rows.parts))
-    texts = parts.mapPartitionsWithIndex(SplitWriter(writer, rows.read)).collect()
+    write = SplitWriter(writer, rows.read)
+    texts = rows.to_rdd(driver.spark).mapPartitionsWithIndex(write).collect()
     return list(map(read_report, texts))
 
 

@@ -50,7 +50,7 @@ from lakeload_jobs.formats.iceberg.rules.writers import (
     why_spark_by_settings,
 )
 from lakeload_jobs.rows.progress import new_progress_file
-from lakeload_jobs.rows.rejects import NONE_REJECTED, Rejected
+from lakeload_jobs.rows.rejects import NONE_REJECTED, REJECTED_HELPER, Rejected
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.storage.objects import Completion, Objects
 
@@ -180,12 +180,12 @@ def why_spark_before(spec: JobSpec, table: TableSpec) -> str:
 def _readable(spec: JobSpec, table: TableSpec, rows: FittedRows) -> str:
     if not rows.columns.fields:
         return "the source has no columns"
-    if not rows.prepared.rows.repeatable:
-        return "the source is read only once, into rows of Spark"
     if not rows.prepared.rows.names:
         return "no record of the source can be read"
     if table.retries is not None:
         return "rejected records are read again"
+    if not rows.prepared.rows.repeatable and REJECTED_HELPER in rows.prepared.schema.names:
+        return "records may be set aside of a source that is read only once"
     if spec.options.full_refresh and table.mode == "UPSERT":
         return "rows are merged"
     return ""
@@ -247,8 +247,8 @@ class Target:
     branch: str
     key: tuple[str, ...]
     replaces: bool
-    counts: tuple[int, ...]
-    """The rows of each part."""
+    counts: tuple[int, ...] | None
+    """The rows of each part; None where they were read only once, and not counted."""
     driver: Driver
 
 
@@ -287,7 +287,7 @@ def write_files(
         abort_uploads(given.objects, registry, staged)
         raise
     rejected = sum((report.rejected for report in reports), NONE_REJECTED)
-    rejected = replace(rejected, of=sum(given.counts))
+    rejected = replace(rejected, of=sum(given.counts or ()))
     if staged or given.replaces:
         _commit(given, reports, java_table.spec().specId(), summary(rejected))
     files = tuple(FileResult(file.key, file.rows, file.bytes) for file in staged)
@@ -343,7 +343,7 @@ def _staged(given: Target, write: DirectWrite, registry: UploadRegistry) -> list
         fields = partition_fields(written.partitions)
         reports = stage_partitions(given.spark, write.rows, writer, fields)
         told = sum(report.rows + report.rejected.rows for report in reports)
-        expected = sum(given.counts)
+        expected = told if given.counts is None else sum(given.counts)
     else:
         reports = stage_parts(given.driver, write.rows, writer)
         told, expected = len(reports), len(parts)

@@ -141,16 +141,16 @@ def stage_partitions(
     """Write the rows partition by partition, and return a report of each task that wrote."""
     if not rows.parts:
         return []
-    parts = spark.sparkContext.parallelize(rows.parts, len(rows.parts))
     named = {*_EARLY, *(field.column for field in fields)}
     early = tuple(name for name in writer.tracking_columns if name in named)
     late = tuple(name for name in writer.tracking_columns if name not in named)
     partitioner = Partitioner(replace(writer, tracking_columns=early), rows.read, fields)
     moved = spark.createDataFrame(
-        parts.mapPartitionsWithIndex(partitioner), _MOVED, verifySchema=False
+        rows.to_rdd(spark).mapPartitionsWithIndex(partitioner), _MOVED, verifySchema=False
     )
-    # Parts are as large as one task should have.
-    tasks = min(len(rows.parts), _MOST_TASKS)
+    # Parts are as large as one task should have, but for those of a source that is read at once.
+    least = 1 if rows.stored is None else spark.sparkContext.defaultParallelism
+    tasks = min(max(len(rows.parts), least), _MOST_TASKS)
     sorted_rows = moved.repartition(tasks, "partition", "spread").sortWithinPartitions(
         "partition", "place"
     )

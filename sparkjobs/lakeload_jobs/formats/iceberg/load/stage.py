@@ -420,7 +420,7 @@ def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Writ
         branch=given.branch,
         key=given.rows.key,
         replaces=given.replaces,
-        counts=() if given.counted is None else given.counted.partitions,
+        counts=None if given.counted is None else given.counted.partitions,
         driver=given.driver,
     )
     return write_files(

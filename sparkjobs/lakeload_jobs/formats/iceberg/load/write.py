@@ -125,8 +125,13 @@ class IcebergWriter:
         load = self.load
         # `LoadInput` has persisted rows that cannot be read twice: no source is read here.
         rows = self.ready.rows
-        bad = count_bad_values(rows.frame) if counted is None else counted.bad_values
-        rejected = count_rejected(rows.frame) if counted is None else counted.rejected
+        if counted is not None:
+            bad, rejected = counted.bad_values, counted.rejected
+        elif self.plan.direct is not None:
+            # The tasks count while they write.
+            bad, rejected = 0, 0
+        else:
+            bad, rejected = count_bad_values(rows.frame), count_rejected(rows.frame)
         request = Stage(
             spark=load.spark,
             objects=load.objects,
