@@ -355,7 +355,7 @@ def test_wide_rows_have_row_groups_of_their_bytes(
         rest,
         sink,
         target_size=1 << 30,
-        encoding=Encoding(bloom_filters=filters),
+        encoding=Encoding(bloom_filters=dict.fromkeys(filters, BLOOM_FILTER_FPP)),
     )
 
     metadata = sink.file.metadata
