@@ -28,7 +28,7 @@ from tests.integration.readers.spark_rows import check_sentence
 from tests.unit.sources.text.texts import TEXTS
 
 RANDOM = int(os.environ.get("LAKELOAD_TEST_TEXTS", "300"))
-"""How many random texts are read besides those of `TEXTS`; thousands take a minute."""
+"""How many random texts are read besides those of `TEXTS`."""
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 DECIMALS = ("decimal(6,2)", "decimal(38,10)", "decimal(38,0)")
 TIMES = ("date", "timestamp", "timestamp_ntz")
