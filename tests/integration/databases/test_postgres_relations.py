@@ -337,7 +337,7 @@ LONG = "SELECT n AS id, repeat('x', 1900) AS text FROM generate_series(1, 8000) 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader has not read all when the first batch has come."""
-    monkeypatch.setattr(adbc, "_BATCH_BYTES", 1 << 16)
+    monkeypatch.setattr(adbc, "BATCH_BYTES", 1 << 16)
     monkeypatch.setattr(adbc, "_PAUSE_SECONDS", 0.01)
 
 

@@ -364,8 +364,11 @@ def _repeats(values: Column) -> bool:
 
 
 def row_group_rows(first: pa.RecordBatch, group_bytes: int) -> int:
-    """Return the rows of a row group of about `group_bytes` Arrow bytes, going by a batch."""
-    return min(MAX_ROW_GROUP_ROWS, max(1, group_bytes // _row_bytes(first)))
+    """Return the rows of a row group of about `group_bytes` Arrow bytes, going by a batch. No fewer
+    than `_FEW_ROWS` unless these are more than `ROW_GROUP_BYTES`."""
+    row_bytes = _row_bytes(first)
+    few = min(_FEW_ROWS, max(1, ROW_GROUP_BYTES // row_bytes))
+    return min(MAX_ROW_GROUP_ROWS, max(few, group_bytes // row_bytes))
 
 
 def _row_bytes(batch: pa.RecordBatch) -> int:
