@@ -63,7 +63,7 @@ def _header(stream: Any, at: int) -> tuple[_Struct, int] | None:
             if len(data) < window or window >= _WIDEST_WINDOW:
                 return None
             window *= 16
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
 

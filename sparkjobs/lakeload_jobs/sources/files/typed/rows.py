@@ -39,9 +39,9 @@ OnLoss = Literal["FAIL", "TRUNCATE"]
 
 _PART_BYTES = 128 << 20
 _LEAST_PART_BYTES = 4 << 20
+"""Spark's own measures: parts no larger than the one, and no smaller than the other."""
 _EXPANDS = 8
 """How many times its size a packed row group is taken for."""
-"""Spark's own measures: parts no larger than the one, and no smaller than the other."""
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
