@@ -75,15 +75,19 @@ class Lakeload:
 
     def prepare(self) -> str:
         """Spark makes the table; a first merge writes down what lakeload keeps of its own there."""
-        Spark(self.setting).make("merged_lakeload")
+        Spark(self.setting).make(self._merged)
         self.merge(self.setting.runs)
         return ""
 
     def merge(self, number: int) -> Run:
         """Merge a round's changes."""
         path = f"{self.setting.changed(number)}/*.parquet"
-        table: dict[str, Any] = {"table": "merged_lakeload", "path": path, "mode": "UPSERT"}
-        return Run("merge", self.name, number, self._sync(f"merge-lakeload-{number}", table))
+        table: dict[str, Any] = {"table": self._merged, "path": path, "mode": "UPSERT"}
+        return Run("merge", self.name, number, self._sync(f"merge-{self.name}-{number}", table))
+
+    @property
+    def _merged(self) -> str:
+        return f"merged_{self.name.replace('-', '_')}"
 
     def _sync(self, name: str, table: dict[str, Any], heap: str = "") -> Measurement:
         setting, folder = self.setting, self.setting.scratch / name

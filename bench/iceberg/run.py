@@ -156,7 +156,8 @@ def _merges(setting: Setting, wanted: Sequence[str]) -> tuple[list[Run], list[st
     for number in range(setting.runs + 1):
         write_changes(setting, number)
     invited = [peer for peer in peers(setting) if peer.name in wanted]
-    everyone: list[Merger] = [Lakeload(setting), Spark(setting), *invited]
+    own = [Lakeload(setting), Lakeload(setting, "lakeload-archive", archive=True)]
+    everyone: list[Merger] = [*own, Spark(setting), *invited]
     there: list[Merger] = []
     remarks = []
     for merger in everyone:
@@ -167,7 +168,7 @@ def _merges(setting: Setting, wanted: Sequence[str]) -> tuple[list[Run], list[st
             there.append(merger)
     runs = list(interleaved([Turn(merger.rounds, merger.merge) for merger in there]))
     catalog = glue(setting)
-    for name in ("lakeload", "spark"):
+    for name in ("lakeload", "lakeload_archive", "spark"):
         check(catalog, setting, f"{SCHEMA}.merged_{name}", range(setting.runs + 1))
     print("the tables that lakeload and Spark merged into hold what they must")
     for peer in (one for one in invited if one in there):
