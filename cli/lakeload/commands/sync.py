@@ -129,7 +129,7 @@ def sync(
         # A load that failed has more urgent things to say.
         archive_for = synced.archive_for if synced.outcome.exit_code is ExitCode.OK else None
         builds = document.model.spark.class_data == "AUTO"
-        hint = _hint(pipeline) if archive_for is not None and not builds else None
+        hint = _hint(pipeline, archive_for) if archive_for is not None and not builds else None
         _show(job, synced, time.monotonic() - started, output, wall_time, hint)
     if archive_for is not None and builds:
         from lakeload.commands.appcds_archive import build_after_load
@@ -168,9 +168,9 @@ def _show(
         show_text(summary, console.out, console.err, quiet=console.quiet())
 
 
-def _hint(pipeline: Path) -> MissingArchive:
+def _hint(pipeline: Path, features: tuple[str, ...]) -> MissingArchive:
     """Return how to build the AppCDS archive that a load did not have."""
-    from lakeload.commands.appcds_archive import SAVES_SECONDS
+    from lakeload.commands.appcds_archive import saves_seconds
 
     command = f"lakeload jars fetch {shlex.quote(str(pipeline))}"
-    return {"command": command, "saves_seconds": SAVES_SECONDS}
+    return {"command": command, "saves_seconds": saves_seconds(features)}

@@ -136,7 +136,7 @@ def test_sync_without_archive_names_the_command_once(lake: Lake, folder: Path) -
     assert line in ended.stdout
     assert line == (
         "Spark started without an AppCDS archive: `lakeload jars fetch pipeline.yml` builds one, "
-        "once, and later loads start about 3 seconds sooner; `spark.class_data: AUTO` does it "
+        "once, and later loads start about 1 s sooner; `spark.class_data: AUTO` does it "
         "after a load"
     )
     assert "AppCDS" not in failed.stdout + failed.stderr
@@ -144,7 +144,7 @@ def test_sync_without_archive_names_the_command_once(lake: Lake, folder: Path) -
     as_json = run(lake, folder, "success", "--output", "json")
     assert as_json.document["class_data"] == {
         "command": "lakeload jars fetch pipeline.yml",
-        "saves_seconds": 3,
+        "saves_seconds": 1,
     }
     assert "AppCDS" not in as_json.stderr
 
@@ -161,7 +161,7 @@ def test_class_data_auto_builds_the_archive_after_the_load(lake: Lake, folder: P
     assert first.document["class_data"] is None
     assert first.stderr.splitlines()[-2:] == [
         "making the AppCDS archive, once: a small load, about a minute of CPU",
-        "the next load starts about 3 seconds sooner with the AppCDS archive",
+        "the next load starts about 1 s sooner with the AppCDS archive",
     ]
     assert "AppCDS" not in second.stderr
     assert archive.read_bytes() == b"archive"
