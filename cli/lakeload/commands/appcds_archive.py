@@ -40,7 +40,7 @@ def build_archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | Non
 
     def run(target: Path, folder: Path) -> None:
         check_class_path(installation, os.environ)
-        console.note("making the AppCDS archive, once: a small load, about a minute of CPU")
+        console.note("making the AppCDS archive, once: a small load, about half a minute of CPU")
         runs.append(True)
         train(installation, jars, os.environ, target, folder, iceberg="iceberg" in features)
 

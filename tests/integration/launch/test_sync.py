@@ -160,7 +160,7 @@ def test_class_data_auto_builds_the_archive_after_the_load(lake: Lake, folder: P
     assert (first.code, second.code) == (0, 0)
     assert first.document["class_data"] is None
     assert first.stderr.splitlines()[-2:] == [
-        "making the AppCDS archive, once: a small load, about a minute of CPU",
+        "making the AppCDS archive, once: a small load, about half a minute of CPU",
         "the next load starts about 1 s sooner with the AppCDS archive",
     ]
     assert "AppCDS" not in second.stderr
