@@ -56,7 +56,7 @@ def _run(name: str) -> int:
         path = free_path(RESULTS, name)
         path.write_text(text, encoding="utf-8")
         print(f"written to {path}", flush=True)
-    return min(process.returncode, 1) if process.returncode >= 0 else 1
+    return int(process.returncode != 0)
 
 
 if __name__ == "__main__":
