@@ -1,8 +1,9 @@
 """One pass over the source before anything is written: the rows of each partition, values that
-became null, and the bounds of columns."""
+became null, and the bounds of columns and a Bloom filter of keys."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from lakeload_jobs.rows.key_filter import KeyFilter, bitmaps
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 
@@ -39,6 +41,7 @@ class Counted:
     bounds: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     rejected: int = 0
     rejected_from: tuple[str, ...] = ()
+    keys: KeyFilter | None = None
 
     @property
     def rows(self) -> int:
@@ -52,10 +55,16 @@ class Counted:
 
 
 def count_rows(
-    frame: DataFrame, *, all_columns: bool, bad_values: bool = False, bounded: Sequence[str] = ()
+    frame: DataFrame,
+    *,
+    all_columns: bool,
+    bad_values: bool = False,
+    bounded: Sequence[str] = (),
+    filtered: bool = False,
 ) -> Counted:
     """Count the rows of each partition of `frame` in one pass, in partition order; with
-    `bad_values` what the helper columns count too, and the bounds of the columns `bounded`.
+    `bad_values` what the helper columns count too, and the bounds of the columns `bounded`, with
+    `filtered` also their filter if all are of types that have bounds.
 
     The frame must read its source without a shuffle: then the partitions are those of any other
     pass over the same frame in this session. With `all_columns` every column is computed, so a
@@ -83,10 +92,19 @@ def count_rows(
     for key in keys:
         wanted.append(F.min(names[key]).alias(f"low_{names[key]}"))
         wanted.append(F.max(names[key]).alias(f"high_{names[key]}"))
-    found = numbered.groupBy(F.spark_partition_id().alias("partition")).agg(*wanted).collect()
-    rows = {row["partition"]: row["rows"] for row in found}
+    groups = [F.spark_partition_id().alias("partition")]
+    filtered = filtered and bool(keys) and len(keys) == len(bounded)
+    if filtered:
+        group, bitmap = bitmaps([F.col(names[key]) for key in keys])
+        groups.append(group.alias("group"))
+        wanted.append(bitmap.alias("bitmap"))
+    found = numbered.groupBy(*groups).agg(*wanted).collect()
+    rows: Counter[int] = Counter()
+    for row in found:
+        rows[row["partition"]] += row["rows"]
+    hashed = ((row["group"], row["bitmap"]) for row in found)
     return Counted(
-        tuple(rows.get(partition, 0) for partition in range(partitions)),
+        tuple(rows[partition] for partition in range(partitions)),
         sum(row["bad"] or 0 for row in found) if bad_values else 0,
         {
             key: (
@@ -98,6 +116,7 @@ def count_rows(
         },
         sum(row["rejected"] for row in found) if rejects else 0,
         tuple(sorted({file for row in found for file in row["files"]})) if rejects else (),
+        KeyFilter.of(hashed, rows.total()) if filtered else None,
     )
 
 

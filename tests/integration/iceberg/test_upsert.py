@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from lakeload_jobs.contract.result import RowChanges
 from lakeload_jobs.contract.spec import PartitionField, RunOptions, TableSpec
+from lakeload_jobs.formats.iceberg.load import write
+from lakeload_jobs.rows.key_filter import KeyFilter
 from tests.integration.iceberg.conftest import Loads, Row
 
 SETTINGS: dict[str, Any] = {
@@ -73,6 +77,37 @@ def test_upsert_with_hard_deletes_removes_deleted_rows(loads: Loads) -> None:
 
     assert result.changes == RowChanges(0, 1, 1, unchanged=0, ignored=0)
     assert loads.rows() == [row(2, 2)]
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.int32()], ids=["same type", "narrower type"])
+def test_few_changes_of_a_large_table_are_filtered_by_key(
+    loads: Loads, monkeypatch: pytest.MonkeyPatch, kind: pa.DataType
+) -> None:
+    told: list[tuple[str, ...]] = []
+    condition = KeyFilter.condition
+
+    def tell(self: KeyFilter, key: Sequence[str], argument: str) -> str:
+        told.append(tuple(key))
+        return condition(self, key, argument)
+
+    monkeypatch.setattr(KeyFilter, "condition", tell)
+    monkeypatch.setattr(write, "LARGE_TABLE", 1_000)
+    first = [row(number, 1) for number in range(1_000)]
+    loads.loaded(upsert(loads, first))
+    assert told == []
+    changed = [row(7, 2), row(500, 2), row(999, 0), row(7, 2, region="us"), row(1_000, 1)]
+    kinds = {"region": pa.string(), "id": kind}
+    kinds |= {"version": pa.int64(), "name": pa.string(), "gone": pa.bool_()}
+
+    file = loads.file(changed, pa.schema(list(kinds.items())))
+    result = loads.loaded(loads.table(file, **SETTINGS))
+
+    assert result.changes == RowChanges(2, 2, 0, unchanged=0, ignored=1)
+    assert set(told) == {("t.`region`", "t.`id`")}
+    merged = [*first[:7], changed[0], changed[3], *first[8:500], changed[1]]
+    merged += [*first[501:], changed[4]]
+    by_region = sorted(loads.rows(), key=lambda one: (one["id"], one["region"]))
+    assert by_region == merged
 
 
 def test_a_table_of_format_version_3_is_appended_to_merged_and_replaced(loads: Loads) -> None:

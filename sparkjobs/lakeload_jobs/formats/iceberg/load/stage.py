@@ -64,6 +64,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
 )
 from lakeload_jobs.rows.casts import JSON_OPTIONS, filled, quoted
 from lakeload_jobs.rows.counting import Counted, count_rows, partition_count
+from lakeload_jobs.rows.key_filter import MOST_KEYS, KeyFilter
 from lakeload_jobs.rows.rejects import REJECTED_HELPER, Rejected
 from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX, POSITION_BITS
 from lakeload_jobs.rows.tracking_sql import deleted, with_tracking
@@ -135,7 +136,7 @@ class Merge:
     """What is merged into `target`, a branch as SQL names it.
 
     `columns` are the table's; `bounds` the least and greatest value of key columns, which spare
-    reading the files that have no such keys.
+    reading the files that have no such keys; `keys` spares sorting rows that have other keys.
     """
 
     target: str
@@ -145,6 +146,7 @@ class Merge:
     cursor: str | None
     deletes: Deletes
     bounds: dict[str, tuple[Any, Any]]
+    keys: KeyFilter | None = None
     detects: bool = False
     """The view says in `_GONE` which of its rows are keys that the source no longer has. Its other
     rows are never late against a deleted one."""
@@ -227,10 +229,15 @@ def _gone(merge: Merge) -> str:
 
 
 def _on(merge: Merge) -> str:
-    on = [f"t.{quoted(name)} <=> s.{quoted(name)}" for name in merge.key]
+    # No key of a source is null: with `=` Spark joins rows as they are sorted by `latest`, with
+    # `<=>` it sorts them again. Keys that the source no longer has are the table's.
+    same = "<=>" if merge.detects else "="
+    on = [f"t.{quoted(name)} {same} s.{quoted(name)}" for name in merge.key]
     for number, name in enumerate(merge.key):
         if merge.bounds.get(name, (None, None))[0] is not None:
             on.append(f"t.{quoted(name)} >= :low{number} AND t.{quoted(name)} <= :high{number}")
+    if merge.keys is not None:
+        on.append(merge.keys.condition([f"t.{quoted(name)}" for name in merge.key], ":keys"))
     return " AND ".join(on)
 
 
@@ -308,6 +315,8 @@ def _arguments(merge: Merge) -> dict[str, Any]:
         if low is not None:
             found[f"low{number}"] = low
             found[f"high{number}"] = high
+    if merge.keys is not None:
+        found["keys"] = merge.keys.words
     return found
 
 
@@ -579,6 +588,7 @@ def _merge(
         given.rows.cursor,
         given.table.deletes,
         bounds,
+        _key_filter(given, rows, columns),
         detects=given.table.max_deleted is not None,
     )
     if given.table.retries is not None and merge.cursor is None and base is not None:
@@ -599,6 +609,16 @@ def _merge(
         return Untouched(unchanged=max(merged - written, 0))
     before = None if base is None else _table_at(given, base)
     return count_untouched(given.spark, rows, merge, before, written - removed)
+
+
+def _key_filter(given: Stage, rows: DataFrame, columns: T.StructType) -> KeyFilter | None:
+    """Return the filter of the load's keys; None where there is none, where too many rows of the
+    table would pass it, or where the table's type of a key has other hashes."""
+    counted = given.counted
+    if counted is None or counted.rows > MOST_KEYS:
+        return None
+    same = all(rows.schema[name].dataType == columns[name].dataType for name in given.rows.key)
+    return counted.keys if same else None
 
 
 def _joined_bounds(

@@ -33,12 +33,23 @@ from lakeload_jobs.formats.iceberg.load.stage import Stage, stage
 from lakeload_jobs.formats.iceberg.load.tables import load as load_java
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_DELETED, PipelineState
-from lakeload_jobs.rows.counting import Counted, count_bad_values, count_rejected, count_rows
+from lakeload_jobs.rows.counting import (
+    Counted,
+    count_bad_values,
+    count_rejected,
+    count_rows,
+    partition_count,
+)
 from lakeload_jobs.rows.rejects import ROW_HELPERS, Rejected
 from lakeload_jobs.sources.base import Reader
 from lakeload_jobs.storage.objects import Objects
 
 logger = logging.getLogger(__name__)
+
+LARGE_TABLE = 100_000
+"""Rows of a table of which a MERGE sorts fewer with a filter of the load's keys."""
+FEW_PARTITIONS = 8
+"""Partitions of a load that gets such a filter: each sends up to 512 KiB to the driver."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +129,15 @@ class IcebergWriter:
             all_columns=bool(rows.columns.fields) and rows.prepared.rows.count_reads_all_columns,
             bad_values=True,
             bounded=bounded,
+            filtered=table.max_deleted is None and self._is_large(),
         )
+
+    def _is_large(self) -> bool:
+        """Whether a filter of the load's keys saves a MERGE more than it costs."""
+        facts, head = self.ready.opened.facts, self.ready.opened.start.head
+        known = facts.snapshots.get(head) if facts is not None and head is not None else None
+        there = int(known.summary.get("total-records", "0")) if known is not None else 0
+        return there >= LARGE_TABLE and partition_count(self.ready.rows.frame) <= FEW_PARTITIONS
 
     def stage(self, counted: Counted | None) -> StagedIceberg:
         """Write the rows to a branch of their own."""
