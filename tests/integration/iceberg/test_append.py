@@ -158,7 +158,7 @@ def test_requests_of_a_load_are_counted(loads: Loads, make_proxy: MakeProxy) -> 
     def load() -> None:
         loads.loaded(table)
 
-    for gets, posts, requests in ((17, 6, 13), (14, 3, 12), (14, 3, 12)):
+    for gets, posts, requests in ((16, 6, 13), (12, 3, 12), (12, 3, 12)):
         loads.file([{"id": loads.files}])
         sent(look)
         asked, stored = sent(load)

@@ -13,7 +13,7 @@ import pytest
 from pyiceberg.catalog import load_catalog
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.spec import FilesInput
+from lakeload_jobs.contract.spec import FilesInput, Mode
 from lakeload_jobs.formats.iceberg.format import IcebergSession
 from lakeload_jobs.formats.iceberg.load import publish as publish_module
 from lakeload_jobs.formats.iceberg.load import write as write_module
@@ -197,6 +197,35 @@ def test_commit_without_a_response_is_verified_and_committed_once(
     assert len(lost) == 1
     assert (result.rows, loads.rows()) == (1, [{"id": 1}, {"id": 2}])
     assert loads.read().metadata.current_snapshot_id == result.snapshot_id
+    assert list(loads.read().metadata.refs) == ["main"]
+
+
+@pytest.mark.parametrize(("mode", "rows"), [("APPEND", [1, 2, 50]), ("OVERWRITE", [2])])
+def test_commit_of_another_writer_after_the_last_read_is_noticed(
+    loads: Loads, make_proxy: MakeProxy, mode: Mode, rows: list[int]
+) -> None:
+    loads.loaded(loads.table(loads.file([{"id": 1}])))
+    proxy = make_proxy(loads.uri)
+    answers: list[int] = []
+
+    def overtake(request: Request, forward: Forward) -> Response:
+        if b"lakeload.jobs" not in request.body or request.method != "POST":
+            return forward(request)
+        if not answers:
+            foreign_append(loads, 50)
+        response = forward(request)
+        answers.append(response.status)
+        return response
+
+    proxy.on("*", overtake)
+    catalog = replace(loads.destination.iceberg.catalog, uri=proxy.endpoint)
+    iceberg = replace(loads.destination.iceberg, catalog=catalog)
+    loads.destination = replace(loads.destination, iceberg=iceberg)
+
+    loads.loaded(loads.table(loads.file([{"id": 2}]), mode=mode))
+
+    assert answers == [409, 200]
+    assert loads.rows() == [{"id": number} for number in rows]
     assert list(loads.read().metadata.refs) == ["main"]
 
 

@@ -79,9 +79,8 @@ def test_upsert_with_hard_deletes_removes_deleted_rows(loads: Loads) -> None:
     assert loads.rows() == [row(2, 2)]
 
 
-@pytest.mark.parametrize("kind", [pa.int64(), pa.int32()], ids=["same type", "narrower type"])
 def test_few_changes_of_a_large_table_are_filtered_by_key(
-    loads: Loads, monkeypatch: pytest.MonkeyPatch, kind: pa.DataType
+    loads: Loads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[tuple[str, ...]] = []
     condition = KeyFilter.condition
@@ -95,19 +94,20 @@ def test_few_changes_of_a_large_table_are_filtered_by_key(
     first = [row(number, 1) for number in range(1_000)]
     loads.loaded(upsert(loads, first))
     assert told == []
+
     changed = [row(7, 2), row(500, 2), row(999, 0), row(7, 2, region="us"), row(1_000, 1)]
-    kinds = {"region": pa.string(), "id": kind}
-    kinds |= {"version": pa.int64(), "name": pa.string(), "gone": pa.bool_()}
-
-    file = loads.file(changed, pa.schema(list(kinds.items())))
-    result = loads.loaded(loads.table(file, **SETTINGS))
-
+    result = loads.loaded(upsert(loads, changed))
     assert result.changes == RowChanges(2, 2, 0, unchanged=0, ignored=1)
+    # The hash of a number depends on its type.
+    kinds = {"region": pa.string(), "id": pa.int32(), "version": pa.int64()}
+    schema = pa.schema([*kinds.items(), ("name", pa.string()), ("gone", pa.bool_())])
+    narrow = loads.table(loads.file([row(8, 2), row(1_001, 1)], schema), **SETTINGS)
+    assert loads.loaded(narrow).changes == RowChanges(1, 1, 0, unchanged=0, ignored=0)
+
     assert set(told) == {("t.`region`", "t.`id`")}
-    merged = [*first[:7], changed[0], changed[3], *first[8:500], changed[1]]
-    merged += [*first[501:], changed[4]]
-    by_region = sorted(loads.rows(), key=lambda one: (one["id"], one["region"]))
-    assert by_region == merged
+    merged = [*first[:7], changed[0], changed[3], row(8, 2), *first[9:500], changed[1]]
+    merged += [*first[501:], changed[4], row(1_001, 1)]
+    assert sorted(loads.rows(), key=lambda one: (one["id"], one["region"])) == merged
 
 
 def test_a_table_of_format_version_3_is_appended_to_merged_and_replaced(loads: Loads) -> None:

@@ -399,9 +399,7 @@ class OpenIceberg(IcebergTable):
         given = self._given
         if why := why_spark_before(given.spec, given.table):
             return Plan(why_spark=why)
-        java_table = made.java_table
-        if java_table is None:
-            java_table = load(given.spark, given.table.schema, given.table.table)
+        java_table = made.opened.java_table
         if java_table is None:
             raise RetryLoad(f"`{given.table.target}` was dropped since this load began")
         return plan_write(

@@ -15,6 +15,7 @@ from lakeload_jobs.formats.iceberg.load.tables import (
     catalog_rejection,
     caused_by,
     facts_of,
+    jvm,
     load,
 )
 from lakeload_jobs.formats.iceberg.rules.facts import lineage
@@ -48,17 +49,23 @@ def create_branch(spark: SparkSession, schema: str, table: str, name: str, of: s
 
     def once() -> int | None:
         java_table = _needed(load(spark, schema, table), f"{schema}.{table}")
-        transaction = java_table.newTransaction()
-        facts = facts_of(spark, transaction.startMetadata())
+        operations = java_table.operations()
+        now = operations.current()
+        facts = facts_of(spark, now)
         head = facts.refs.get(of)
         if (begun := facts.refs.get(name)) is not None:
             # An earlier try came in unheard, and `of` may have moved since.
             return begun if lineage(facts, of).has(begun) else None
         if head is not None:
-            transaction.manageSnapshots().createBranch(name, head).commit()
+            # No transaction, which would read the metadata again before it begins.
+            iceberg = jvm(spark).org.apache.iceberg
+            branch = iceberg.SnapshotRef.branchBuilder(head).build()
+            after = iceberg.TableMetadata.buildFrom(now).setRef(name, branch).build()
+            operations.commit(now, after)
         else:
+            transaction = java_table.newTransaction()
             transaction.newFastAppend().toBranch(name).commit()
-        transaction.commitTransaction()
+            transaction.commitTransaction()
         return head
 
     return _until_committed(once, f"creating the staging branch of `{schema}.{table}`")

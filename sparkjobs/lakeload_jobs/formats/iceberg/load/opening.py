@@ -55,6 +55,8 @@ class OpenedTable:
     facts: TableFacts | None
     start: Start
     already: JobAnswer | None = None
+    java_table: Java | None = None
+    """The table as it was read last, with the changes of this load; None where there is none."""
 
     @property
     def recorded(self) -> dict[str, str]:
@@ -70,8 +72,6 @@ class Ready:
     rows: FittedRows
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    java_table: Java | None = None
-    """The table as it was read last, with the changes of this load; None where it was not."""
 
 
 def open_load(
@@ -91,13 +91,14 @@ def open_load(
     if answer.found is JobFound.ASK_THE_DATA:
         answer = replace(answer, found=_asked(spark, table, branch, facts, answer, job.job_id))
     if answer.found is JobFound.IN:
-        return OpenedTable(job, facts, Start(None, 0, None, first_run=False), answer)
+        start = Start(None, 0, None, first_run=False)
+        return OpenedTable(job, facts, start, answer, java_table)
     start = open_table(facts, branch, job)
     if start.ask_rows_of is not None:
         there = _has_rows(spark, table, branch, facts, start.ask_rows_of)
         check_state_rows(start, facts, branch, job, found=there is not False)
     _drop_left(spark, table, facts, job, spec.dead_attempts)
-    return OpenedTable(job, facts, start)
+    return OpenedTable(job, facts, start, java_table=java_table)
 
 
 def ready(
@@ -158,7 +159,7 @@ def _evolved(
     added = (added_column(shown(change.path)) for change in plan.add)
     told = (plan.repartition.sentence(),) if plan.repartition else ()
     notes = tuple(dict.fromkeys((*made.notes, *added, *plan.notes, *told)))
-    return Ready(opened, rows, warnings, notes, java_table)
+    return Ready(replace(opened, java_table=java_table), rows, warnings, notes)
 
 
 def job_of(spec: JobSpec, table: TableSpec, *, goes_on: bool) -> TableAttempt:
