@@ -15,6 +15,7 @@ from pyiceberg.catalog import load_catalog
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import FilesInput, Mode
 from lakeload_jobs.formats.iceberg.format import IcebergSession
+from lakeload_jobs.formats.iceberg.load import direct_write
 from lakeload_jobs.formats.iceberg.load import publish as publish_module
 from lakeload_jobs.formats.iceberg.load import write as write_module
 from lakeload_jobs.formats.iceberg.load.branches import assert_branch, create_branch, drop_branch
@@ -136,6 +137,31 @@ def test_create_branch_of_an_existing_branch_keeps_its_snapshot(loads: Loads) ->
 
     assert create_branch(loads.spark, loads.schema, "orders", name, "main") == first.snapshot_id
     assert drop_branch(loads.spark, loads.schema, "orders", name)
+
+
+@pytest.mark.parametrize("step", ["load_existing", "_add"])
+@pytest.mark.parametrize("mode", ["APPEND", "OVERWRITE"])
+def test_files_are_not_added_to_a_branch_that_a_clean_up_has_dropped(
+    loads: Loads, monkeypatch: pytest.MonkeyPatch, mode: Mode, step: str
+) -> None:
+    """Before the commit is made, or while it is on its way: the files may be gone as well."""
+    loads.loaded(loads.table(loads.file([{"id": 1}])))
+    act, dropped = getattr(direct_write, step), []
+
+    def drop_after(*given: Any) -> Any:
+        done = act(*given)
+        (name,) = set(loads.read().metadata.refs) - {"main"}
+        dropped.append(drop_branch(loads.spark, loads.schema, "orders", name))
+        return done
+
+    monkeypatch.setattr(direct_write, step, drop_after)
+    result = loads.load(loads.table(loads.file([{"id": 2}]), mode=mode))
+
+    assert dropped == [True]
+    assert result.error is not None
+    assert "it was dropped" in result.error.message
+    assert loads.rows() == [{"id": 1}]
+    assert list(loads.read().metadata.refs) == ["main"]
 
 
 def test_dropped_branch_prevents_a_publish_on_rest(loads: Loads) -> None:

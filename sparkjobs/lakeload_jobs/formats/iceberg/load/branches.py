@@ -68,7 +68,7 @@ def create_branch(spark: SparkSession, schema: str, table: str, name: str, of: s
             transaction.commitTransaction()
         return head
 
-    return _until_committed(once, f"creating the staging branch of `{schema}.{table}`")
+    return until_committed(once, f"creating the staging branch of `{schema}.{table}`")
 
 
 def drop_branch(spark: SparkSession, schema: str, table: str, name: str) -> bool:
@@ -90,7 +90,7 @@ def drop_branch(spark: SparkSession, schema: str, table: str, name: str) -> bool
         transaction.commitTransaction()
         return True
 
-    return _until_committed(once, f"dropping the branch `{name}` of `{schema}.{table}`")
+    return until_committed(once, f"dropping the branch `{name}` of `{schema}.{table}`")
 
 
 def assert_branch(transaction: Java, name: str) -> None:
@@ -103,8 +103,22 @@ def assert_branch(transaction: Java, name: str) -> None:
     transaction.manageSnapshots().setMaxRefAgeMs(name, milliseconds).commit()
 
 
-def _until_committed(once: Callable[[], _T], doing: str) -> _T:
-    """Repeat what others' commits made fail; it looks anew each time."""
+def branch_is_gone(target: str, name: str) -> LoadFailed:
+    """Return the error of a load whose staging branch is not there before its publish."""
+    return LoadFailed(
+        f"the catalog reports that `{target}` has no branch `{name}`, in which the rows of this "
+        "load were staged: it was dropped, or the catalog does not keep branches",
+        hint=(
+            "run again: nothing was committed (if it fails again, the catalog does not keep "
+            "branches)"
+        ),
+        retryable=True,
+    )
+
+
+def until_committed(once: Callable[[], _T], doing: str) -> _T:
+    """Repeat what others' commits made fail; `once` looks anew each time, also for what an earlier
+    try may have done. Raises `LoadFailed`."""
     for tries in range(_TRIES):
         try:
             return once()

@@ -29,6 +29,7 @@ from lakeload_jobs.formats.data_files.stage import (
 )
 from lakeload_jobs.formats.data_files.uploads import StagedFile, UploadRegistry, abort_uploads
 from lakeload_jobs.formats.iceberg.load.arrow_schema import arrow_schema
+from lakeload_jobs.formats.iceberg.load.branches import branch_is_gone, until_committed
 from lakeload_jobs.formats.iceberg.load.catalog_settings import catalog_properties
 from lakeload_jobs.formats.iceberg.load.data_files import DataFileBuilder
 from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
@@ -271,7 +272,7 @@ def write_files(
     """Write the rows and commit them to the branch, with the `summary` of what is rejected.
 
     Raises `RetryLoad` where the columns of the table have changed, and `LoadFailed` where an upload
-    was aborted by someone else. No upload is left open then.
+    was aborted or the branch dropped by someone else. No upload is left open then.
     """
     if schema_json(given.spark, java_table.schema()) != write.written.schema:
         raise RetryLoad(f"another writer has changed the columns of `{given.table.target}`")
@@ -289,7 +290,7 @@ def write_files(
     rejected = sum((report.rejected for report in reports), NONE_REJECTED)
     rejected = replace(rejected, of=sum(given.counts or ()))
     if staged or given.replaces:
-        _commit(given, reports, java_table.spec().specId(), summary(rejected))
+        _commit(given, java_table, reports, summary(rejected))
     files = tuple(FileResult(file.key, file.rows, file.bytes) for file in staged)
     return Written(sum(report.bad_values for report in reports), rejected, files)
 
@@ -376,23 +377,55 @@ def _complete(given: Target, staged: Sequence[StagedFile]) -> None:
 
 
 def _commit(
-    given: Target, reports: Sequence[PartitionReport], spec_id: int, summary: Mapping[str, str]
+    given: Target,
+    java_table: Java,
+    reports: Sequence[PartitionReport],
+    summary: Mapping[str, str],
 ) -> None:
-    # Others have committed since: their commits are the base of this one.
-    java_table = load_existing(given.spark, given.table)
-    builder = DataFileBuilder(given.spark, java_table, spec_id)
+    """Add the files to the branch. Raises `LoadFailed` where somebody has dropped it: a clean-up
+    may have removed the files since."""
+    target, name = given.table.target, given.branch
+    begun = _head(java_table, name)
+    builder = DataFileBuilder(given.spark, java_table, java_table.spec().specId())
     files = [
         builder.build(given.objects.url(file.key), file, facts)
         for report in reports
         for file, facts in zip(report.files, report.facts, strict=True)
     ]
+
+    def once() -> None:
+        # Others have committed since: their commits are the base of this one.
+        transaction = load_existing(given.spark, given.table).newTransaction()
+        head = _head(transaction.table(), name)
+        if head is None or begun is None:
+            raise branch_is_gone(target, name)
+        if head != begun:
+            # An earlier try came in unheard.
+            return
+        # Iceberg repeats a commit that others came before, and makes a missing branch anew. It does
+        # not repeat a transaction with a change of references, even one to where they are.
+        transaction.manageSnapshots().replaceBranch(name, begun).commit()
+        _add(given, transaction, files, summary)
+        transaction.commitTransaction()
+
+    until_committed(once, f"adding files to the staging branch of `{target}`")
+
+
+def _head(java_table: Java, branch: str) -> int | None:
+    found = java_table.refs().get(branch)
+    return None if found is None else int(found.snapshotId())
+
+
+def _add(
+    given: Target, transaction: Java, files: Sequence[Java], summary: Mapping[str, str]
+) -> None:
     if given.replaces:
         always = jvm(given.spark).org.apache.iceberg.expressions.Expressions.alwaysTrue()
-        commit = java_table.newOverwrite().overwriteByRowFilter(always)
+        commit = transaction.newOverwrite().overwriteByRowFilter(always)
         for file in files:
             commit.addFile(file)
     else:
-        commit = java_table.newAppend()
+        commit = transaction.newAppend()
         for file in files:
             commit.appendFile(file)
     commit.toBranch(given.branch)

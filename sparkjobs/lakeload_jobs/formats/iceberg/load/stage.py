@@ -28,7 +28,7 @@ from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.formats.base import RetryLoad
 from lakeload_jobs.formats.data_files.stage import Driver
 from lakeload_jobs.formats.deletes import DeletedKeys, find_deleted, newest_keys, source_keys
-from lakeload_jobs.formats.iceberg.load.branches import LOST, create_branch
+from lakeload_jobs.formats.iceberg.load.branches import LOST, branch_is_gone, create_branch
 from lakeload_jobs.formats.iceberg.load.direct_write import (
     DirectWrite,
     Target,
@@ -681,16 +681,7 @@ def _head(given: Stage, java_table: Java | None = None) -> Snapshot:
         java_table = load_existing(given.spark, table)
     facts = read_facts(given.spark, java_table)
     if given.branch not in facts.refs:
-        raise LoadFailed(
-            f"the catalog reports that `{table.target}` has no branch `{given.branch}`, in "
-            "which the rows of this load were staged: it was dropped, or the catalog does "
-            "not keep branches",
-            hint=(
-                "run again: nothing was committed (if it fails again, the catalog does not "
-                "keep branches)"
-            ),
-            retryable=True,
-        )
+        raise branch_is_gone(table.target, given.branch)
     return facts.snapshots[facts.refs[given.branch]]
 
 
