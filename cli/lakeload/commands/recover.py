@@ -27,8 +27,8 @@ def recover(
         typer.Option(
             "--abort-older-than",
             metavar="AGE",
-            help="Remove uploads, or branches, older than this that no job names: 0, 90m, 24h, "
-            "2d. Longer than your longest load.",
+            help="Remove uploads, branches and files older than this that no job names: 0, 90m, "
+            "24h, 2d. Longer than your longest load.",
         ),
     ] = "24h",
     void: Annotated[
@@ -51,7 +51,8 @@ def recover(
 
     Publishes committed jobs, cleans up discarded ones, updates the catalog, removes
     uploads of abandoned attempts. `sync` does the same for its own tables before it loads.
-    For Iceberg tables it drops the branches of abandoned attempts.
+    For Iceberg tables it drops the branches of abandoned attempts, and removes the files
+    that they have completed and not committed, if the role may delete.
     Exit code 0 when all tables are up to date, 1 when an operator has to decide, 3 when
     AWS denies a request, 5 when the data is committed but the catalog is out of date.
     """

@@ -416,6 +416,14 @@ class StaleUploadDocument(TypedDict):
     initiated: str
 
 
+class LeftFileDocument(TypedDict):
+    """A data file of an abandoned attempt that no snapshot names."""
+
+    key: str
+    bytes: int
+    modified: str
+
+
 class PendingRejectsDocument(TypedDict):
     """Rejected records of an attempt that has not published."""
 
@@ -433,6 +441,7 @@ class RecoveredDocument(TypedDict):
     finished: NotRequired[list[FinishedJob]]
     damaged: NotRequired[list[DamagedJobDocument]]
     uploads: NotRequired[list[StaleUploadDocument]]
+    files: NotRequired[list[LeftFileDocument]]
     exists: NotRequired[bool]
     branches: NotRequired[list[BranchDocument]]
     younger_branches: NotRequired[list[BranchDocument]]

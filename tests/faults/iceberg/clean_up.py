@@ -50,6 +50,7 @@ def clean_up(
         raise RuntimeError(f"`lakeload recover` ended with {code}: {said[-3000:]}")
     for case in recovered:
         case.findings.add(oracle.uploads(case.table))
+        case.findings.add(oracle.files(case.table, of_tasks=True))
     before = sum(_left(oracle, table) for table in tables)
     documents = world.write("maintain", _modes(world, list(tables.values())), JOB)
     failed = _maintain_elsewhere(world, documents) if spark is None else maintain(spark, documents)

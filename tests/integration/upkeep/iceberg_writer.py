@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import uuid
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -14,7 +17,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 
 from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable, facts_of
 from lakeload_jobs.formats.iceberg.rules.admission import next_properties
-from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
+from lakeload_jobs.formats.iceberg.rules.branches import data_file_name, staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState
 
 ATTEMPT = "3f1e0c5a-7c1e-4f1b-9d55-1f0e6e3b2a10"
@@ -77,6 +80,20 @@ class IcebergWriter:
         table.manage_snapshots().create_branch(head.snapshot_id, name).commit()
         self.table().append(rows_of(1), snapshot_properties=_summary("dead", 1), branch=name)
         return name
+
+    def complete(self, at: datetime, attempt: str = ATTEMPT, *, commit: bool = False) -> str:
+        """Write a data file as a task of an attempt does that began then; return its location.
+        `commit` adds it to main, as a publish does that removes the branch."""
+        table = self.table()
+        name = data_file_name(staging_branch(at, attempt), 0, uuid.uuid4())
+        location = f"{table.location()}/data/{name}"
+        encoded = io.BytesIO()
+        pq.write_table(rows_of(2), encoded)
+        with table.io.new_output(location).create() as out:
+            out.write(encoded.getvalue())
+        if commit:
+            table.add_files([location])
+        return location
 
     def table(self) -> Table:
         """Return pyiceberg's own table, read now."""

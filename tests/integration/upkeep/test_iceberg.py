@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,7 +29,10 @@ from lakeload.policy.iam import PolicyOptions, role_policies
 from lakeload.policy.policy_set import merged
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable
+from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.file_ledger import LedgerEntry, ledger_key, write_entry
+from lakeload_jobs.formats.iceberg.left_files import find_left_files
 from lakeload_jobs.formats.iceberg.rules.branches import data_file_name, staging_branch
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.upkeep.conftest import ADMIN, Command
@@ -136,6 +139,116 @@ def test_recover_aborts_uploads_of_abandoned_attempts(
     assert [one["Key"] for one in left] == [key]
     assert f"{SCHEMA}.orders  RECOVERED   removed 1 upload of abandoned attempts" in done.out
     assert "Uploads" not in admin.list_multipart_uploads(Bucket=bucket)
+
+
+def files_of(writer: IcebergWriter, shop: Lake) -> set[str]:
+    """Return the locations of all files in the data folder."""
+    bucket, _, path = writer.table().location().removeprefix("s3://").partition("/")
+    return {f"s3://{bucket}/{key}" for key in shop.keys(f"{path}/data/")}
+
+
+def test_recover_removes_files_that_no_snapshot_names(
+    writer: IcebergWriter, command: Command, shop: Lake
+) -> None:
+    writer.load("monday", 3)
+    begun = datetime.now(UTC) - timedelta(hours=30)
+    committed = writer.complete(begun, commit=True)
+    others = f"{writer.table().location()}/data/lakeload_notes.parquet"
+    writer.table().io.new_output(others).create().close()
+    kept = files_of(writer, shop)
+    left = {writer.complete(begun), writer.complete(begun, YOUNG)}
+    flags = ("--abort-older-than", "0", "--output", "json")
+    keys = {location.partition(f"{shop.seeded.bucket}/")[2] for location in left}
+
+    young = command("recover", "pipeline.yml", "--output", "json").document["tables"][0]
+    planned = command("recover", "pipeline.yml", "--dry-run", *flags).document["tables"][0]
+    there = files_of(writer, shop)
+    told = command("recover", "pipeline.yml", "--dry-run", "--abort-older-than", "0")
+    done = command("recover", "pipeline.yml", "--abort-older-than", "0")
+
+    assert (young["status"], young["files"]) == ("UP_TO_DATE", [])
+    assert (planned["status"], planned["warnings"]) == ("UNFINISHED", [])
+    assert {one["key"] for one in planned["files"]} == keys
+    assert all(one["bytes"] > 0 and one["modified"] for one in planned["files"])
+    assert there == kept | left
+    assert f"{SCHEMA}.orders  UNFINISHED  would remove 2 files of abandoned attempts" in told.out
+    assert f"{SCHEMA}.orders  RECOVERED   removed 2 files of abandoned attempts" in done.out
+    assert (done.code, files_of(writer, shop)) == (0, kept)
+    assert committed in kept
+    assert writer.table().scan().to_arrow().num_rows == 5
+
+
+def test_recover_keeps_a_committed_file_whose_own_snapshot_has_expired(
+    writer: IcebergWriter, command: Command, shop: Lake
+) -> None:
+    writer.complete(datetime.now(UTC) - timedelta(hours=30), commit=True)
+    snapshot = writer.table().current_snapshot()
+    assert snapshot is not None
+    writer.load("tuesday", 3)
+    writer.table().maintenance.expire_snapshots().by_id(snapshot.snapshot_id).commit()
+    kept = files_of(writer, shop)
+
+    (table, _) = command(
+        "recover", "pipeline.yml", "--abort-older-than", "0", "--output", "json"
+    ).document["tables"]
+
+    assert (table["status"], table["files"]) == ("UP_TO_DATE", [])
+    assert files_of(writer, shop) == kept
+    assert len(writer.table().metadata.snapshots) == 1
+    assert writer.table().scan().to_arrow().num_rows == 5
+
+
+def test_recover_leaves_files_of_staged_snapshots_to_maintain(
+    writer: IcebergWriter, command: Command, shop: Lake
+) -> None:
+    writer.load("monday", 3)
+    begun = datetime.now(UTC) - timedelta(hours=30)
+    branch = writer.stage(begun)
+    left = writer.complete(begun)
+    location = writer.complete(begun)
+    writer.table().add_files([location], branch=branch)
+    flags = ("--abort-older-than", "0", "--output", "json")
+
+    planned = command("recover", "pipeline.yml", "--dry-run", *flags).document["tables"][0]
+    done = command("recover", "pipeline.yml", *flags).document["tables"][0]
+
+    for table in (planned, done):
+        assert [one["name"] for one in table["branches"]] == [branch]
+        assert [one["key"].rpartition("/")[2] for one in table["files"]] == [
+            left.rpartition("/")[2]
+        ]
+    assert location in files_of(writer, shop)
+    assert left not in files_of(writer, shop)
+
+
+def test_recover_keeps_files_that_are_younger_than_a_live_branch(
+    writer: IcebergWriter, command: Command, shop: Lake
+) -> None:
+    writer.load("monday", 3)
+    now = datetime.now(UTC)
+    live = writer.stage(now - timedelta(minutes=30), YOUNG)
+    # Of its own, and of one that somebody has dropped.
+    left = {writer.complete(now - timedelta(minutes=30), YOUNG), writer.complete(now)}
+
+    (table, _) = command(
+        "recover", "pipeline.yml", "--abort-older-than", "1h", "--output", "json"
+    ).document["tables"]
+
+    assert [one["name"] for one in table["younger_branches"]] == [live]
+    assert table["files"] == []
+    assert left <= files_of(writer, shop)
+
+
+def test_recover_removes_no_files_of_a_table_whose_files_belong_to_others(
+    writer: IcebergWriter, command: Command, shop: Lake
+) -> None:
+    writer.load("monday", 3)
+    left = writer.complete(datetime.now(UTC) - timedelta(hours=30))
+    properties = {"gc.enabled": "false"}
+    writer.table().transaction().set_properties(properties).commit_transaction()
+
+    assert command("recover", "pipeline.yml", "--abort-older-than", "0").code == 0
+    assert left in files_of(writer, shop)
 
 
 def test_recover_removes_rejected_records_of_abandoned_attempts(
@@ -273,17 +386,15 @@ def test_sync_of_a_committed_iceberg_job_needs_no_spark(
     assert ended.document["log"] is None
 
 
-def test_the_policies_of_a_load_and_of_reset_are_enough(
-    writer: IcebergWriter, command: Command, shop: Lake, tmp_path: Path
-) -> None:
-    writer.load("monday", 3)
-    left = writer.stage(datetime.now(UTC) - timedelta(hours=30))
+@pytest.fixture
+def allow(writer: IcebergWriter, shop: Lake, tmp_path: Path) -> Callable[[PolicyOptions], None]:
+    """`allow(PolicyOptions())` lets the pipeline be loaded by a role with that policy."""
     endpoints = dict.fromkeys(("s3", "sts", "glue"), shop.server.endpoint)
     path = shop.write_destination(tmp_path, table_format="ICEBERG", endpoints=endpoints)
     destination = destination_spec(load_destination(path, os.environ))
 
-    def allow(*, resets: bool) -> None:
-        documents = role_policies(destination, PolicyOptions(reset=resets))
+    def put(options: PolicyOptions) -> None:
+        documents = role_policies(destination, options)
         whole = merged("all", *documents)
         assert whole is not None
         policy = json.loads(json.dumps(whole.as_json()))
@@ -294,13 +405,91 @@ def test_the_policies_of_a_load_and_of_reset_are_enough(
         policy["Statement"].append(emulators)
         shop.server.admin.put_role_policy(shop.seeded.role, policy)
 
-    allow(resets=False)
+    return put
+
+
+def test_recover_by_a_role_that_may_not_delete_warns_of_the_files_that_stay(
+    writer: IcebergWriter,
+    command: Command,
+    shop: Lake,
+    allow: Callable[[PolicyOptions], None],
+) -> None:
+    writer.load("monday", 3)
+    begun = datetime.now(UTC) - timedelta(hours=30)
+    left = {writer.complete(begun), writer.complete(begun)}
+    words = ("recover", "pipeline.yml", "--abort-older-than", "0")
+
+    allow(PolicyOptions())
+    shown = command(*words)
+    told = command(*words, "--output", "json")
+    there = files_of(writer, shop)
+    allow(PolicyOptions(maintain=True))
+    done = command(*words)
+
+    assert (shown.code, "nothing to do" in shown.out) == (0, True), shown.err
+    assert "(`s3:DeleteObject`)" in shown.err
+    (table, _) = told.document["tables"]
+    (warning,) = table["warnings"]
+    assert (told.code, table["status"], table["files"]) == (0, "UP_TO_DATE", [])
+    assert warning["message"].startswith("2 files of abandoned attempts could not be removed: ")
+    assert sum(f"`{location}`" in warning["message"] for location in left) == 1
+    assert "`lakeload maintain PIPELINE --only orphans --apply`" in warning["hint"]
+    assert "`lakeload policy DESTINATION --with maintain`" in warning["hint"]
+    assert left <= there
+    assert f"{SCHEMA}.orders  RECOVERED   removed 2 files of abandoned attempts" in done.out
+    assert files_of(writer, shop) == there - left
+
+
+def test_files_of_loads_that_begin_or_publish_while_files_are_listed_are_not_left(
+    writer: IcebergWriter, shop: Lake, tmp_path: Path
+) -> None:
+    writer.load("monday", 3)
+    destination = destination_spec(load_pipeline(tmp_path / "pipeline.yml", os.environ).destination)
+    session = AwsSession(destination)
+    # Their age is not what keeps these files.
+    later = datetime.now(UTC) + timedelta(hours=1)
+    dead = writer.complete(later, str(uuid.uuid4()))
+    begun: list[tuple[str, str]] = []
+
+    def read() -> CatalogTable:
+        if not begun:
+            opened = CatalogTable(writer.table())
+            for attempt in (ATTEMPT, YOUNG):
+                branch = writer.stage(later, attempt)
+                begun.append((branch, writer.complete(later, attempt)))
+            return opened
+        branch, location = begun[0]
+        writer.table().add_files([location])
+        writer.table().manage_snapshots().remove_branch(branch).commit()
+        return CatalogTable(writer.table())
+
+    left = find_left_files(
+        Objects(session, destination),
+        destination.bucket,
+        read,
+        LakeFiles(session, destination),
+        later,
+        timedelta(0),
+    )
+
+    assert [f"s3://{destination.bucket}/{one.key}" for one in left] == [dead]
+
+
+def test_the_policies_of_a_load_and_of_reset_are_enough(
+    writer: IcebergWriter,
+    command: Command,
+    shop: Lake,
+    allow: Callable[[PolicyOptions], None],
+) -> None:
+    writer.load("monday", 3)
+    left = writer.stage(datetime.now(UTC) - timedelta(hours=30))
+    allow(PolicyOptions())
     recovered = command("recover", "pipeline.yml")
     assert (recovered.code, left in writer.table().metadata.refs) == (0, False), recovered.err
     refused = command("reset", "pipeline.yml", "orders", "--yes")
     assert (refused.code, "glue:DeleteTable" in refused.err) == (3, True), refused.err
     assert writer.table().scan().to_arrow().num_rows == 3
-    allow(resets=True)
+    allow(PolicyOptions(reset=True))
     done = command("reset", "pipeline.yml", "orders", "--yes")
     assert done.code == 0, done.err
     assert shop.keys(f"{shop.seeded.prefix}/{SCHEMA}/orders/") == []

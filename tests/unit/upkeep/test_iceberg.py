@@ -167,8 +167,8 @@ def test_recover_text_lists_removed_and_kept_objects() -> None:
         "  attempt 11111111-2222-3333-4444-555555555555",
     ]
     assert lines(err) == [
-        "note: an Iceberg table shows a whole job or none of it: only branches and uploads can "
-        "be left"
+        "note: an Iceberg table shows a whole job or none of it: only branches, uploads and "
+        "files can be left"
     ]
     document = recover_ui.to_document(done)
     assert [table["status"] for table in document["tables"]] == [

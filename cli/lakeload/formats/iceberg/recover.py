@@ -1,5 +1,5 @@
-"""Recovery of Iceberg tables: drop the staging branches of abandoned attempts, and abort their
-uploads.
+"""Recovery of Iceberg tables: drop the staging branches of abandoned attempts, abort their uploads
+and remove their files.
 
 Nothing of a job is visible before its one commit and everything after it, so there is nothing to
 finish. A branch may go at any time: an attempt that still works on it asserts it when it publishes,
@@ -35,6 +35,8 @@ from lakeload_jobs.formats.iceberg.catalogs.catalog import (
     find_table,
     read_facts,
 )
+from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles, bucket_and_key
+from lakeload_jobs.formats.iceberg.left_files import find_left_files, remove_left_files
 from lakeload_jobs.formats.iceberg.left_uploads import abort_left_uploads, find_left_uploads
 from lakeload_jobs.formats.iceberg.rules.branches import StagingBranch, staging_branches
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_PIPELINE
@@ -46,7 +48,7 @@ from lakeload_jobs.formats.iceberg.rules.rejects import (
     is_forgotten,
     pending_rejects,
 )
-from lakeload_jobs.storage.objects import Objects, OpenUpload
+from lakeload_jobs.storage.objects import ObjectEntry, Objects, OpenUpload
 
 _TRIES = 4
 """Commits of others come first now and then; each try reads the table again."""
@@ -69,6 +71,10 @@ class BranchRecovery:
     """Those of data files that were aborted, or would be."""
     uploads_denied: LakeloadError | None = None
     """The error with which they could not be listed. Committed jobs are not affected."""
+    files: tuple[ObjectEntry, ...] = ()
+    """Those that no snapshot names and that were removed, or would be."""
+    files_denied: LakeloadError | None = None
+    """Why some could not be found or removed: loads may not delete. No reader sees them."""
     error: LakeloadError | None = None
 
 
@@ -103,6 +109,14 @@ def recover(
         ),
         lambda table, error: replace(known[table.target], error=error),
     )
+    known = {table.target: table for table in found}
+    found = each_table(
+        lake.tables,
+        lambda table: _with_files(
+            lake, table, known[table.target], abort_older_than, dry_run=dry_run
+        ),
+        lambda table, error: replace(known[table.target], error=error),
+    )
     return report(found, dry_run=dry_run)
 
 
@@ -111,7 +125,8 @@ def report(found: Sequence[BranchRecovery], *, dry_run: bool) -> RecoveryReport:
     return RecoveryReport(
         tuple(_recovered(table, dry_run=dry_run) for table in found),
         dry_run,
-        "an Iceberg table shows a whole job or none of it: only branches and uploads can be left",
+        "an Iceberg table shows a whole job or none of it: only branches, uploads and files can be "
+        "left",
     )
 
 
@@ -203,6 +218,58 @@ def _with_uploads(
     return replace(found, uploads=left)
 
 
+def _with_files(
+    lake: IcebergTables,
+    table: TableRef,
+    found: BranchRecovery,
+    age: timedelta,
+    *,
+    dry_run: bool,
+) -> BranchRecovery:
+    """Remove the data files that dead attempts have completed and not committed."""
+    destination, place = lake.destination, table.location
+    if found.error is not None or not found.exists or vends(destination.iceberg.catalog):
+        return found
+    files = LakeFiles(lake.session, destination)
+    try:
+        left = find_left_files(
+            Objects(lake.session, destination),
+            destination.bucket,
+            lambda: find_table(lake.catalog, place.schema, place.table),
+            files,
+            datetime.now(UTC),
+            age,
+            dropped=[branch.name for branch in found.dropped],
+        )
+    except AwsError as error:
+        if not error.denied:
+            raise
+        return replace(found, files_denied=error)
+    if dry_run or not left:
+        return replace(found, files=left)
+    removal = remove_left_files(files, destination.bucket, left)
+    stay = {bucket_and_key(one)[1] for one in removal.left}
+    found = replace(found, files=tuple(one for one in left if one.key not in stay))
+    if isinstance(removal.error, AwsError) and removal.error.denied:
+        return replace(found, files_denied=_undeletable(removal.left, removal.error))
+    return replace(found, error=removal.error)
+
+
+def _undeletable(left: Sequence[str], error: AwsError) -> AwsError:
+    """Return the warning that files stay which this identity may not delete."""
+    return AwsError(
+        f"{counted(len(left), 'file')} of abandoned attempts could not be removed: access denied "
+        f"to `{left[0]}` (`s3:DeleteObject`)",
+        code=error.code,
+        status=error.status,
+        request_id=error.request_id,
+        operation=error.operation,
+        hint="no reader sees them, and loads need not delete: `lakeload maintain PIPELINE --only "
+        "orphans --apply` removes them, with a role that has the policy of `lakeload policy "
+        "DESTINATION --with maintain`",
+    )
+
+
 def _settled(
     lake: IcebergTables, table: TableRef, gone: Collection[str], *, dry_run: bool
 ) -> tuple[SettledRejects, ...]:
@@ -241,7 +308,8 @@ def _recovered(table: BranchRecovery, *, dry_run: bool) -> RecoveredTable:
     fates = [(left, "would go" if dry_run else "gone") for left in table.dropped]
     fates += [(left, "stays: it is too new") for left in table.younger]
     status: RecoveryStatus = "UNFINISHED" if dry_run else "RECOVERED"
-    if table.error is not None or not (table.dropped or table.rejects or table.uploads):
+    removed = table.dropped or table.rejects or table.uploads or table.files
+    if table.error is not None or not removed:
         status = "FAILED" if table.error else "UP_TO_DATE"
     return RecoveredTable(
         table.target,
@@ -262,6 +330,9 @@ def _recovered(table: BranchRecovery, *, dry_run: bool) -> RecoveredTable:
                 for one in table.rejects
             ],
             "uploads": table.uploads,
+            "files": [
+                {"key": one.key, "bytes": one.size, "modified": one.modified} for one in table.files
+            ],
         },
         remarks=tuple(
             line
@@ -272,7 +343,7 @@ def _recovered(table: BranchRecovery, *, dry_run: bool) -> RecoveredTable:
             )
         ),
         errors=(table.error,) if table.error else (),
-        warnings=(table.uploads_denied,) if table.uploads_denied else (),
+        warnings=tuple(one for one in (table.uploads_denied, table.files_denied) if one),
     )
 
 
@@ -290,9 +361,10 @@ def _action(table: BranchRecovery, *, dry_run: bool) -> str:
         done.append(f"{verb} the rejected records of {counted(removed, 'abandoned attempt')}")
     if stay := sum(one.stay for one in table.rejects):
         done.append(f"the rejected records of {counted(stay, 'load')} stay: it is committed")
-    if table.uploads:
-        uploads = counted(len(table.uploads), "upload")
-        done.append(f"{'would remove' if dry_run else 'removed'} {uploads} of abandoned attempts")
+    for left, what in ((table.uploads, "upload"), (table.files, "file")):
+        if left:
+            verb = "would remove" if dry_run else "removed"
+            done.append(f"{verb} {counted(len(left), what)} of abandoned attempts")
     return "; ".join(done) or "nothing to do"
 
 

@@ -31,7 +31,7 @@ def find_left_uploads(
     nothing is published without it. Raises `AwsError`.
     """
     facts = read()
-    prefix = None if facts is None else _data_prefix(facts, bucket)
+    prefix = None if facts is None else data_prefix(facts, bucket)
     if prefix is None:
         return ()
     listed = list(objects.list_uploads(prefix + STAGING_PREFIX))
@@ -55,9 +55,10 @@ def abort_left_uploads(objects: Objects, uploads: Collection[OpenUpload]) -> Non
         objects.abort_upload(upload.key, upload.upload_id)
 
 
-def _data_prefix(facts: TableFacts, bucket: str) -> str | None:
+def data_prefix(facts: TableFacts, bucket: str) -> str | None:
     """Return the beginning of the keys of data files; None for a table in another place than those
     that tasks write to."""
     where = urlsplit(data_location(facts.location, facts.properties))
     path = where.path.strip("/")
-    return f"{path}/" if where.scheme == "s3" and where.netloc == bucket and path else None
+    plain = path and not where.query and not where.fragment
+    return f"{path}/" if where.scheme == "s3" and where.netloc == bucket and plain else None

@@ -25,7 +25,13 @@ from lakeload_jobs.formats.iceberg.rules.branches import (
     orphans_before,
     staging_branches,
 )
-from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, lineage, pipelines_of, state_of
+from lakeload_jobs.formats.iceberg.rules.facts import (
+    TableFacts,
+    keeps_files,
+    lineage,
+    pipelines_of,
+    state_of,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -60,11 +66,6 @@ def until_won(work: Work, act: Callable[[], T]) -> T:
         ),
         retryable=True,
     )
-
-
-_GC_ENABLED = "gc.enabled"
-_NESSIE_COMMIT = "nessie.commit.id"
-"""Set by Nessie's client on every table that it reads."""
 
 
 @dataclass(frozen=True)
@@ -138,22 +139,6 @@ def metadata_table(work: Work, table: Java, kind: str) -> DataFrame:
     of = iceberg.MetadataTableType.valueOf(kind)
     rows = iceberg.spark.SparkTableUtil.loadMetadataTable(work.spark._jsparkSession, table, of)
     return DataFrame(rows, work.spark)
-
-
-def keeps_files(properties: Mapping[str, str]) -> str | None:
-    """Return why no file of the table may be removed, None when it may.
-
-    Somebody else may own them: https://iceberg.apache.org/docs/latest/configuration/. Nessie's
-    client makes every table so: https://projectnessie.org/nessie-latest/gc/
-    """
-    if properties.get(_GC_ENABLED, "true").lower() != "false":
-        return None
-    if _NESSIE_COMMIT in properties:
-        return (
-            f"Nessie keeps files for its branches and tags (`{_GC_ENABLED}=false`): use "
-            "`nessie-gc` to remove files that no branch needs"
-        )
-    return f"the table has `{_GC_ENABLED}=false`: its files belong to other tables as well"
 
 
 def check_deleting(work: Work) -> None:

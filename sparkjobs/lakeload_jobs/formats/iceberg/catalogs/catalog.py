@@ -402,14 +402,18 @@ def files_of(opened: CatalogTable, destination: DestinationSpec, session: AwsSes
     return LakeFiles(_Lent(client), destination)
 
 
+def data_files(opened: CatalogTable, files: LakeFiles) -> dict[str, int]:
+    """Read the locations of the data and delete files that any snapshot the table still has names,
+    with their bytes. Costs and raises as `table_files`."""
+    return _data_of(_manifests(opened, files), files)
+
+
 def table_files(opened: CatalogTable, files: LakeFiles) -> TableFiles:
     """Read which files belong to any snapshot the table still has: a GET for each manifest and each
     list of manifests. Raises `AwsError` when one cannot be read."""
     metadata = opened.metadata
-    listed = _together(lambda one: one.manifests(files), metadata.snapshots)
-    manifests = {one.manifest_path: one for found in listed for one in found}
-    entries = _together(lambda one: _data_files(files, one), manifests.values())
-    data = dict(pair for found in entries for pair in found)
+    manifests = _manifests(opened, files)
+    data = _data_of(manifests, files)
     known = [
         *manifests,
         *(one.manifest_list for one in metadata.snapshots if one.manifest_list),
@@ -451,6 +455,16 @@ def remove_files(files: LakeFiles, places: Sequence[str]) -> Removal:
     refused = [found for found in _together(remove, places) if found is not None]
     left = tuple(place for place, _ in refused)
     return Removal(len(places) - len(left), left, refused[0][1] if refused else None)
+
+
+def _manifests(opened: CatalogTable, files: LakeFiles) -> dict[str, ManifestFile]:
+    listed = _together(lambda one: one.manifests(files), opened.metadata.snapshots)
+    return {one.manifest_path: one for found in listed for one in found}
+
+
+def _data_of(manifests: Mapping[str, ManifestFile], files: LakeFiles) -> dict[str, int]:
+    entries = _together(lambda one: _data_files(files, one), manifests.values())
+    return dict(pair for found in entries for pair in found)
 
 
 def _data_files(files: LakeFiles, manifest: ManifestFile) -> list[tuple[str, int]]:

@@ -45,6 +45,9 @@ SUMMARY_SYNCED = "lakeload.synced"
 SUMMARY_FINGERPRINT = "lakeload.fingerprint"
 """Optional: the settings of the job, for ids that come again after other jobs."""
 
+_GC_ENABLED = "gc.enabled"
+_NESSIE_COMMIT = "nessie.commit.id"
+"""Set by Nessie's client on every table that it reads."""
 _ENTRY = re.compile(r"([0-9a-f]{16}):([0-9]{1,19})")
 
 
@@ -199,6 +202,22 @@ def state_of(facts: TableFacts, pipeline: str) -> PipelineState | None:
     name = STATE_PREFIX + pipeline
     text = facts.properties.get(name)
     return None if text is None else PipelineState.from_property(text, name)
+
+
+def keeps_files(properties: Mapping[str, str]) -> str | None:
+    """Return why no file of the table may be removed, None when it may.
+
+    Somebody else may own them: https://iceberg.apache.org/docs/latest/configuration/. Nessie's
+    client makes every table so: https://projectnessie.org/nessie-latest/gc/
+    """
+    if properties.get(_GC_ENABLED, "true").lower() != "false":
+        return None
+    if _NESSIE_COMMIT in properties:
+        return (
+            f"Nessie keeps files for its branches and tags (`{_GC_ENABLED}=false`): use "
+            "`nessie-gc` to remove files that no branch needs"
+        )
+    return f"the table has `{_GC_ENABLED}=false`: its files belong to other tables as well"
 
 
 def pipelines_of(facts: TableFacts) -> tuple[str, ...]:
