@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -292,19 +293,19 @@ def test_bloom_filters_of_named_columns_find_what_is_there(
     assert all((length or 0) < 40_000 for *_, length in columns)
     for name in filters:
         literal = {"id": "{}::BIGINT", "name": "'customer {}'"}[name]
-        present = [_groups_left(path, name, literal.format(3 * n)) for n in range(0, rows, 200)]
-        absent = [_groups_left(path, name, literal.format(3 * n + 1)) for n in range(0, rows, 200)]
+        groups_left = partial(_groups_left, connection, path, name)
+        present = [groups_left(literal.format(3 * n)) for n in range(0, rows, 200)]
+        absent = [groups_left(literal.format(3 * n + 1)) for n in range(0, rows, 200)]
         assert min(present) >= 1
         assert sum(absent) <= 0.05 * groups * len(absent)
 
 
-def _groups_left(path: Path, column: str, value: str) -> int:
+def _groups_left(
+    connection: duckdb.DuckDBPyConnection, path: Path, column: str, value: str
+) -> int:
     """Return how many row groups DuckDB would read for `column = value`, by bloom filters alone."""
-    found = (
-        duckdb.connect()
-        .execute(f"FROM parquet_bloom_probe('{path}', '{column}', {value})")
-        .fetchall()
-    )
+    probe = f"FROM parquet_bloom_probe('{path}', '{column}', {value})"
+    found = connection.execute(probe).fetchall()
     return sum(not excluded for *_, excluded in found)
 
 
