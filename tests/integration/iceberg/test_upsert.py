@@ -99,8 +99,9 @@ def test_few_changes_of_a_large_table_are_filtered_by_key(
     result = loads.loaded(upsert(loads, changed))
     assert result.changes == RowChanges(2, 2, 0, unchanged=0, ignored=1)
     # The hash of a number depends on its type.
-    kinds = {"region": pa.string(), "id": pa.int32(), "version": pa.int64()}
-    schema = pa.schema([*kinds.items(), ("name", pa.string()), ("gone", pa.bool_())])
+    kinds: dict[str, pa.DataType] = {"region": pa.string(), "id": pa.int32()}
+    kinds |= {"version": pa.int64(), "name": pa.string(), "gone": pa.bool_()}
+    schema = pa.schema(list(kinds.items()))
     narrow = loads.table(loads.file([row(8, 2), row(1_001, 1)], schema), **SETTINGS)
     assert loads.loaded(narrow).changes == RowChanges(1, 1, 0, unchanged=0, ignored=0)
 

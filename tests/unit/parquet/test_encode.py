@@ -300,9 +300,7 @@ def test_bloom_filters_of_named_columns_find_what_is_there(
         assert sum(absent) <= 0.05 * groups * len(absent)
 
 
-def _groups_left(
-    connection: duckdb.DuckDBPyConnection, path: Path, column: str, value: str
-) -> int:
+def _groups_left(connection: duckdb.DuckDBPyConnection, path: Path, column: str, value: str) -> int:
     """Return how many row groups DuckDB would read for `column = value`, by bloom filters alone."""
     probe = f"FROM parquet_bloom_probe('{path}', '{column}', {value})"
     found = connection.execute(probe).fetchall()
