@@ -111,9 +111,12 @@ _LONGEST = (
     "integration/iceberg/test_creators.py",
     "e2e/test_s3_source.py",
     "e2e/test_iceberg_secrets.py",
+    "integration/readers/test_typed_corpus.py",
     "integration/job/test_bad_input.py",
     "integration/formats/test_rows_read_once.py",
     "e2e/test_iceberg_executors.py",
+    "integration/readers/test_text_corpus.py",
+    "integration/readers/test_avro.py",
     "integration/databases/test_jdbc_url.py",
     "integration/databases/test_cursors.py",
     "integration/job/test_s3_input.py",
@@ -130,6 +133,7 @@ _LONGEST = (
     "integration/job/test_incremental.py",
     "e2e/test_other_databases.py",
     "integration/job/test_protocol.py",
+    "integration/readers/test_text_values.py",
 )
 """Files of 20 seconds and more, the longest first: none of them is to be alone at the end."""
 _FOLDERS = (*_QUICK, "e2e", "faults", "integration")
