@@ -47,7 +47,8 @@ from lakeload_jobs.storage.objects import Objects
 logger = logging.getLogger(__name__)
 
 LARGE_TABLE = 100_000
-"""Rows of a table of which a MERGE sorts fewer with a filter of the load's keys."""
+"""Rows of a table from which on a load's keys are made into a filter: below, the MERGE sorts so
+little that the filter costs more than it saves (an estimate, not measured)."""
 FEW_PARTITIONS = 8
 """Partitions of a load that gets such a filter: each sends up to 512 KiB to the driver."""
 
