@@ -13,7 +13,7 @@ import pytest
 from pyiceberg.catalog import load_catalog
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.spec import FilesInput, Mode
+from lakeload_jobs.contract.spec import FilesInput, Mode, RunOptions
 from lakeload_jobs.formats.iceberg.format import IcebergSession
 from lakeload_jobs.formats.iceberg.load import direct_write
 from lakeload_jobs.formats.iceberg.load import publish as publish_module
@@ -158,6 +158,41 @@ def test_files_are_not_added_to_a_branch_that_a_clean_up_has_dropped(
     result = loads.load(loads.table(loads.file([{"id": 2}]), mode=mode))
 
     assert dropped == [True]
+    assert result.error is not None
+    assert "it was dropped" in result.error.message
+    assert loads.rows() == [{"id": 1}]
+    assert list(loads.read().metadata.refs) == ["main"]
+
+
+@pytest.mark.parametrize("replaces", [False, True], ids=["merged", "replaced"])
+def test_branch_that_spark_has_made_anew_is_not_published(
+    loads: Loads, make_proxy: MakeProxy, *, replaces: bool
+) -> None:
+    """Iceberg makes a branch that is gone when a commit names it: the files may be gone as well."""
+    loads.loaded(loads.table(loads.file([{"id": 1}])))
+    proxy = make_proxy(loads.uri)
+    dropped: list[bool] = []
+    answers: list[int] = []
+
+    def drop_first(request: Request, forward: Forward) -> Response:
+        if b"add-snapshot" not in request.body:
+            return forward(request)
+        if not dropped:
+            (name,) = set(loads.read().metadata.refs) - {"main"}
+            dropped.append(drop_branch(loads.spark, loads.schema, "orders", name))
+        response = forward(request)
+        answers.append(response.status)
+        return response
+
+    proxy.on("*", drop_first)
+    catalog = replace(loads.destination.iceberg.catalog, uri=proxy.endpoint)
+    iceberg = replace(loads.destination.iceberg, catalog=catalog)
+    loads.destination = replace(loads.destination, iceberg=iceberg)
+
+    table = loads.table(loads.file([{"id": 2}]), mode="UPSERT", primary_key=("id",))
+    result = loads.load(table, options=RunOptions(full_refresh=replaces))
+
+    assert (dropped, answers) == ([True], [409, 200])
     assert result.error is not None
     assert "it was dropped" in result.error.message
     assert loads.rows() == [{"id": 1}]

@@ -36,6 +36,9 @@ UNSURE = (
 
 REF_AGE = timedelta(days=1)
 _TRIES = 60
+_KEPT = 1
+"""`min-snapshots-to-keep` of a staging branch. Iceberg makes a branch that was dropped anew when a
+commit names it, and gives it no settings."""
 
 _T = TypeVar("_T")
 
@@ -59,12 +62,13 @@ def create_branch(spark: SparkSession, schema: str, table: str, name: str, of: s
         if head is not None:
             # No transaction, which would read the metadata again before it begins.
             iceberg = jvm(spark).org.apache.iceberg
-            branch = iceberg.SnapshotRef.branchBuilder(head).build()
+            branch = iceberg.SnapshotRef.branchBuilder(head).minSnapshotsToKeep(_KEPT).build()
             after = iceberg.TableMetadata.buildFrom(now).setRef(name, branch).build()
             operations.commit(now, after)
         else:
             transaction = java_table.newTransaction()
             transaction.newFastAppend().toBranch(name).commit()
+            transaction.manageSnapshots().setMinSnapshotsToKeep(name, _KEPT).commit()
             transaction.commitTransaction()
         return head
 
@@ -101,6 +105,12 @@ def assert_branch(transaction: Java, name: str) -> None:
     """
     milliseconds = REF_AGE // timedelta(milliseconds=1)
     transaction.manageSnapshots().setMaxRefAgeMs(name, milliseconds).commit()
+
+
+def is_marked(java_table: Java, name: str) -> bool:
+    """Whether the branch is there with the setting that `create_branch` gave it."""
+    found = java_table.refs().get(name)
+    return found is not None and found.minSnapshotsToKeep() == _KEPT
 
 
 def branch_is_gone(target: str, name: str) -> LoadFailed:

@@ -28,7 +28,12 @@ from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.formats.base import RetryLoad
 from lakeload_jobs.formats.data_files.stage import Driver
 from lakeload_jobs.formats.deletes import DeletedKeys, find_deleted, newest_keys, source_keys
-from lakeload_jobs.formats.iceberg.load.branches import LOST, branch_is_gone, create_branch
+from lakeload_jobs.formats.iceberg.load.branches import (
+    LOST,
+    branch_is_gone,
+    create_branch,
+    is_marked,
+)
 from lakeload_jobs.formats.iceberg.load.direct_write import (
     DirectWrite,
     Target,
@@ -358,6 +363,7 @@ def stage(given: Stage) -> Staged:
     base = create_branch(spark, table.schema, table.table, given.branch, given.loaded)
     java_table = load_existing(spark, table)
     begun = _head(given, java_table).id
+    marked = is_marked(java_table, given.branch)
     summary = _summary(given)
     if base is None:
         # A table without a snapshot is new: nobody could ask about it before Spark.
@@ -377,11 +383,16 @@ def stage(given: Stage) -> Staged:
         finally:
             if gone is not None:
                 gone.close()
-    head = _head(given)
+    java_table = load_existing(spark, table)
+    head = _head(given, java_table)
     if head.id == begun:
         # Nothing to write is no commit of Spark's, and still one of ours (I8).
         _empty(given, java_table, summary)
-        head = _head(given)
+        java_table = load_existing(spark, table)
+        head = _head(given, java_table)
+    if marked and not is_marked(java_table, given.branch):
+        # Dropped meanwhile, and made anew by Spark's commit: its files may be gone (I10).
+        raise branch_is_gone(table.target, given.branch)
     _check_rows(given, head)
     # Keys were compared with those of `base`, and no other.
     replaces = given.replaces or given.merges or gone is not None
