@@ -15,6 +15,7 @@ from tests.integration.iceberg.test_publish_races import before_publishing
 
 REGION = PartitionField("identity", "region")
 BUCKET = PartitionField("bucket", "id", 2)
+FANOUT = {"write.spark.fanout.enabled": "true"}
 
 
 def row(number: int, region: str = "eu", name: str = "first") -> Row:
@@ -147,3 +148,23 @@ def test_settings_name_columns_in_any_spelling(
     assert spec_now(loads) == ["identity(Region_Name)"]
     assert [note for result in (late, other) for note in result.notes if "partition" in note] == []
     assert [note for result in (late, other) for note in result.notes if "is new" in note] == []
+
+
+@pytest.mark.parametrize(("more", "sorts"), [({}, True), (FANOUT, False)], ids=["plain", "fanout"])
+def test_spark_sorts_rows_by_partition_so_that_few_files_are_open(
+    loads: Loads, more: dict[str, str], *, sorts: bool
+) -> None:
+    """An open file for each of 500 partitions needs a heap of 4 GB."""
+    executions = loads.spark._jsparkSession.sharedState().statusStore()
+    table = loads.table(
+        loads.file([row(1), row(2, "us"), row(3)]),
+        partition_by=(REGION,),
+        table_properties={"write.object-storage.enabled": "true", **more},
+    )
+    before = executions.executionsCount()
+    loads.loaded(table)
+
+    listed = executions.executionsList(before, executions.executionsCount() - before)
+    plans = [listed.apply(at).physicalPlanDescription() for at in range(listed.size())]
+    (written,) = [plan for plan in plans if "AppendData" in plan]
+    assert ("Sort (" in written) is sorts

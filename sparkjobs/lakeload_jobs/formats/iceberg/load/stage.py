@@ -134,6 +134,7 @@ _DELETE = HELPER_PREFIX + "delete"
 _ORDER = HELPER_PREFIX + "order"
 _RANK = HELPER_PREFIX + "rank"
 _GONE = HELPER_PREFIX + "gone"
+_FANOUT = "write.spark.fanout.enabled"
 
 
 @dataclass(frozen=True)
@@ -557,6 +558,10 @@ def _write(
     writer = rows.select(*(F.col(f"`{name}`") for name in data)).writeTo(target)
     for name, value in summary.items():
         writer = writer.option(f"snapshot-property.{name}", value)
+    if java_table.properties().get(_FANOUT) is None:
+        # Spark sorts by partition, on disk where rows are many. Its default is an open file for
+        # each partition of a task, which needs a heap of 4 GB for 500 of them.
+        writer = writer.option("fanout-enabled", "false")
     if given.replaces:
         writer.overwrite(F.lit(True))
     else:
