@@ -11,8 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from tests.environments import ASKS_CATALOGS, is_foreign
+from tests.scheduler import FewSparkSessions
 
 pytest_plugins = [
     "tests.json_documents",
@@ -137,6 +140,11 @@ _LONGEST = (
 )
 """Files of 20 seconds and more, the longest first: none of them is to be alone at the end."""
 _FOLDERS = (*_QUICK, "e2e", "faults", "integration")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """Start Spark in two workers in place of all, where whole files are distributed."""
+    return FewSparkSessions(config, log) if config.option.dist == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
