@@ -27,7 +27,7 @@ from tests.corpus.oracle import said
 from tests.integration.readers.spark_rows import check_sentence
 from tests.unit.sources.text.texts import TEXTS
 
-RANDOM = int(os.environ.get("LAKELOAD_TEST_TEXTS", "300"))
+RANDOM = int(os.environ.get("LAKELOAD_TEST_TEXTS", "1000"))
 """How many random texts are read besides those of `TEXTS`."""
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 DECIMALS = ("decimal(6,2)", "decimal(38,10)", "decimal(38,0)")
@@ -92,8 +92,11 @@ REASONS = {
         f'"?{_NUMBER}"?',
         "Decimals are never rounded: digits that do not fit are bad unless they are zeros.",
     ),
+    "zeros whose exponent Java cannot hold": Reason(
+        "Spark", DECIMALS, r'"[+-]?[0.]+e[+-]?\d{10,}"', EXACT
+    ),
     "marks": Reason(
-        "lakeload", DECIMALS, r'"[+-]?[\d,]+[\d,.e+-]*"', "Thousands marks stand before"
+        "lakeload", DECIMALS, r'"(?=.*,)[+-]?[\d,.]+[\d,.e+-]*"', "Thousands marks stand before"
     ),
     "digits of other scripts": Reason(
         "lakeload",
@@ -134,12 +137,16 @@ REASONS = {
 }
 
 
+_HUGE = re.compile(r"\de\+?0*[1-9]\d{4,9}", re.IGNORECASE)
+"""Numbers of which Spark computes all digits for a decimal, which takes minutes."""
+
+
 def _random_texts(count: int) -> list[str]:
     """Return texts that are almost values: those of `TEXTS` with changes, and random values."""
     drawn = random.Random(11)  # noqa: S311 - the same each time
     signs = "0123456789+-.eE:TZ ,_xd٣é"
-    found = []
-    for _ in range(count):
+    found: list[str] = []
+    while len(found) < count:
         kind = drawn.randrange(6)
         if kind == 0:
             moment = datetime(1, 1, 1, tzinfo=UTC) + timedelta(
@@ -159,11 +166,12 @@ def _random_texts(count: int) -> list[str]:
         if kind == 4 or drawn.random() < 0.2:
             at = drawn.randint(0, len(text))
             text = text[:at] + drawn.choice(signs) + text[at + drawn.randint(0, 1) :]
-        found.append(text)
+        if not _HUGE.search(text):
+            found.append(text)
     return found
 
 
-ALL_TEXTS = [*TEXTS, "0x1p3", "-Infinity", *_random_texts(RANDOM)]
+ALL_TEXTS = [*TEXTS, "0x1p3", "-Infinity", ".1,5", "0.e12345678901", *_random_texts(RANDOM)]
 
 
 def _here(scan: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
@@ -215,8 +223,9 @@ def _check(found: Iterator[tuple[str | None, str, str, Any, Any]]) -> Counter[st
             unknown.append(difference)
         else:
             reasons[reason] += 1
-            check_sentence(PAGE, REASONS[reason].sentence)
     assert not unknown, "\n".join(map(str, unknown))
+    for reason in reasons:
+        check_sentence(PAGE, REASONS[reason].sentence)
     return reasons
 
 
