@@ -8,7 +8,7 @@ fails cleanly, and nothing is lost but its work.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -95,28 +95,14 @@ def recover(
     found = recover_branches(
         lake.catalog, lake.tables, abort_older_than=abort_older_than, dry_run=dry_run
     )
-    known = {table.target: table for table in found}
-    found = each_table(
-        lake.tables,
-        lambda table: _with_rejects(lake, table, known[table.target], dry_run=dry_run),
-        lambda table, error: replace(known[table.target], error=error),
+    age = abort_older_than
+    steps: tuple[Callable[[TableRef, BranchRecovery], BranchRecovery], ...] = (
+        lambda table, found: _with_rejects(lake, table, found, dry_run=dry_run),
+        lambda table, found: _with_uploads(lake, table, found, age, dry_run=dry_run),
+        lambda table, found: _with_files(lake, table, found, age, dry_run=dry_run),
     )
-    known = {table.target: table for table in found}
-    found = each_table(
-        lake.tables,
-        lambda table: _with_uploads(
-            lake, table, known[table.target], abort_older_than, dry_run=dry_run
-        ),
-        lambda table, error: replace(known[table.target], error=error),
-    )
-    known = {table.target: table for table in found}
-    found = each_table(
-        lake.tables,
-        lambda table: _with_files(
-            lake, table, known[table.target], abort_older_than, dry_run=dry_run
-        ),
-        lambda table, error: replace(known[table.target], error=error),
-    )
+    for step in steps:
+        found = _continued(lake.tables, found, step)
     return report(found, dry_run=dry_run)
 
 
@@ -171,12 +157,25 @@ def _drop_old(
     raise AssertionError("the last try returns or raises")
 
 
+def _continued(
+    tables: Sequence[TableRef],
+    found: Sequence[BranchRecovery],
+    step: Callable[[TableRef, BranchRecovery], BranchRecovery],
+) -> tuple[BranchRecovery, ...]:
+    """Take a step in the tables that exist and have not failed yet."""
+    known = {table.target: table for table in found}
+
+    def one(table: TableRef) -> BranchRecovery:
+        before = known[table.target]
+        return step(table, before) if before.exists and before.error is None else before
+
+    return each_table(tables, one, lambda table, error: replace(known[table.target], error=error))
+
+
 def _with_rejects(
     lake: IcebergTables, table: TableRef, found: BranchRecovery, *, dry_run: bool
 ) -> BranchRecovery:
     """Settle what dead attempts have left in the side table, now that their branches are gone."""
-    if found.error is not None or not found.exists:
-        return found
     gone = {left.name for left in found.dropped}
     for attempt in range(_TRIES):
         try:
@@ -197,7 +196,7 @@ def _with_uploads(
 ) -> BranchRecovery:
     """Abort the uploads that dead attempts have left open."""
     destination, place = lake.destination, table.location
-    if found.error is not None or not found.exists or vends(destination.iceberg.catalog):
+    if vends(destination.iceberg.catalog):
         return found
     objects = Objects(lake.session, destination)
     try:
@@ -228,7 +227,7 @@ def _with_files(
 ) -> BranchRecovery:
     """Remove the data files that dead attempts have completed and not committed."""
     destination, place = lake.destination, table.location
-    if found.error is not None or not found.exists or vends(destination.iceberg.catalog):
+    if vends(destination.iceberg.catalog):
         return found
     files = LakeFiles(lake.session, destination)
     try:
