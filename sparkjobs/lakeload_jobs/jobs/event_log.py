@@ -74,13 +74,14 @@ class Progress:
         self, context: SparkContext, events: EventLog, files: ProgressFiles | None = None
     ) -> None:
         self._files = files
+        self._context = context
         self._tracker = context.statusTracker()
         self._events = events
         self._stages: dict[int, tuple[int, int]] = {}
         self._told = (0, 0)
         self._running = False
         # What ran before us is not ours to tell.
-        self._ended_jobs = set(self._tracker.getJobIdsForGroup())
+        self._ended_jobs = self._jobs()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="progress", daemon=True)
 
@@ -125,7 +126,7 @@ class Progress:
     def _read(self) -> tuple[int, int]:
         # Through the jobs, finished ones too: a short one comes and goes between two looks.
         self._running = False
-        for job in set(self._tracker.getJobIdsForGroup()) - self._ended_jobs:
+        for job in self._jobs() - self._ended_jobs:
             # Spark's documentation: information of a job or stage may be gone already.
             if (info := self._tracker.getJobInfo(job)) is None:
                 continue
@@ -138,6 +139,15 @@ class Progress:
                 self._running = True
         done = sum(numbers[0] for numbers in self._stages.values())
         return done, sum(numbers[1] for numbers in self._stages.values())
+
+    def _jobs(self) -> set[int]:
+        """Return the jobs that Spark remembers, up to a thousand.
+
+        As one text: `getJobIdsForGroup` of PySpark asks the JVM twice for each.
+        """
+        jvm: Any = self._context._jvm
+        found = self._tracker._jtracker.getJobIdsForGroup(None)
+        return set(json.loads(jvm.java.util.Arrays.toString(found)))
 
     def _look_at(self, stage: int, *, ended: bool) -> None:
         info = self._tracker.getStageInfo(stage)
