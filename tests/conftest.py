@@ -143,7 +143,7 @@ _FOLDERS = (*_QUICK, "e2e", "faults", "integration")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
-    """Start Spark in two workers in place of all, where whole files are distributed."""
+    """Start Spark in fewer workers than there are, where whole files are distributed."""
     return FewSparkSessions(config, log) if config.option.dist == "loadfile" else None
 
 
