@@ -27,7 +27,8 @@ def lone_failures() -> list[Case]:
     """Return one case for each part."""
     troubles: list[tuple[str, str, Trouble]] = [
         ("Python worker killed", "worker-once", partial(_worker, "local[2]", "FAILED")),
-        ("Python worker killed", "worker-retried", partial(_worker, "local[2,3]", "LOADED")),
+        # Each dead worker that was idle fails a try too, once its daemon is gone.
+        ("Python worker killed", "worker-retried", partial(_worker, "local[2,5]", "LOADED")),
         ("task fails and retries", "task-retried", _task),
         ("executor lost", "executor-lost", _executor),
         ("command killed alone", "command-while-staging", partial(_command, "upload-part")),
