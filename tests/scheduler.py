@@ -1,4 +1,4 @@
-"""Which worker runs a test file that needs Spark."""
+"""Distribution of test files to the workers of pytest-xdist."""
 
 from __future__ import annotations
 
