@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
@@ -39,6 +40,15 @@ class Canaries:
     def environment(self) -> dict[str, str]:
         """The variables the document's references name."""
         return {f"CANARY_{name.upper()}": self.values[name] for name in SETTINGS}
+
+
+def password_canary() -> Canaries:
+    """Return a password with characters that need escapes.
+
+    Each call returns another one: tests look at the argv of all processes of the machine, and a
+    test that runs at the same time may give its own password to a tool in argv.
+    """
+    return Canaries({"password": f"CANARY {secrets.token_hex(4)} pass/w'or\\d%41"})
 
 
 def canaries_of(lake: Lake) -> Canaries:

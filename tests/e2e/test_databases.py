@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.canaries import Canaries
+from tests.e2e.canaries import password_canary
 from tests.e2e.command import Ended, lakeload
 from tests.e2e.watching import ArgvWatcher
 from tests.servers.mariadb import MariaDb
@@ -19,7 +19,7 @@ from tests.servers.standalone_spark import QUICK_DRIVER
 
 pytestmark = pytest.mark.e2e
 
-CANARIES = Canaries({"password": "CANARY pass/w'or\\d%41"})
+CANARIES = password_canary()
 
 
 @pytest.fixture
