@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -19,6 +20,7 @@ from pyarrow import orc
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
+from lakeload_jobs.sources.batch_sizes import BATCH_BYTES
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed.columns import (
@@ -28,7 +30,7 @@ from lakeload_jobs.sources.files.typed.columns import (
     unite,
 )
 from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
-from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
+from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPiece, split_files
 from tests.unit.sources.test_parquet import PAGE, shown
 from tests.unit.sources.typed_files import file_states, read_rows
 
@@ -111,6 +113,46 @@ def test_nested_values_are_cut_into_batches(tmp_path: Path) -> None:
 
     assert read(path)["v"].num_chunks > 1
     assert values(path) == lists
+
+
+def open_stripe(path: Path, table: pa.Table) -> Any:
+    """Write a table as one stripe, and open it for reads in batches."""
+    schemas = read_orc_footers(file_states([write(path, table, stripe_size=1 << 30)]), FileBytes())
+    assert len(schemas[0].units) == 1
+    piece = TypedPiece(schemas[0].file, schemas[0].units)
+    return OrcReader(FileBytes()).open(piece, table.column_names)
+
+
+def test_a_stripe_is_decoded_in_parts(tmp_path: Path) -> None:
+    at = [[{"at": datetime(1969, 12, 31, 23, 59, n % 60, n)}] * (n % 5) for n in range(40_000)]
+    table = pa.table(
+        {
+            "t": [f"{n}" * 200 for n in range(40_000)],
+            "v": pa.array(at, pa.list_(pa.struct([("at", pa.timestamp("us"))]))),
+        }
+    )
+
+    with open_stripe(tmp_path / "a.orc", table) as batches:
+        found = [pa.table(dict(batch.columns)) for batch in batches]
+
+    assert len(found) > 3
+    assert max(part.nbytes for part in found) <= BATCH_BYTES
+    assert pa.concat_tables(found).equals(table)
+
+
+def test_a_file_that_ends_while_it_is_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.orc"
+    table = pa.table({"t": [f"{n:01000d}" for n in range(50_000)]})
+
+    with open_stripe(path, table) as batches:
+        next(batches)
+        os.truncate(path, path.stat().st_size // 2)
+        with pytest.raises(LoadFailed) as failure:
+            list(batches)
+
+    assert failure.value.message == (
+        f"reading `{path}`: the ORC file is damaged: it ends too early"
+    )
 
 
 def test_orc_columns_not_loaded_are_not_read(tmp_path: Path) -> None:

@@ -1,31 +1,40 @@
 """ORC files: the columns that their footers name, and stripes as Arrow reads them.
 
-Arrow refuses timestamps before 1677 and after 2262. It is therefore given a small ORC file in
-memory for each stripe, which holds the streams of the columns that are read, byte for byte, under
-types of the same encoding: dates and the seconds of timestamps are integers. The nanoseconds come
-from a second such file, in which all seconds are 0.
+Arrow refuses timestamps before 1677 and after 2262. It is therefore given a small ORC file for each
+stripe, which holds the streams of the columns that are read, byte for byte, under types of the same
+encoding: dates and the seconds of timestamps are integers. The nanoseconds come from a second such
+file, in which all seconds are 0.
 """
 
 from __future__ import annotations
 
+import io
 import re
 import zlib
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from typing import Any
+from itertools import repeat
+from threading import Lock
+from typing import IO, Any, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import orc
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.rows.row_id import Column as Array
 from lakeload_jobs.rows.row_id import Kind, pc, with_child
 from lakeload_jobs.sources.base import UnreadableFile
-from lakeload_jobs.sources.batch_sizes import LARGE_VALUE_HINT, is_too_large, too_large
+from lakeload_jobs.sources.batch_sizes import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    LARGE_VALUE_HINT,
+    is_too_large,
+    too_large,
+)
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.listing import changed
 from lakeload_jobs.sources.files.text.opening import FileBytes
@@ -45,6 +54,10 @@ _TAIL = 16 << 10
 _CODECS = ("", "zlib", "snappy", "lzo", "lz4", "zstd")
 _DEFAULT_BLOCK = 256 << 10
 _MAX_CHUNK = (1 << 23) - 1
+_MANY = 1 << 24
+"""Chunks of zeros for the seconds of timestamps: more than a stripe has values."""
+_EXPANDS = 4
+"""How many times their size stored values are taken for, where statistics do not show more."""
 
 # Kinds of types, streams and encodings, as orc_proto.proto numbers them.
 _INT, _LONG, _STRING, _TIMESTAMP, _LIST, _MAP, _STRUCT, _UNION = 3, 4, 7, 9, 10, 11, 12, 13
@@ -263,7 +276,7 @@ class _Tail:
     @property
     def block(self) -> int:
         """The size of a chunk before it is packed."""
-        return self.postscript.number(3, _DEFAULT_BLOCK)
+        return self.postscript.number(3) or _DEFAULT_BLOCK
 
     @property
     def is_julian(self) -> bool:
@@ -532,37 +545,31 @@ class OrcReader:
                 stripe = _OpenStripe(piece.file, stream, tail, tail.stripes[unit.number])
                 if ranges is not None:
                     ranges.prefetch(stripe.ranges(columns.values()))
-                values = stripe.values(tuple(columns.values()))
-            named = dict(zip(columns, values, strict=True))
-            yield Batch(
-                {name: one.array for name, one in named.items()},
-                unit.rows,
-                {name: one.texts for name, one in named.items() if one.texts is not None},
-            )
+                for values in stripe.batches(tuple(columns.values())):
+                    named = dict(zip(columns, values, strict=True))
+                    yield Batch(
+                        {name: one.array for name, one in named.items()},
+                        len(values[0].array),
+                        {name: one.texts for name, one in named.items() if one.texts is not None},
+                    )
 
 
 def _check_sizes(
     file: FileState, stream: Any, tail: _Tail, number: int, columns: Mapping[str, _Type]
 ) -> None:
     """Raise `UnreadableFile` where the statistics of a stripe, of which there may be none, tell
-    that it has a value that is too large: Arrow decodes a stripe at once."""
-
-    def lengths(statistics: Sequence[bytes]) -> Iterator[tuple[str, int, int]]:
-        """Yield the columns of text and bytes, how many values they have, and the bytes of all."""
-        for name, column in columns.items():
-            for place in _numbers(column):
-                if place < len(statistics):
-                    own = _Message(statistics[place])
-                    size = max(_total(own, 4, 3), _total(own, 8, 1))
-                    yield name, own.number(1), size
-
-    if not any(is_too_large(size) for _, _, size in lengths(tail.footer.many(7))):
+    that it has a value that is too large, before it is decoded."""
+    whole = tail.footer.many(7)
+    if not any(is_too_large(size) for own in columns.values() for _, size in _lengths(whole, own)):
         return
     stripes = _Message(tail.metadata(stream)).many(1)
     if number >= len(stripes):
         return
-    for name, count, size in lengths(_Message(stripes[number]).many(1)):
-        if is_too_large(size, count):
+    statistics = _Message(stripes[number]).many(1)
+    for name, column in columns.items():
+        for count, size in _lengths(statistics, column):
+            if not is_too_large(size, count):
+                continue
             rows = tail.stripes[number].rows
             first = sum(stripe.rows for stripe in tail.stripes[:number]) + 1
             where = f"row {first:,}" if rows == 1 else f"rows {first:,} to {first + rows - 1:,}"
@@ -571,6 +578,15 @@ def _check_sizes(
                 f"{where}: a value of column `{name}` {too_large(size // max(count, 1))}",
                 hint=LARGE_VALUE_HINT,
             )
+
+
+def _lengths(statistics: Sequence[bytes], column: _Type) -> Iterator[tuple[int, int]]:
+    """Yield how many values of text or bytes a column has, at each depth, and the bytes of all;
+    `statistics` are those of all columns, and may lack some."""
+    for place in _numbers(column):
+        if place < len(statistics):
+            own = _Message(statistics[place])
+            yield own.number(1), max(_total(own, 4, 3), _total(own, 8, 1))
 
 
 def _total(statistics: _Message, kind: int, field: int) -> int:
@@ -591,6 +607,82 @@ class _Values:
     def shown(self) -> Array:
         """The texts, or the values where they have none."""
         return self.array if self.texts is None else self.texts
+
+
+class _SmallFile(io.RawIOBase):
+    """A file made of bytes, and of parts of another file that are read when they are needed.
+
+    Arrow reads it in threads of its own, and does not keep the type of an error: it is in `error`.
+    `lock` is for the other file.
+    """
+
+    def __init__(self, stream: Any, lock: Lock) -> None:
+        self._stream = stream
+        self._lock = lock
+        self._starts: list[int] = []
+        self._parts: list[bytes | int] = []
+        self._at = 0
+        self.size = 0
+        self.error: Exception | None = None
+
+    def add(self, data: bytes, times: int = 1) -> int:
+        """Add bytes, so many times, and return how many."""
+        return self._add(data, len(data) * times)
+
+    def add_part(self, start: int, size: int) -> int:
+        """Add a part of the other file, and return its size."""
+        return self._add(start, size)
+
+    def _add(self, part: bytes | int, size: int) -> int:
+        if size:
+            self._starts.append(self.size)
+            self._parts.append(part)
+            self.size += size
+        return size
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return where the next read begins."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place."""
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
+        self._at = start + offset
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill `buffer` with the next bytes and return how many they are."""
+        size = max(min(len(buffer), self.size - self._at), 0)
+        done = 0
+        try:
+            while done < size:
+                data = self._next(size - done)
+                buffer[done : done + len(data)] = data
+                done += len(data)
+                self._at += len(data)
+        except Exception as error:
+            self.error = error
+            raise
+        return size
+
+    def _next(self, most: int) -> bytes:
+        """Return at least one of the next bytes."""
+        place = bisect_right(self._starts, self._at) - 1
+        part, within = self._parts[place], self._at - self._starts[place]
+        if isinstance(part, bytes):
+            within %= len(part)
+            return part[within : within + most]
+        end = self._starts[place + 1] if place + 1 < len(self._starts) else self.size
+        with self._lock:
+            return _bytes_at(self._stream, part + within, min(most, end - self._at))
 
 
 class _OpenStripe:
@@ -617,6 +709,7 @@ class _OpenStripe:
         if at > file.size:
             raise _Damaged("a stripe is longer than the file")
         self._file = file
+        self._lock = Lock()
         self._zone = footer.text(3) or "UTC"
 
     def ranges(self, columns: Iterable[_Type]) -> Iterator[tuple[int, int]]:
@@ -626,31 +719,60 @@ class _OpenStripe:
             if column in numbers:
                 yield at, at + size
 
-    def values(self, columns: Sequence[_Type]) -> list[_Values]:
-        """Return the values of columns."""
-        seconds = self._read(columns, {})
+    def batches(self, columns: Sequence[_Type]) -> Iterator[list[_Values]]:
+        """Yield the values of columns in parts."""
+        rows = self._rows_at_once(columns)
         timed = [column for column in columns if column.has_times]
-        counts: dict[int, int] = {}
-        for column, array in zip(columns, seconds, strict=True):
-            _count_times(column, array, counts)
-        nanos = iter(self._read(timed, counts) if timed else ())
-        return [
-            self._values(column, array, next(nanos) if column.has_times else None)
-            for column, array in zip(columns, seconds, strict=True)
-        ]
+        nanos = self._read(timed, rows, timed=True) if timed else repeat(())
+        seconds = self._read(columns, rows, timed=False)
+        for whole, fine in zip(seconds, nanos, strict=bool(timed)):
+            left = iter(fine)
+            yield [
+                self._values(column, array, next(left) if column.has_times else None)
+                for column, array in zip(columns, whole, strict=True)
+            ]
 
-    def _read(self, columns: Sequence[_Type], counts: Mapping[int, int]) -> list[Array]:
-        """Return columns as Arrow reads them, with seconds for timestamps. With `counts`, how many
-        values timestamps have, those are read with 0 for all seconds, and no others beside them."""
+    def _rows_at_once(self, columns: Sequence[_Type]) -> int:
+        """Return how many rows take about `BATCH_BYTES`."""
+        stored = sum(end - start for start, end in self.ranges(columns))
+        statistics, rows = self._tail.footer.many(7), max(self._tail.footer.number(6), 1)
+        texts = sum(size for column in columns for _, size in _lengths(statistics, column))
+        row = max(_EXPANDS * stored // max(self._rows, 1), texts // rows, 1)
+        return min(BATCH_ROWS, max(BATCH_BYTES // row, 1))
+
+    def _read(self, columns: Sequence[_Type], rows: int, *, timed: bool) -> Iterator[list[Array]]:
+        """Yield batches of columns as Arrow reads them, with seconds for timestamps. With `timed`
+        those are read with 0 for all seconds, and no others beside them."""
+        # The command line imports this module, and reads no rows with it.
+        from pyarrow import dataset
+
+        small = self._small_file(columns, timed=timed)
+        file = dataset.OrcFileFormat().make_fragment(cast("IO[bytes]", small))
+        scanner = file.scanner(
+            batch_size=rows, batch_readahead=0, fragment_readahead=0, use_threads=False
+        )
+        try:
+            with scanner.to_reader() as reader:
+                for batch in reader:
+                    yield batch.columns
+        except (OSError, pa.ArrowException):
+            if small.error is not None:
+                raise small.error from None
+            raise
+
+    def _small_file(self, columns: Sequence[_Type], *, timed: bool) -> _SmallFile:
         types, encodings = [b""], [self._encodings[0]]
         numbers: dict[int, int] = {}
+        zeros = set()
 
         def add(own: _Type) -> int:
             new = numbers[own.number] = len(types)
             types.append(b"")
             encodings.append(self._encodings[own.number])
-            children = [(child.number, add(child)) for child in _kept(own, timed=bool(counts))]
-            types[new] = _small_type(own, children, timed=bool(counts))
+            if timed and own.is_time:
+                zeros.add(own.number)
+            children = [(child.number, add(child)) for child in _kept(own, timed=timed)]
+            types[new] = _small_type(own, children, timed=timed)
             return new
 
         roots = [(column.number, add(column)) for column in columns]
@@ -659,32 +781,29 @@ class _OpenStripe:
             *((2, new) for _, new in roots),
             *((3, f"c{old}".encode()) for old, _ in roots),
         )
-        # The file, to which the data of the stripe is added without another copy of it.
-        small, streams = bytearray(_MAGIC), []
+        small, streams = _SmallFile(self._stream, self._lock), []
+        small.add(_MAGIC)
         for kind, column, at, size in self._streams:
             if column not in numbers:
                 continue
-            if kind == _DATA and column in counts:
-                content = self._zeros(column, counts[column])
+            if kind == _DATA and column in zeros:
+                length = small.add(self._zeros(column), times=_MANY)
             else:
-                content = _bytes_at(self._stream, at, size)
-            small += content
-            streams.append(_encoded((1, kind), (2, numbers[column]), (3, len(content))))
+                length = small.add_part(at, size)
+            streams.append(_encoded((1, kind), (2, numbers[column]), (3, length)))
         footer = _encoded(
             *((1, stream) for stream in streams),
             *((2, encoding) for encoding in encodings),
             (3, b"GMT"),
         )
-        _finish_small_file(small, self._tail, footer, types, self._rows)
-        return list(orc.ORCFile(pa.BufferReader(small)).read_stripe(0).columns)
+        small.add(_small_footers(small.size, self._tail, footer, types, self._rows))
+        return small
 
-    def _zeros(self, column: int, count: int) -> bytes:
-        """Return the stream of so many zeros, or some more."""
-        if _Message(self._encodings[column]).number(1) == _DIRECT_V2:
-            runs = b"\x07\x00" * (count // 10 + 1)
-        else:
-            runs = b"\x7f\x00\x00" * (count // 130 + 1)
-        return _stored(self._tail, runs)
+    def _zeros(self, column: int) -> bytes:
+        """Return a chunk of zeros."""
+        is_v2 = _Message(self._encodings[column]).number(1) == _DIRECT_V2
+        run = b"\x07\x00" if is_v2 else b"\x7f\x00\x00"
+        return _stored(self._tail, run * (min(self._tail.block, _MAX_CHUNK) // len(run)))
 
     def _values(self, own: _Type, seconds: Array, nanos: Array | None) -> _Values:
         if own.is_time:
@@ -776,11 +895,12 @@ def _small_type(own: _Type, children: Sequence[tuple[int, int]], *, timed: bool)
     )
 
 
-def _finish_small_file(
-    small: bytearray, tail: _Tail, stripe_footer: bytes, types: Sequence[bytes], rows: int
-) -> None:
-    """Add the footers to an ORC file of one stripe, packed as the one with that tail."""
-    size = len(small) - len(_MAGIC)
+def _small_footers(
+    end: int, tail: _Tail, stripe_footer: bytes, types: Sequence[bytes], rows: int
+) -> bytes:
+    """Return the footers of an ORC file of one stripe, whose data ends at `end`, packed as the one
+    with that tail."""
+    size = end - len(_MAGIC)
     stripe_footer = _stored(tail, stripe_footer)
     stripe = ((1, len(_MAGIC)), (2, 0), (3, size), (4, len(stripe_footer)), (5, rows))
     footer = _stored(
@@ -804,7 +924,7 @@ def _finish_small_file(
         (6, tail.postscript.number(6)),
         (8000, _MAGIC),
     )
-    small += b"".join((stripe_footer, footer, postscript, bytes((len(postscript),))))
+    return b"".join((stripe_footer, footer, postscript, bytes((len(postscript),))))
 
 
 def _stored(tail: _Tail, data: bytes) -> bytes:
@@ -825,15 +945,6 @@ def _children(own: _Type, column: Array) -> list[Array]:
     if own.kind == _MAP:
         return [column.keys, column.items]
     return [column.field(place) for place in range(column.type.num_fields)]
-
-
-def _count_times(own: _Type, column: Array, counts: dict[int, int]) -> None:
-    """Put into `counts` how many values each timestamp has."""
-    if own.is_time:
-        counts[own.number] = len(column)
-    if own.children:
-        for child, array in zip(own.children, _children(own, column), strict=True):
-            _count_times(child, array, counts)
 
 
 def _parent(own: _Type, column: Array, children: Sequence[Array]) -> Array:
