@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from lakeload.commands.options import with_common_options
-from lakeload.ui.errors import show_bug, show_error, survive_any_terminal
+from lakeload.ui.console import survive_any_terminal
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, disk_full
 
 
@@ -145,16 +145,21 @@ class ErrorBoundary(TyperGroup):
         try:
             return super().invoke(ctx)
         except LakeloadError as error:
-            show_error(error)
-            raise typer.Exit(error.exit_code) from error
+            raise _shown(error) from error
         except OSError as error:
             if (full := disk_full(error)) is None:
                 raise
-            show_error(full)
-            raise typer.Exit(full.exit_code) from error
+            raise _shown(full) from error
         except KeyboardInterrupt as stop:
-            show_error(Interrupted("interrupted"))
-            raise typer.Exit(ExitCode.INTERRUPTED) from stop
+            raise _shown(Interrupted("interrupted")) from stop
+
+
+def _shown(error: LakeloadError) -> typer.Exit:
+    """Show an error, and return the end of the command."""
+    from lakeload.ui.errors import show_error
+
+    show_error(error)
+    return typer.Exit(error.exit_code)
 
 
 app = typer.Typer(
@@ -194,6 +199,8 @@ def main() -> None:
     try:
         app(prog_name="lakeload")
     except Exception as error:  # noqa: BLE001 - the last resort
+        from lakeload.ui.errors import show_bug
+
         show_bug(error)
         sys.exit(ExitCode.BUG)
 

@@ -118,6 +118,14 @@ def configure(
             logger.addHandler(handler)
 
 
+def survive_any_terminal() -> None:
+    """Let characters a stream cannot encode appear as escapes instead of raising."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
 def quiet() -> bool:
     """Tell whether only errors and the answer are wanted."""
     return _said.quiet

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import re
-import sys
 import time
 import traceback
-from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
@@ -17,10 +16,12 @@ from rich.text import Text
 from lakeload.config.problems import InvalidDocuments
 from lakeload.config.secret_names import looks_secret, masked, printable
 from lakeload.ui import console
-from lakeload.ui.json_documents import ErrorDocument, TableErrorDocument
 from lakeload.ui.problems import MAX_WIDTH, problems_json, problems_text, summary, wrapped
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, docs_link
-from lakeload_jobs.contract.result import ErrorInfo
+
+if TYPE_CHECKING:
+    from lakeload.ui.json_documents import ErrorDocument, TableErrorDocument
+    from lakeload_jobs.contract.result import ErrorInfo
 
 _STYLES = {
     "error": "bold red",
@@ -161,6 +162,8 @@ def _platform_folder() -> Path:
 
 
 def _version(name: str) -> str:
+    from importlib import metadata
+
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -169,11 +172,3 @@ def _version(name: str) -> str:
 
 def _printable_lines(text: str) -> str:
     return "\n".join(printable(line) for line in re.split(r"\r?\n", text))
-
-
-def survive_any_terminal() -> None:
-    """Let characters a stream cannot encode appear as escapes instead of raising."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
