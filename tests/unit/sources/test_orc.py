@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -23,6 +24,7 @@ from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.files.typed import orc as orc_reader
 from lakeload_jobs.sources.files.typed.columns import (
     INSTANT,
     kind_in_table,
@@ -153,6 +155,32 @@ def test_a_file_that_ends_while_it_is_read_is_named(tmp_path: Path) -> None:
     assert failure.value.message == (
         f"reading `{path}`: the ORC file is damaged: it ends too early"
     )
+
+
+def test_a_stripe_that_is_left_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", failed.append)
+    read_at = orc_reader._bytes_at
+    sizes: list[int] = []
+
+    def counted(stream: Any, start: int, size: int) -> bytes:
+        sizes.append(size)
+        return read_at(stream, start, size)
+
+    monkeypatch.setattr(orc_reader, "_bytes_at", counted)
+    path = tmp_path / "a.orc"
+    table = pa.table(
+        {"t": [f"{n:01000d}" for n in range(50_000)], "v": [datetime(1970, 1, 1)] * 50_000}
+    )
+
+    with open_stripe(path, table) as batches:
+        next(batches)
+    del batches
+
+    assert failed == []
+    assert sum(sizes) < path.stat().st_size // 2
 
 
 def test_orc_columns_not_loaded_are_not_read(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import io
 import re
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from itertools import repeat
@@ -527,11 +527,11 @@ class OrcReader:
             stream = ranges or stack.enter_context(self.files.seekable(piece.file))
             with _naming(piece.file):
                 tail = _read_tail(piece.file, stream)
-            yield self._batches(piece, stream, ranges, tail, names)
+            yield stack.enter_context(closing(self._batches(piece, stream, ranges, tail, names)))
 
     def _batches(
         self, piece: TypedPiece, stream: Any, ranges: Any, tail: _Tail, names: Sequence[str]
-    ) -> Iterator[Batch]:
+    ) -> Generator[Batch]:
         own = dict(zip(tail.types.names, tail.types.children, strict=True))
         columns = {name: own[name] for name in names if name in own}
         for unit in piece.units:
@@ -662,6 +662,8 @@ class _SmallFile(io.RawIOBase):
         """Fill `buffer` with the next bytes and return how many they are."""
         size = max(min(len(buffer), self.size - self._at), 0)
         done = 0
+        if self.closed:
+            raise ValueError("nobody wants the rest")
         try:
             while done < size:
                 data = self._next(size - done)
@@ -723,14 +725,17 @@ class _OpenStripe:
         """Yield the values of columns in parts."""
         rows = self._rows_at_once(columns)
         timed = [column for column in columns if column.has_times]
-        nanos = self._read(timed, rows, timed=True) if timed else repeat(())
-        seconds = self._read(columns, rows, timed=False)
-        for whole, fine in zip(seconds, nanos, strict=bool(timed)):
-            left = iter(fine)
-            yield [
-                self._values(column, array, next(left) if column.has_times else None)
-                for column, array in zip(columns, whole, strict=True)
-            ]
+        with ExitStack() as stack:
+            seconds = stack.enter_context(closing(self._read(columns, rows, timed=False)))
+            nanos: Iterable[Sequence[Array]] = repeat(())
+            if timed:
+                nanos = stack.enter_context(closing(self._read(timed, rows, timed=True)))
+            for whole, fine in zip(seconds, nanos, strict=bool(timed)):
+                left = iter(fine)
+                yield [
+                    self._values(column, array, next(left) if column.has_times else None)
+                    for column, array in zip(columns, whole, strict=True)
+                ]
 
     def _rows_at_once(self, columns: Sequence[_Type]) -> int:
         """Return how many rows take about `BATCH_BYTES`."""
@@ -740,7 +745,7 @@ class _OpenStripe:
         row = max(_EXPANDS * stored // max(self._rows, 1), texts // rows, 1)
         return min(BATCH_ROWS, max(BATCH_BYTES // row, 1))
 
-    def _read(self, columns: Sequence[_Type], rows: int, *, timed: bool) -> Iterator[list[Array]]:
+    def _read(self, columns: Sequence[_Type], rows: int, *, timed: bool) -> Generator[list[Array]]:
         """Yield batches of columns as Arrow reads them, with seconds for timestamps. With `timed`
         those are read with 0 for all seconds, and no others beside them."""
         # The command line imports this module, and reads no rows with it.
@@ -751,14 +756,20 @@ class _OpenStripe:
         scanner = file.scanner(
             batch_size=rows, batch_readahead=0, fragment_readahead=0, use_threads=False
         )
+        reader = scanner.to_reader()
         try:
-            with scanner.to_reader() as reader:
-                for batch in reader:
-                    yield batch.columns
+            for batch in reader:
+                yield batch.columns
         except (OSError, pa.ArrowException):
             if small.error is not None:
                 raise small.error from None
             raise
+        finally:
+            # Arrow's thread reads on for a reader that is closed. At the end of the process, one
+            # that still does aborts it.
+            small.close()
+            with suppress(OSError, ValueError, pa.ArrowException):
+                reader.close()
 
     def _small_file(self, columns: Sequence[_Type], *, timed: bool) -> _SmallFile:
         types, encodings = [b""], [self._encodings[0]]
