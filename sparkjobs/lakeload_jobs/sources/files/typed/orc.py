@@ -663,7 +663,7 @@ class _SmallFile(io.RawIOBase):
         size = max(min(len(buffer), self.size - self._at), 0)
         done = 0
         if self.closed:
-            raise ValueError("nobody wants the rest")
+            raise ValueError("the file is closed")
         try:
             while done < size:
                 data = self._next(size - done)
