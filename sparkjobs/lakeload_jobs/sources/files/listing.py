@@ -29,7 +29,7 @@ from lakeload_jobs.sources.files.file_state import (
     normal_path,
 )
 from lakeload_jobs.sources.files.key_patterns import KeyPattern, names_path
-from lakeload_jobs.sources.files.source_bytes import Bytes
+from lakeload_jobs.sources.files.source_bytes import Bytes, SeekableFile
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import (
@@ -336,14 +336,14 @@ class SourceObjects:
         return None
 
 
-class ObjectFile(io.RawIOBase):
+class ObjectFile(SeekableFile):
     """An object in S3 as a file; each read that is not of a range at hand is a request. Reads raise
     as `SourceObjects.read_range` does."""
 
     def __init__(self, objects: SourceObjects, file: FileState) -> None:
+        super().__init__(file.size)
         self._objects = objects
         self._file = file
-        self._at = 0
         self._held: list[tuple[int, bytes]] = []
 
     def prefetch(self, ranges: Iterable[tuple[int, int]]) -> None:
@@ -353,24 +353,6 @@ class ObjectFile(io.RawIOBase):
         for start, end in _joined(ranges):
             data = self._objects.read_range(self._file, start, end - start)
             self._held.append((start, data))
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def tell(self) -> int:
-        """Return where the next read begins."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place."""
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size}[whence]
-        self._at = start + offset
-        return self._at
 
     def readinto(self, buffer: Any) -> int:
         """Fill `buffer` with the next bytes and return how many they are."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import io
 import re
 from typing import Protocol
 
@@ -22,6 +23,32 @@ class Bytes(Protocol):
 
     def read(self, size: int, /) -> bytes:
         """Return the next bytes, none at the end."""
+
+
+class SeekableFile(io.RawIOBase):
+    """A file for reads in any order: the place of the next one is `_at`. Subclasses read."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return where the next read begins."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place."""
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
+        self._at = start + offset
+        return self._at
 
 
 def read_more(stream: Bytes, held: bytes, size: int) -> tuple[bytes, bool]:

@@ -8,7 +8,6 @@ file, in which all seconds are 0.
 
 from __future__ import annotations
 
-import io
 import re
 import zlib
 from bisect import bisect_right
@@ -37,6 +36,7 @@ from lakeload_jobs.sources.batch_sizes import (
 )
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.listing import changed
+from lakeload_jobs.sources.files.source_bytes import SeekableFile
 from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed.columns import (
     INSTANT,
@@ -57,7 +57,7 @@ _MAX_CHUNK = (1 << 23) - 1
 _MANY = 1 << 24
 """Chunks of zeros for the seconds of timestamps: more than a stripe has values."""
 _EXPANDS = 4
-"""How many times their size stored values are taken for, where statistics do not show more."""
+"""Assumed ratio of decoded to stored bytes, where statistics do not show more."""
 
 # Kinds of types, streams and encodings, as orc_proto.proto numbers them.
 _INT, _LONG, _STRING, _TIMESTAMP, _LIST, _MAP, _STRUCT, _UNION = 3, 4, 7, 9, 10, 11, 12, 13
@@ -609,7 +609,7 @@ class _Values:
         return self.array if self.texts is None else self.texts
 
 
-class _SmallFile(io.RawIOBase):
+class _SmallFile(SeekableFile):
     """A file made of bytes, and of parts of another file that are read when they are needed.
 
     Arrow reads it in threads of its own, and does not keep the type of an error: it is in `error`.
@@ -617,46 +617,21 @@ class _SmallFile(io.RawIOBase):
     """
 
     def __init__(self, stream: Any, lock: Lock) -> None:
+        super().__init__(0)
         self._stream = stream
         self._lock = lock
         self._starts: list[int] = []
         self._parts: list[bytes | int] = []
-        self._at = 0
-        self.size = 0
         self.error: Exception | None = None
 
-    def add(self, data: bytes, times: int = 1) -> int:
-        """Add bytes, so many times, and return how many."""
-        return self._add(data, len(data) * times)
-
-    def add_part(self, start: int, size: int) -> int:
-        """Add a part of the other file, and return its size."""
-        return self._add(start, size)
-
-    def _add(self, part: bytes | int, size: int) -> int:
+    def add(self, part: bytes | int, size: int) -> int:
+        """Add `size` bytes and return `size`: `part`, repeated, or what begins there in the other
+        file."""
         if size:
             self._starts.append(self.size)
             self._parts.append(part)
             self.size += size
         return size
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def tell(self) -> int:
-        """Return where the next read begins."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place."""
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
-        self._at = start + offset
-        return self._at
 
     def readinto(self, buffer: Any) -> int:
         """Fill `buffer` with the next bytes and return how many they are."""
@@ -748,7 +723,7 @@ class _OpenStripe:
     def _read(self, columns: Sequence[_Type], rows: int, *, timed: bool) -> Generator[list[Array]]:
         """Yield batches of columns as Arrow reads them, with seconds for timestamps. With `timed`
         those are read with 0 for all seconds, and no others beside them."""
-        # The command line imports this module, and reads no rows with it.
+        # Slow to import, and only reads of rows need it.
         from pyarrow import dataset
 
         small = self._small_file(columns, timed=timed)
@@ -793,21 +768,23 @@ class _OpenStripe:
             *((3, f"c{old}".encode()) for old, _ in roots),
         )
         small, streams = _SmallFile(self._stream, self._lock), []
-        small.add(_MAGIC)
+        small.add(_MAGIC, len(_MAGIC))
         for kind, column, at, size in self._streams:
             if column not in numbers:
                 continue
             if kind == _DATA and column in zeros:
-                length = small.add(self._zeros(column), times=_MANY)
+                chunk = self._zeros(column)
+                length = small.add(chunk, len(chunk) * _MANY)
             else:
-                length = small.add_part(at, size)
+                length = small.add(at, size)
             streams.append(_encoded((1, kind), (2, numbers[column]), (3, length)))
         footer = _encoded(
             *((1, stream) for stream in streams),
             *((2, encoding) for encoding in encodings),
             (3, b"GMT"),
         )
-        small.add(_small_footers(small.size, self._tail, footer, types, self._rows))
+        footers = _small_footers(small.size, self._tail, footer, types, self._rows)
+        small.add(footers, len(footers))
         return small
 
     def _zeros(self, column: int) -> bytes:
