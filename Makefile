@@ -87,9 +87,7 @@ docs: setup ## build the documentation site into site/
 
 .PHONY: faults
 faults: setup ## kill and disturb writers and whole syncs some 4,800 times, in about an hour
-	LAKELOAD_TEST_CATALOGS=1 LAKELOAD_TEST_TEXTS=30000 $(PYTEST) tests/integration/iceberg/proof \
-	  tests/integration/iceberg/test_catalog_loads.py \
-	  tests/integration/readers/test_text_values.py
+	LAKELOAD_TEST_EXHAUSTIVE=1 LAKELOAD_TEST_TEXTS=30000 $(PYTEST) -m exhaustive
 	$(BIN)/python -m tests.faults
 
 .PHONY: bench

@@ -14,7 +14,7 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-from tests.environments import ASKS_CATALOGS, is_foreign
+from tests.environments import EXHAUSTIVE, is_foreign
 from tests.scheduler import FewSparkSessions
 
 pytest_plugins = [
@@ -84,10 +84,6 @@ def isolation(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> Path:
     return home
 
 
-# What the catalogs of others answer changes with their versions, and not with our code: `make
-# faults` asks them.
-collect_ignore = [] if ASKS_CATALOGS else ["integration/iceberg/proof"]
-
 _FIRST = ("e2e/test_class_data.py",)
 """What others would wait for: it makes the AppCDS archive that all syncs of tests share."""
 _QUICK = ("unit", "", "model", "servers")
@@ -147,9 +143,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
     return FewSparkSessions(config, log) if config.option.dist == "loadfile" else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run what takes milliseconds before what starts Spark and servers, and of that the long files
-    before the short ones."""
+    before the short ones; leave the exhaustive tests to `make faults`."""
+    if not EXHAUSTIVE:
+        exhaustive = [item for item in items if item.get_closest_marker("exhaustive")]
+        config.hook.pytest_deselected(items=exhaustive)
+        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
     items.sort(key=lambda item: _rank(item.path))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-ASKS_CATALOGS = "LAKELOAD_TEST_CATALOGS" in os.environ
-"""Whether also those tests run that only newer catalogs of others could change."""
+EXHAUSTIVE = "LAKELOAD_TEST_EXHAUSTIVE" in os.environ
+"""Whether also the tests run that `make faults` runs and `make test` does not."""
 
 _PREFIXES = ("AWS_", "LAKELOAD_", "SPARK_", "PYSPARK_", "XDG_")
 _NAMES = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "JAVA_TOOL_OPTIONS"}

@@ -25,12 +25,12 @@ class FewSparkSessions(LoadFileScheduling):  # type: ignore[misc]  # xdist has n
     def _assign_work_unit(self, node: WorkerController) -> None:
         """Give a worker the next file of its kind, or else the next of all."""
         takes_spark = node in self.nodes[:SPARK_WORKERS]
-        suitable = (file for file in self.workqueue if _needs_spark(file) == takes_spark)
+        suitable = (file for file in self.workqueue if needs_spark(file) == takes_spark)
         if (file := next(suitable, None)) is not None:
             self.workqueue.move_to_end(file, last=False)
         super()._assign_work_unit(node)
 
 
 @cache
-def _needs_spark(file: str) -> bool:
+def needs_spark(file: str) -> bool:
     return file.startswith(ON_SPARK) or "warm_spark" in (ROOT / file).read_text(encoding="utf-8")

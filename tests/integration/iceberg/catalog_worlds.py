@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from tests.environments import ASKS_CATALOGS
 from tests.integration.iceberg.catalog_world import CatalogWorld
 from tests.integration.iceberg.glue_world import exact_lake, glue_world
 from tests.integration.iceberg.nessie_world import nessie_world
@@ -23,11 +22,14 @@ from tests.integration.iceberg.rest_worlds import (
     sigv4_world,
 )
 
-WORLDS = ("glue", "open-catalog", "nessie", *(("rest", "seaweedfs") if ASKS_CATALOGS else ()))
-"""Those that go through the whole of a table's life. The server of `rest` is that of
-`open-catalog`; `seaweedfs` differs in its own answers only, and its S3 is that of all of them."""
-VARIANTS = ("rest-token", "sigv4", *(() if ASKS_CATALOGS else ("rest",)))
-"""Other ways to be let in to the same servers: the writing behind them is the same."""
+WORLDS = (
+    *("glue", "open-catalog"),
+    *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("nessie", "rest", "seaweedfs")),
+)
+"""Catalogs that a table lives its whole life in. The server of `rest` is that of `open-catalog`;
+`seaweedfs` differs in its own responses only, and its S3 is that of all of them."""
+VARIANTS = ("nessie", "seaweedfs", "rest", "rest-token", "sigv4")
+"""Catalogs, and ways to log in to them, that are loaded into once."""
 
 
 @contextmanager

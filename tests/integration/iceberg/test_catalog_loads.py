@@ -194,7 +194,7 @@ def test_table_of_each_catalog_passes_all_operations(
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_load_with_another_authentication_succeeds(
+def test_two_loads_into_each_catalog_and_login_succeed(
     name: str, make_world: Callable[[str], CatalogWorld], spark: SparkSession, tmp_path: Path
 ) -> None:
     life = Life(spark, make_world(name), tmp_path)
