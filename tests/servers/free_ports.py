@@ -1,27 +1,54 @@
-"""Ports of the loopback interface that nobody uses, for servers that cannot choose one."""
+"""Ports of the loopback interface that nobody uses, for servers that cannot choose one.
+
+A port stays this process's until it ends, whichever processes of whichever run ask for ports
+meanwhile: a server takes a moment to listen, and may be started again on its port.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
 import random
 import socket
+import tempfile
+from pathlib import Path
 
 GRPC_OFFSET = 10_000
+_FIRST, _LAST = 20_000, 32_000
+_GRPC_LAST = 22_500
+"""With the offset it stays below the ports that Linux gives to outgoing connections (32,768)."""
 _TRIES = 200
+_reserved: list[int] = []
+"""Descriptors of the locks of this process."""
 
 
 def free_ports(count: int, *, with_grpc: bool = False) -> list[int]:
     """Return different free ports; `with_grpc`: the port 10,000 above each is free too."""
-    found: list[int] = []
+    ports: list[int] = []
+    offsets = (0, GRPC_OFFSET) if with_grpc else (0,)
     for _ in range(_TRIES * count):
-        if len(found) == count:
+        if len(ports) == count:
             break
-        port = random.randrange(20_000, 32_000)  # noqa: S311 - not a secret
-        offsets = (0, GRPC_OFFSET) if with_grpc else (0,)
-        if port not in found and all(_is_free(port + offset) for offset in offsets):
-            found.append(port)
-    if len(found) < count:
+        port = random.randrange(_FIRST, _GRPC_LAST if with_grpc else _LAST)  # noqa: S311 - no secret
+        if all(_is_free(port + offset) and _reserve(port + offset) for offset in offsets):
+            ports.append(port)
+    if len(ports) < count:
         raise RuntimeError(f"no {count} free ports were found")
-    return found
+    return ports
+
+
+def _reserve(port: int) -> bool:
+    """Return whether no process holds the lock of the port; this one does from now on."""
+    folder = Path(tempfile.gettempdir()) / f"lakeload-test-ports-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    lock = os.open(folder / str(port), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return False
+    _reserved.append(lock)
+    return True
 
 
 def _is_free(port: int) -> bool:
