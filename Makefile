@@ -16,9 +16,9 @@ endif
 
 BIN := .venv/bin
 PIP := -m pip install --quiet --disable-pip-version-check
-# Four files at a time, because Java's start-up and fault tests wait; in the order of
+# Three files at a time, because Java's start-up and fault tests wait; in the order of
 # conftest.py, where xdist's own would leave the longest file alone at the end.
-PYTEST := $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 # A virtual environment holds absolute paths, so one that came from elsewhere is made anew.
 ifneq ($(shell cat .venv/.installed 2>/dev/null),$(CURDIR))

@@ -14,20 +14,25 @@ ON_SPARK = tuple(
     for name in ("databases", "formats", "iceberg", "job", "readers", "rows")
 )
 """Folders with tests that use the Spark session of their worker."""
-SPARK_WORKERS = 3
-"""Of four: such tests take three quarters of the time. Every JVM compiles Spark's classes anew."""
+SPARK_WORKERS = 2
+"""Of three. Every JVM compiles Spark's classes anew, 40 seconds of CPU each time. One for all would
+not do: the identity of Iceberg's AWS clients and S3A's settings belong to the whole JVM, and each
+worker has an AWS of its own."""
 
 
 class FewSparkSessions(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
-    """Distributes whole files, those that need Spark to the first workers as long as there are
-    others for the rest."""
+    """Distributes whole files: those that need Spark to the first workers alone."""
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        """Give a worker the next file of its kind, or else the next of all."""
-        takes_spark = node in self.nodes[:SPARK_WORKERS]
-        suitable = (file for file in self.workqueue if needs_spark(file) == takes_spark)
+        """Give a worker the next file of its kind; the first workers then help the others, which
+        end where no file is left that needs no Spark."""
+        has_spark = node in self.nodes[:SPARK_WORKERS]
+        suitable = (file for file in self.workqueue if needs_spark(file) == has_spark)
         if (file := next(suitable, None)) is not None:
             self.workqueue.move_to_end(file, last=False)
+        elif not has_spark:
+            node.shutdown()
+            return
         super()._assign_work_unit(node)
 
 

@@ -194,7 +194,7 @@ def main() -> int:
     """Measure what was named, or all; return pytest's status."""
     parser = argparse.ArgumentParser(prog="python -m tests.times", description=__doc__)
     parser.add_argument("layers", nargs="*", metavar="LAYER", help=f"{', '.join(LAYERS)}, or paths")
-    parser.add_argument("-n", "--workers", type=int, default=4, help="worker processes of pytest")
+    parser.add_argument("-n", "--workers", type=int, default=3, help="worker processes of pytest")
     parser.add_argument("--json", metavar="FILE", help="write the CPU seconds of all files, too")
     options = parser.parse_args()
     # Spark's JVM outlives the process that started it by a moment.
