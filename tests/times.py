@@ -77,12 +77,14 @@ class Meter:
         running = self._running()
         totals = self._sampled(set(running))
         before = self._totals
-        # Until a worker writes its first file, and when it has ended, it counts as one of the rest.
-        for worker in totals.keys() - before.keys() - {0}:
-            before[worker] = totals[worker]
-            before[0] -= totals[worker]
-        for worker in before.keys() - totals.keys() - {0}:
-            before[0] += before[worker]
+        # Until a worker writes its first file it counts as one of the rest. When it or a child that
+        # it does not wait for has ended, the CPU seconds move to those of a parent, the rest.
+        for worker in (totals.keys() | before.keys()) - {0}:
+            if worker not in before:
+                before[worker] = totals[worker]
+                before[0] -= totals[worker]
+            elif totals[worker] < before[worker]:
+                before[0] += before[worker] - totals[worker]
         for owner, total in totals.items():
             used = max(total - before[owner], 0)
             for file, share in self._shares(owner, running):
