@@ -11,9 +11,14 @@ from xdist.workermanage import WorkerController
 ROOT = Path(__file__).parents[1]
 ON_SPARK = tuple(
     f"tests/integration/{name}/"
-    for name in ("databases", "formats", "iceberg", "job", "readers", "rows")
+    for name in ("formats", "jobs", "rows", "sources/databases", "sources/files/spark")
 )
 """Folders with tests that use the Spark session of their worker."""
+WITHOUT_SPARK = (
+    "tests/integration/formats/iceberg/catalogs/",
+    "tests/integration/formats/parquet/",
+)
+"""Folders below them whose tests do not."""
 SPARK_WORKERS = 2
 """Of three. Every JVM compiles Spark's classes anew, 40 seconds of CPU each time. One for all would
 not do: the identity of Iceberg's AWS clients and S3A's settings belong to the whole JVM, and each
@@ -38,4 +43,7 @@ class FewSparkSessions(LoadFileScheduling):  # type: ignore[misc]  # xdist has n
 
 @cache
 def needs_spark(file: str) -> bool:
-    return file.startswith(ON_SPARK) or "warm_spark" in (ROOT / file).read_text(encoding="utf-8")
+    """Return whether a test file uses the session of its worker, by itself or through commands."""
+    if file.startswith(ON_SPARK) and not file.startswith(WITHOUT_SPARK):
+        return True
+    return "warm_spark" in (ROOT / file).read_text(encoding="utf-8")

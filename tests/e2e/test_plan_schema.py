@@ -11,7 +11,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import DateType, IntegerType, NestedField, StringType
 
 from tests.e2e.command import lakeload
-from tests.integration.upkeep.conftest import ADMIN
+from tests.integration.commands.conftest import ADMIN
 from tests.servers.glue import glue_of
 from tests.servers.ministack import Lake
 

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from tests.faults.databases.tables import Server, Table, Way
-from tests.integration.databases import test_mysql_values as mysql
-from tests.integration.databases import test_postgres_values as postgres
+from tests.integration.sources.databases import test_mysql_values as mysql
+from tests.integration.sources.databases import test_postgres_values as postgres
 
 _COLUMNS = 20
 _ORACLE = "oracle"

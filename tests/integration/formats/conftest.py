@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.integration.formats.iceberg.conftest import loads
 from tests.integration.formats.worlds import IcebergWorld, ParquetWorld, World
-from tests.integration.iceberg.conftest import loads
-from tests.integration.job.conftest import job
+from tests.integration.jobs.conftest import job
 
 __all__ = ["job", "loads"]
 

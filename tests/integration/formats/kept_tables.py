@@ -25,9 +25,9 @@ import requests
 from pyiceberg.catalog import Catalog, load_catalog
 
 from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, JobSpec, TableSpec
+from tests.integration.formats.iceberg.conftest import Loads
 from tests.integration.formats.worlds import World
-from tests.integration.iceberg.conftest import Loads
-from tests.integration.job.conftest import Job
+from tests.integration.jobs.conftest import Job
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -15,9 +15,9 @@ import pytest
 from lakeload_jobs.contract.result import RowChanges, TableResult
 from lakeload_jobs.contract.spec import FilesInput, RunOptions, TableSpec
 from tests.integration.formats import kept_tables as kept
+from tests.integration.formats.iceberg.conftest import Loads
 from tests.integration.formats.worlds import IcebergWorld, ParquetWorld, World
-from tests.integration.iceberg.conftest import Loads
-from tests.integration.job.conftest import Job
+from tests.integration.jobs.conftest import Job
 
 TABLES = Path(__file__).parents[2] / "cases" / "tables" / "a213f45"
 TUESDAY = kept.WRITTEN + 86_400 * 10**9

@@ -17,8 +17,8 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.load.write import StagedIceberg
 from lakeload_jobs.formats.parquet.load.write import StagedParquet
 from tests.inputs import files_of
-from tests.integration.iceberg.conftest import Loads
-from tests.integration.job.conftest import Job
+from tests.integration.formats.iceberg.conftest import Loads
+from tests.integration.jobs.conftest import Job
 
 PLAIN = {"schema_changes": "ADD_COLUMNS", "nested": "NATIVE", "table_handling": "APPEND"}
 

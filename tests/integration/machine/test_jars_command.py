@@ -15,7 +15,7 @@ import yaml
 
 from lakeload.machine.jars.pins import pinned
 from tests.e2e.command import argv, forked
-from tests.unit.cli.command import CONFIGS
+from tests.unit.commands.command import CONFIGS
 
 pytestmark = pytest.mark.usefixtures("forked_commands")
 

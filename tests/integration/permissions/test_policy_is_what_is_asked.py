@@ -14,7 +14,7 @@ from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import RejectLimit
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.core.names import schema_name
-from tests.integration.job.conftest import Job
+from tests.integration.jobs.conftest import Job
 from tests.integration.permissions.shapes import SHAPES, SOURCE, actions, example_policies
 from tests.integration.permissions.world import World, dependents, problems, skipped, without
 

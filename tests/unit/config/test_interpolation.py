@@ -8,7 +8,7 @@ import pytest
 
 from lakeload.config.document import fill
 from lakeload.documents.load import load_destination
-from tests.unit.config.documents import DESTINATION, messages, problems_of
+from tests.unit.documents.documents import DESTINATION, messages, problems_of
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.documents.load import check
-from tests.unit.config.documents import DESTINATION, PIPELINE, problems_of
+from tests.unit.documents.documents import DESTINATION, PIPELINE, problems_of
 
 HOSTILE = {
     "ten megabytes": (b"a: " + b"x" * 10_000_000, "too-large"),

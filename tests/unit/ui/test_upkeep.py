@@ -23,7 +23,7 @@ from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.parquet.log.records import FenceRecord, Rejects
 from lakeload_jobs.formats.parquet.log.recovery import Damaged, TableRecovery
 from lakeload_jobs.formats.parquet.log.run_history import Fence
-from tests.unit.upkeep.runs import make_run
+from tests.unit.formats.parquet.runs import make_run
 
 AT = datetime(2026, 11, 21, 10, 15, tzinfo=UTC)
 LOCATION = TableLocation("lake", "shop", "orders")

@@ -1,0 +1,239 @@
+"""`lakeload init` writes files, and takes nothing away."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lakeload.documents.load import load_pipeline
+from lakeload.documents.spec import table_specs
+from tests.inputs import files_of
+from tests.unit.init.choices import (
+    CATALOGS,
+    FLAGS,
+    ROLE,
+    init,
+)
+
+
+def test_init_with_missing_options_names_them_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    result = init("--bucket", "my-data-lake")
+
+    assert result.exit_code == 2
+    assert "`--region`, `--path` are missing" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--bucket", "Not_A_Bucket"], "`--bucket`: `Not_A_Bucket` is not a bucket name"),
+        (["--table-format", "delta"], "`--table-format`: `delta` is not a choice"),
+        (["--role-arn", "lake"], "`--role-arn`: `lake` is not the ARN of a role"),
+        (["--source", "xml"], "`--source`: `xml` is not a choice"),
+        (["--bucket", ""], "`--bucket`: this cannot be empty"),
+        (["--table", "a\x1bb"], r"`--table`: `a\x1bb` holds a control character"),
+        (["--prefix", "_lakeload/x"], "`--prefix`: `_lakeload/x` cannot be a prefix"),
+        (["--bucket", "${NOT_SET_HERE}"], "the environment variable `NOT_SET_HERE` is not set"),
+        (["--table", "probe", "--name", "_"], "`--name`: `_` is not a pipeline name"),
+        (["--endpoint-url", "http://a:b@h"], "`--endpoint-url`: the URL carries a user name"),
+    ],
+)
+def test_a_wrong_value_is_refused_before_anything_is_written(
+    flags: list[str], message: str, tmp_path: Path
+) -> None:
+    result = init(str(tmp_path / "new"), *FLAGS, *flags)
+
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_reference_to_the_environment_stays_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKE_STAGE", "test")
+
+    result = init(str(tmp_path), *FLAGS, "--prefix", "landing/${LAKE_STAGE}")
+
+    assert result.exit_code == 0
+    assert 'prefix: "landing/${LAKE_STAGE}"' in (tmp_path / "destination.yml").read_text()
+
+
+def test_init_secrets_file_is_private_and_ignored_by_git(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    result = init(*FLAGS, "--role-arn", ROLE)
+
+    assert result.exit_code == 0
+    assert stat.S_IMODE((tmp_path / ".env").stat().st_mode) == 0o600
+    assert (tmp_path / ".gitignore").read_text() == ".env\n"
+    assert result.stdout.splitlines() == [
+        "wrote destination.yml",
+        "wrote pipeline.yml",
+        "wrote .env",
+        "wrote .gitignore",
+        "",
+        "Fill in .env:",
+        "  LAKELOAD_EXTERNAL_ID: The ExternalId that the role's trust policy requires.",
+        "",
+        "Next:",
+        "  set -a; . ./.env; set +a",
+        "  lakeload policy destination.yml           # the IAM policies that this needs",
+        "  lakeload test-connection destination.yml  # check bucket, role and permissions",
+        "  lakeload plan pipeline.yml                # what sync would load",
+    ]
+
+
+def test_init_without_secrets_writes_no_secrets_file(tmp_path: Path) -> None:
+    result = init(str(tmp_path), *FLAGS)
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["destination.yml", "pipeline.yml"]
+    assert ".env" not in result.stdout
+
+
+def test_init_with_existing_files_asks_no_question(tmp_path: Path) -> None:
+    (tmp_path / "destination.yml").write_text("mine")
+
+    result = init(str(tmp_path))
+
+    assert result.exit_code == 2
+    assert "already exists; nothing was written" in " ".join(result.stderr.split())
+
+
+def test_init_existing_files_are_kept_unless_forced(tmp_path: Path) -> None:
+    (tmp_path / "pipeline.yml").write_text("mine")
+
+    result = init(str(tmp_path), *FLAGS, "--role-arn", ROLE)
+
+    assert result.exit_code == 2
+    assert "already exists; nothing was written" in " ".join(result.stderr.split())
+    assert [path.name for path in tmp_path.iterdir()] == ["pipeline.yml"]
+    assert (tmp_path / "pipeline.yml").read_text() == "mine"
+
+    result = init(str(tmp_path), *FLAGS, "--force")
+
+    assert result.exit_code == 0
+    assert f"overwrote {tmp_path}/pipeline.yml" in result.stdout
+    assert (tmp_path / "pipeline.yml").read_text() != "mine"
+
+
+def test_init_existing_secrets_file_gets_only_missing_variables(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("export LAKELOAD_CLIENT_ID='mine'\nOTHER=1")
+    (tmp_path / ".gitignore").write_text("*.log")
+    flags = [f"--{k.replace('_', '-')}={v}" for k, v in CATALOGS["SNOWFLAKE_OPEN_CATALOG"].items()]
+
+    result = init(str(tmp_path), *FLAGS, *flags, "--force")
+
+    assert f"added to {tmp_path}/.env" in result.stdout
+    text = (tmp_path / ".env").read_text()
+    assert text.startswith("export LAKELOAD_CLIENT_ID='mine'\nOTHER=1\n")
+    assert text.count("LAKELOAD_CLIENT_ID=") == 1
+    assert "\n# LAKELOAD_CLIENT_SECRET=\n" in text
+    assert (tmp_path / ".gitignore").read_text() == "*.log\n.env\n"
+
+    result = init(str(tmp_path), *FLAGS, *flags, "--force")
+
+    assert f"kept {tmp_path}/.env" in result.stdout
+    assert (tmp_path / ".env").read_text() == text
+    assert (tmp_path / ".gitignore").read_text() == "*.log\n.env\n"
+
+
+def test_init_secrets_file_readable_by_others_is_reported(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("")
+    (tmp_path / ".env").chmod(0o644)
+
+    result = init(str(tmp_path), *FLAGS, "--role-arn", ROLE)
+
+    assert f"other users can read {tmp_path}/.env" in result.stderr
+
+
+def test_init_checks_that_git_ignores_the_secrets_file(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / ".gitignore").write_text("*.env\n")
+    init(str(tmp_path / "lake"), *FLAGS, "--role-arn", ROLE)
+    assert not (tmp_path / "lake" / ".gitignore").exists()
+
+    subprocess.run(["git", "-C", str(tmp_path), "add", "-f", "lake/.env"], check=True)
+    result = init(str(tmp_path / "lake"), *FLAGS, "--role-arn", ROLE, "--force")
+    assert f"git tracks {tmp_path}/lake/.env" in result.stderr
+
+
+def test_init_dry_run_lists_files_and_writes_nothing(tmp_path: Path) -> None:
+    result = init(str(tmp_path / "new"), *FLAGS, "--role-arn", ROLE, "--dry-run")
+
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        f"would write {tmp_path}/new/{name}"
+        for name in ("destination.yml", "pipeline.yml", ".env", ".gitignore")
+    ]
+    assert not (tmp_path / "new").exists()
+
+
+def test_init_json_lists_files_variables_and_commands(tmp_path: Path) -> None:
+    result = init(str(tmp_path), *FLAGS, "--role-arn", ROLE, "--output", "json")
+
+    document = json.loads(result.stdout)
+    assert [Path(item["file"]).name for item in document["files"]] == [
+        "destination.yml",
+        "pipeline.yml",
+        ".env",
+        ".gitignore",
+    ]
+    assert {item["action"] for item in document["files"]} == {"create"}
+    assert [item["name"] for item in document["variables"]] == ["LAKELOAD_EXTERNAL_ID"]
+    assert len(document["next"]) == 4
+    assert document["dry_run"] is False
+
+
+def test_a_path_given_here_is_found_from_the_documents_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    result = init("conf/lake", *FLAGS, "--path", "data/orders/", "--source", "csv")
+
+    assert result.exit_code == 0
+    [table] = table_specs(load_pipeline(tmp_path / "conf" / "lake" / "pipeline.yml", {}))
+    assert os.path.normpath(files_of(table).paths[0]) == str(tmp_path / "data" / "orders")
+    assert table.schema == "lake"
+
+
+def test_a_path_is_found_from_the_folder_that_a_link_leads_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("far/away")
+
+    result = init("link", *FLAGS, "--path", "data/orders.csv")
+
+    assert result.exit_code == 0
+    [table] = table_specs(load_pipeline(tmp_path / "link" / "pipeline.yml", {}))
+    assert Path(files_of(table).paths[0]).resolve() == tmp_path / "data" / "orders.csv"
+
+
+@pytest.mark.parametrize(
+    ("given", "found"), [("~/x/*.csv", "/home/ana/x/*.csv"), ("~nobody-here/x.csv", None)]
+)
+def test_init_tilde_is_the_home_folder(
+    given: str, found: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/ana")
+
+    result = init(str(tmp_path), *FLAGS, "--path", given)
+
+    assert result.exit_code == 0
+    [table] = table_specs(load_pipeline(tmp_path / "pipeline.yml", {}))
+    assert os.path.normpath(files_of(table).paths[0]) == (found or str(Path.cwd() / given))

@@ -1,0 +1,92 @@
+"""`lakeload inspect` as a user sees it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from tests.unit.commands.command import lakeload
+
+
+def people(folder: Path) -> Path:
+    path = folder / "people.csv"
+    path.write_text("id;amount\n1;1,5\n2;2,75\n3;\n", encoding="utf-8")
+    return path
+
+
+def test_inspect_text_fits_80_columns_and_ends_with_settings(tmp_path: Path) -> None:
+    people(tmp_path)
+    wide = ",".join(f"column_{number}" for number in range(9))
+    (tmp_path / "wide.csv").write_text(
+        f"{wide}\n" + f"{'x' * 50},{'1' * 30}," + ",".join("1234567") + "\n"
+    )
+
+    done = lakeload("inspect", "people.csv", "wide.csv", folder=tmp_path, COLUMNS="80")
+
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "names stand above numbers" in done.stdout
+    settings = yaml.safe_load(done.stdout.split("in a pipeline:\n")[1])
+    assert settings["tables"][0] == {
+        "table": "people",
+        "path": "people.csv",
+        "options": {"separator": ";", "decimal_mark": ","},
+    }
+    assert settings["source"] == {"type": "FILES", "format": "CSV", "options": {"header": True}}
+
+
+def test_inspect_json_has_options_columns_and_rows(tmp_path: Path) -> None:
+    people(tmp_path)
+
+    done = lakeload("inspect", "people.csv", "--output", "json", folder=tmp_path)
+
+    (table,) = json.loads(done.stdout)["tables"]
+    assert table["options"] == {"separator": ";", "header": True, "decimal_mark": ","}
+    assert table["columns"] == [
+        {"name": "id", "type": "bigint"},
+        {"name": "amount", "type": "double"},
+    ]
+    assert table["rows"][2] == {"id": "3", "amount": None}
+    assert {guess["confidence"] for guess in table["guesses"]} <= {"HIGH", "MEDIUM", "LOW"}
+
+
+def test_inspect_needs_neither_environment_nor_java(tmp_path: Path) -> None:
+    people(tmp_path)
+    program = "from lakeload.app import main; main()"
+    command = [sys.executable, "-c", program, "inspect", str(tmp_path / "people.csv")]
+
+    done = subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_inspect_missing_file_exits_with_3_and_lists_neighbours(tmp_path: Path) -> None:
+    people(tmp_path)
+
+    done = lakeload("inspect", "poeple.csv", folder=tmp_path)
+
+    assert done.returncode == 3
+    assert "there is no file or folder" in done.stderr
+    assert "it holds `people.csv`" in done.stderr
+
+
+def test_inspect_unloadable_file_exits_with_3_and_shows_the_others(tmp_path: Path) -> None:
+    people(tmp_path)
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 rest")
+
+    done = lakeload("inspect", ".", folder=tmp_path)
+
+    assert done.returncode == 3
+    assert "it is a PDF" in done.stderr
+    assert "- table: people" in done.stdout
+
+
+def test_inspect_unsupported_path_exits_with_2(tmp_path: Path) -> None:
+    done = lakeload("inspect", "gs://bucket/file", folder=tmp_path)
+
+    assert done.returncode == 2
+    assert "neither a local path nor one in S3" in done.stderr

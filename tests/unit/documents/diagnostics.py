@@ -1,0 +1,33 @@
+"""What `validate` says about the documents of tests/cases/invalid, as their .txt files hold it.
+
+`python -m tests.unit.documents.diagnostics` writes those files again: read the difference.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from lakeload.documents.load import check
+from lakeload.ui.problems import problems_text, summary
+
+INVALID = Path(__file__).parents[2] / "cases" / "invalid"
+ENVIRONMENT = {"BAD_BUCKET": "Not_A_Bucket", "BAD_NUMBER": "many", "PADDED_SECRET": " padded\n"}
+WIDTH = 80
+
+
+def diagnostics(name: str) -> str:
+    """Return the text for `tests/cases/invalid/NAME.yaml`, seen from within that folder."""
+    with contextlib.chdir(INVALID):
+        problems = check([Path(f"{name}.yaml")], ENVIRONMENT)
+    return f"{problems_text(problems, WIDTH).plain}\n\n{summary(problems)}\n"
+
+
+def main() -> None:
+    """Write every .txt file."""
+    for path in sorted(INVALID.glob("*.yaml")):
+        path.with_suffix(".txt").write_text(diagnostics(path.stem), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
