@@ -1,4 +1,4 @@
-"""Four of the campaign's cases: `make faults` runs all of them, this runs at each change."""
+"""Two of the campaign's cases: `make faults` runs all of them, this runs at each change."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ import pytest
 from tests.faults.product.campaign import CHAPTERS
 from tests.faults.product.case import JOB, run_cases
 from tests.faults.product.world import World
-from tests.servers.class_data import cache_with_class_data
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import Lake
 
-FOUR = {
+TWO = {
     "kill5-first-completion-after",
-    "injected-02",
-    "worker-retried",
     "command-while-committing",
 }
-"""Of those that no other test makes in a whole sync or in a job."""
+"""A kill past the commit, and one of the command: no other test makes them in a whole sync."""
 
 
 @pytest.mark.e2e
@@ -27,11 +24,10 @@ FOUR = {
 def test_syncs_after_kills_and_faults_are_committed_once(
     lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, warm_spark_home: Path
 ) -> None:
-    cache = cache_with_class_data()
-    world = World(lake, fault_proxy, tmp_path, "six", glue=True, cache=cache)
+    world = World(lake, fault_proxy, tmp_path, "six", glue=True)
     world.warm_spark = warm_spark_home
-    cases = [case for chapter in CHAPTERS.values() for case in chapter(world) if case.name in FOUR]
-    assert {case.name for case in cases} == FOUR
+    cases = [case for chapter in CHAPTERS.values() for case in chapter(world) if case.name in TWO]
+    assert {case.name for case in cases} == TWO
     notes: list[str] = []
     run_cases(world, cases, at_once=2, note=notes.append, then=[JOB])
     assert [case.findings for case in cases if not case.findings.good] == [], "\n".join(notes)
