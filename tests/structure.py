@@ -8,6 +8,7 @@ that a further format, catalog, source or runtime has to open.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import shutil
 import subprocess
@@ -91,29 +92,45 @@ def reading_lists(root: Path = ROOT) -> dict[str, list[str]]:
     return found
 
 
-def imports(path: Path, root: Path = ROOT) -> set[str]:
-    """Return the modules of the product that a module imports, through packages that re-export."""
+def imports(path: Path, root: Path = ROOT, trees: Sequence[str] = PRODUCT) -> set[str]:
+    """Return the modules below `trees` that a module imports, through packages that re-export."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.ImportFrom) or not node.module:
-            continue
-        for name in node.names:
-            submodule = _module_file(f"{node.module}.{name.name}", root)
-            module = submodule or _module_file(node.module, root)
-            if module is not None:
-                found.add(module.relative_to(root).as_posix())
-            if module is not None and module.name == "__init__.py":
-                found |= imports(module, root)
+    for name, attribute in _imported(nodes(path.read_text(encoding="utf-8"))):
+        submodule = module_file(f"{name}.{attribute}", root, trees) if attribute else None
+        module = submodule or module_file(name, root, trees)
+        if module is not None:
+            found.add(module.relative_to(root).as_posix())
+        if module is not None and module.name == "__init__.py" and module != path:
+            found |= imports(module, root, trees)
     return found
 
 
-def _module_file(module: str, root: Path) -> Path | None:
-    for top in PRODUCT:
-        package = (root / top).parent / module.replace(".", "/")
+@functools.lru_cache(maxsize=1)
+def nodes(text: str) -> tuple[ast.AST, ...]:
+    """Return the nodes of a module; several questions about one in succession parse it once."""
+    return tuple(ast.walk(ast.parse(text)))
+
+
+def module_file(module: str, root: Path = ROOT, trees: Sequence[str] = PRODUCT) -> Path | None:
+    """Return the file of a module by its dotted name; None if it is not below `trees`."""
+    for tree in trees:
+        folder = root / tree
+        if module.split(".")[0] != folder.name:
+            continue
+        package = folder.parent / module.replace(".", "/")
         for file in (package.with_suffix(".py"), package / "__init__.py"):
             if file.is_file():
                 return file
     return None
+
+
+def _imported(module: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
+    """Yield what a module imports: module and name, or module alone."""
+    for node in module:
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from ((node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
 
 
 def _files(root: Path, pattern: str) -> list[str]:
