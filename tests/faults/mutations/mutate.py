@@ -60,7 +60,7 @@ def mutate(mutation: Mutation, sources: Path) -> dict[Path, str]:
 
     Raises `MisplacedMutation` when a change fits nowhere, or at more than one place.
     """
-    files = {file: file.read_text(encoding="utf-8") for file in sorted(sources.rglob("*.py"))}
+    files = dict(read_sources(sources))
     changed: dict[Path, str] = {}
     for change in mutation.changes:
         place = _only_place(mutation, change, files)
@@ -70,6 +70,31 @@ def mutate(mutation: Mutation, sources: Path) -> dict[Path, str]:
         ]
         files[place.file] = changed[place.file] = "\n".join(lines) + "\n"
     return changed
+
+
+def read_sources(folder: Path) -> Mapping[Path, str]:
+    """Return the text of every module below a folder."""
+    return {file: file.read_text(encoding="utf-8") for file in sorted(folder.rglob("*.py"))}
+
+
+def functions(mutation: Mutation, sources: Mapping[Path, str]) -> list[str]:
+    """Return the text of each function that a mutation changes, without indentation.
+
+    Raises `MisplacedMutation`.
+    """
+    return [_function(mutation, change, sources) for change in mutation.changes]
+
+
+def _function(mutation: Mutation, change: Change, files: Mapping[Path, str]) -> str:
+    """Return the function around the place of a change."""
+    place = _only_place(mutation, change, files)
+    text = files[place.file]
+    lines = text.splitlines()
+    for function in _functions(change.function, text):
+        first = min([function.lineno, *(mark.lineno for mark in function.decorator_list)]) - 1
+        if first <= place.first < (function.end_lineno or 0):
+            return _dedented(lines[first : function.end_lineno])
+    raise AssertionError("a place is in a function")
 
 
 def _change(name: str, hunk: str) -> Change:

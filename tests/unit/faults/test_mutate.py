@@ -7,11 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.mutations import mutate as mutations
 from tests.faults.mutations.mutate import MisplacedMutation, mutate, read_mutation
-
-_FILES = sorted(Path(mutations.__file__).parent.glob("*.patch"))
-_ROOT = Path(__file__).parents[3]
+from tests.faults.mutations.proven import MUTATIONS, ROOT
 
 SOURCE = """\
 class Log:
@@ -39,16 +36,16 @@ Test: tests/test_log.py::test_once
 """
 
 
-@pytest.mark.parametrize("file", _FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", MUTATIONS, ids=lambda file: file.stem)
 def test_mutation_matches_exactly_one_place(file: Path) -> None:
     mutation = read_mutation(file)
-    changed = mutate(mutation, _ROOT / "sparkjobs")
+    changed = mutate(mutation, ROOT / "sparkjobs")
     assert changed
     for path, text in changed.items():
         ast.parse(text)
         assert text != path.read_text(encoding="utf-8")
     test, _, name = mutation.test.partition("::")
-    assert f"def {name}(" in (_ROOT / test).read_text(encoding="utf-8")
+    assert f"def {name}(" in (ROOT / test).read_text(encoding="utf-8")
 
 
 def _mutated(tmp_path: Path, patch: str, **sources: str) -> dict[str, str]:
