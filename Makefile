@@ -57,6 +57,10 @@ demo: setup ## load sample tables into an embedded AWS, in about a minute
 test: setup localstack ## run every test
 	$(PYTEST)
 
+.PHONY: changed
+changed: setup localstack ## lint, and the tests that a change leads to, in about two minutes
+	@$(BIN)/python -m tests.changed
+
 .PHONY: unit
 unit: setup ## run the tests that need no server and no Java
 	$(PYTEST) tests/unit

@@ -215,7 +215,9 @@ def main() -> int:
     for name, used in _most(files)[:DEAREST]:
         sys.stdout.write(f"{used:8.0f}  {name}\n")
     if options.json:
-        Path(options.json).write_text(json.dumps(files, indent=1, sort_keys=True), "utf-8")
+        seconds = {name: round(used, 1) for name, used in files.items() if name != STARTED}
+        text = json.dumps(seconds, indent=1, sort_keys=True) + "\n"
+        Path(options.json).write_text(text, "utf-8")
     return status
 
 
