@@ -63,7 +63,7 @@ changed: setup localstack ## lint, and the tests that a change leads to, in abou
 
 .PHONY: unit
 unit: setup ## run the tests that need no server and no Java
-	$(PYTEST) tests/unit
+	$(PYTEST) --numprocesses 2 tests/unit
 
 .PHONY: e2e
 e2e: setup ## run the tests against real servers: docker compose where an engine answers
@@ -92,6 +92,7 @@ docs: setup ## build the documentation site into site/
 .PHONY: faults
 faults: setup ## kill and disturb writers and whole syncs some 4,800 times, in about an hour
 	LAKELOAD_TEST_EXHAUSTIVE=1 LAKELOAD_TEST_TEXTS=30000 $(PYTEST) -m exhaustive
+	LAKELOAD_TEST_EXHAUSTIVE=1 $(PYTEST) tests/unit
 	$(BIN)/python -m tests.faults
 
 .PHONY: bench

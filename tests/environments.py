@@ -8,6 +8,12 @@ from collections.abc import Mapping
 EXHAUSTIVE = "LAKELOAD_TEST_EXHAUSTIVE" in os.environ
 """Whether also the tests run that `make faults` runs and `make test` does not."""
 
+
+def many(full: int) -> int:
+    """Return how many random cases a test tries: all in `make faults`, else a quarter of them."""
+    return full if EXHAUSTIVE else full // 4
+
+
 _PREFIXES = ("AWS_", "LAKELOAD_", "SPARK_", "PYSPARK_", "XDG_")
 _NAMES = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "JAVA_TOOL_OPTIONS"}
 _PROXIES = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"}

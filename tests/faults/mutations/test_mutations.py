@@ -2,7 +2,7 @@
 
 A mutation here removes one safety from a copy of the sources and names the test that must notice.
 When that code is written anew, so must be the mutation: that is the moment to ask whether the
-safety is still there. tests/unit/faults asks in milliseconds whether all of them fit.
+safety is still there. test_mutate.py asks in milliseconds whether all of them fit.
 
 Those that failed with the code as it is (proven.py) run in `make faults` alone.
 """

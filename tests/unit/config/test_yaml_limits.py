@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.documents.load import check
+from tests.environments import many
 from tests.unit.documents.documents import DESTINATION, PIPELINE, problems_of
 
 HOSTILE = {
@@ -18,15 +19,18 @@ HOSTILE = {
     "many values": ("a: [" + "x," * 340_000 + "]", "too-large"),
     "an unclosed quote": ("a: '" + "x" * 1_000_000, "syntax"),
     "an unclosed quote below a secret": ("token: '" + "a:" * 300_000, "syntax"),
-    "many references": (f"{DESTINATION}prefix: '{'${' * 400_000}'\n", "environment"),
-    "nested references": (f"{DESTINATION}prefix: '{'${A:-' * 150_000}'\n", "environment"),
-    "many duplicates": (DESTINATION + "region: x\n" * 45_000, "duplicate-key"),
+    "many references": (f"{DESTINATION}prefix: '{'${' * many(400_000)}'\n", "environment"),
+    "nested references": (
+        f"{DESTINATION}prefix: '{'${A:-' * many(150_000)}'\n",
+        "environment",
+    ),
+    "many duplicates": (DESTINATION + "region: x\n" * many(45_000), "duplicate-key"),
     "many unknown keys": (
-        DESTINATION + "".join(f"k{i}: 1\n" for i in range(40_000)),
+        DESTINATION + "".join(f"k{i}: 1\n" for i in range(many(40_000))),
         "unknown-key",
     ),
     "many user names": (
-        f"{DESTINATION}endpoint_url: '{'http://a:b@' * 90_000}'\n",
+        f"{DESTINATION}endpoint_url: '{'http://a:b@' * many(90_000)}'\n",
         "secret-literal",
     ),
 }
@@ -51,8 +55,8 @@ def test_a_hostile_document_is_refused_within_seconds(name: str, tmp_path: Path)
 
 
 def test_thousands_of_tables_with_thousands_of_columns_are_read(tmp_path: Path) -> None:
-    columns = ", ".join(f"c{i}" for i in range(30_000))
-    tables = "".join(f"  - {{table: t{i}, path: a.csv}}\n" for i in range(5_000))
+    columns = ", ".join(f"c{i}" for i in range(many(30_000)))
+    tables = "".join(f"  - {{table: t{i}, path: a.csv}}\n" for i in range(many(5_000)))
     wide = f"  - {{table: wide, path: a.csv, columns: {{include: [{columns}]}}}}\n"
     started = time.process_time()
 

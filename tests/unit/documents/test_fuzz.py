@@ -19,6 +19,7 @@ from lakeload.documents.pipeline import pipeline_model
 from lakeload.documents.spec import table_specs
 from lakeload.sources.registry import SOURCES
 from lakeload.ui.problems import problems_json, problems_text
+from tests.environments import many
 from tests.unit.documents.documents import PIPELINE, TABLES, pipeline
 
 MODELS: list[type[BaseModel]] = [Destination, *map(pipeline_model, SOURCES.values())]
@@ -44,7 +45,10 @@ values = st.recursive(
 )
 documents = st.dictionaries(st.sampled_from(KEYS), values, max_size=8)
 quick = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=many(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
 )
 
 

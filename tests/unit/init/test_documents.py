@@ -27,6 +27,7 @@ from lakeload.init.documents import in_glue, variables
 from lakeload.init.files import next_steps
 from lakeload.init.interview import interview
 from lakeload.init.table_settings import yaml_text
+from tests.environments import many
 from tests.inputs import files_of
 from tests.unit.init.choices import (
     CATALOGS,
@@ -158,7 +159,7 @@ def test_the_commands_that_are_printed_exist(tmp_path: Path) -> None:
             assert CliRunner().invoke(app, [name, "--help"]).exit_code == 0
 
 
-@settings(max_examples=300)
+@settings(max_examples=many(300))
 @given(st.text(st.characters(exclude_categories=("Cs", "Cc", "Cn", "Zl", "Zp"))))
 def test_yaml_text_reads_back_as_what_was_written(value: str) -> None:
     _read_back(value)

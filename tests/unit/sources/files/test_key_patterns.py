@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.sources.files.key_patterns import KeyPattern, last_name_glob
 from lakeload_jobs.sources.files.listing import expand
+from tests.environments import many
 
 KEYS = (
     *("a.csv", "b.csv", "ab/c.csv", "ab/d/e.csv", "b/c.csv", "b/x=1/a.csv", "b/_tmp/a.csv"),
@@ -94,7 +95,7 @@ def test_the_last_name_of_a_glob_is_one_of_hadoop(path: str, expected: str | Non
 
 
 @given(st.text(string.printable, max_size=20), st.text(string.printable, max_size=20))
-@settings(max_examples=200)
+@settings(max_examples=many(200))
 def test_key_pattern_matches_any_key_without_an_error(pattern: str, key: str) -> None:
     found = KeyPattern("bucket", pattern).root_of(key)
 

@@ -26,6 +26,7 @@ from lakeload_jobs.sources.files.bookmark import (
     state_json,
 )
 from lakeload_jobs.sources.files.file_state import FileState
+from tests.environments import many
 
 
 @dataclass
@@ -291,4 +292,4 @@ class Folder(RuleBasedStateMachine):
 
 
 TestFolder = Folder.TestCase
-TestFolder.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestFolder.settings = settings(max_examples=many(60), stateful_step_count=30, deadline=None)

@@ -24,6 +24,7 @@ from lakeload_jobs.sources.files.text.inference import (
     undeclared_formats,
 )
 from lakeload_jobs.sources.files.text.values import TextFormats, parse_text, text_type
+from tests.environments import many
 from tests.unit.sources.files.text.texts import ANY_TEXT, TEXTS
 
 Texts = Sequence[str | None]
@@ -215,18 +216,18 @@ def test_inference_of_each_text_is_lossless() -> None:
 
 def test_inference_of_mixed_texts_is_lossless() -> None:
     draw = random.Random(1)  # noqa: S311
-    for _ in range(800):
+    for _ in range(many(800)):
         few = draw.sample(TEXTS, draw.choice((1, 2, 2, 3)))
         _check_column([draw.choice((*few, None)) for _ in range(draw.randint(1, 10))])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=many(150), deadline=None)
 @given(texts=st.lists(st.none() | ANY_TEXT, max_size=4))
 def test_inference_of_any_column_is_lossless(texts: Texts) -> None:
     _check_column(texts)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=many(150), deadline=None)
 @given(texts=st.lists(st.floats(allow_nan=False, allow_infinity=False).map(repr)
                       | st.decimals(-(10**20), 10**20, places=3).map(str), min_size=1))  # fmt: skip
 def test_numbers_are_doubles_only_where_nothing_is_lost(texts: list[str]) -> None:
@@ -247,7 +248,7 @@ def test_inferred_column_type_holds_each_text() -> None:
             assert (often.whole_digits, often.scale) == (once.whole_digits, once.scale), text
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=many(80), deadline=None)
 @given(texts=st.lists(st.none() | st.sampled_from(TEXTS), max_size=8), cut=st.integers(0, 8))
 def test_inference_of_parts_equals_inference_of_the_whole(texts: Texts, cut: int) -> None:
     whole = evidence(texts)
@@ -294,7 +295,7 @@ def test_a_column_keeps_the_recorded_type_where_it_holds_all_values(
 
 
 @given(st.lists(ANY_TEXT, min_size=1, max_size=16))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=many(200), deadline=None)
 def test_inference_of_distinct_values_equals_inference_of_all(texts: list[str]) -> None:
     few, many = evidence(texts), evidence(texts * 17)
 

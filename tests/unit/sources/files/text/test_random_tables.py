@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from lakeload_jobs.sources.files.listing import local_files
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
 from lakeload_jobs.sources.files.text.table import CsvTable
+from tests.environments import many
 
 _TEXT = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\0") | st.sampled_from(',"\n\r;'),
@@ -134,7 +135,7 @@ _WRITERS: dict[str, tuple[Callable[[pa.Table], bytes], dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("writer", _WRITERS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=many(25), deadline=None)
 @given(table=tables())
 def test_random_tables_are_read_back(writer: str, table: pa.Table) -> None:
     write, options = _WRITERS[writer]

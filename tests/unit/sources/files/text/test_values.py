@@ -30,6 +30,7 @@ from lakeload_jobs.sources.files.text.values import (
     reads_alike,
     text_type,
 )
+from tests.environments import many
 from tests.unit.sources.files.text.texts import ANY_TEXT, TEXTS
 
 BAD = object()
@@ -417,14 +418,14 @@ def test_each_text_converts_as_the_oracle(kind: str) -> None:
 @pytest.mark.parametrize("kind", ORACLE)
 def test_columns_of_mixed_texts_convert_as_the_oracle(kind: str) -> None:
     draw = random.Random(kind)  # noqa: S311
-    for _ in range(60):
+    for _ in range(many(60)):
         few = draw.sample(TEXTS, draw.choice((1, 2, 3, 8)))
         texts = [draw.choice((*few, None)) for _ in range(draw.randint(1, 12))]
         _compare(kind, texts)
 
 
 @pytest.mark.parametrize("kind", ORACLE)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=many(40), deadline=None)
 @given(texts=st.lists(st.none() | ANY_TEXT, max_size=6))
 def test_any_text_converts_as_the_oracle(kind: str, texts: list[str | None]) -> None:
     _compare(kind, texts)
@@ -467,7 +468,7 @@ def test_values_that_arrow_reads_are_those_of_their_texts(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ALIKE)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=many(60), deadline=None)
 @given(text=ANY_TEXT)
 def test_any_value_that_arrow_reads_is_that_of_its_text(kind: str, text: str) -> None:
     values, bad = parse_text(pa.array([text], pa.string()), text_type(kind))
@@ -482,7 +483,7 @@ DECIMALS = [
 
 
 @pytest.mark.parametrize("kind", DECIMALS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=many(200), deadline=None)
 @given(
     text=st.text("0019-+./e ", max_size=7) | st.from_regex(r"-?9{0,39}\.?9{0,39}", fullmatch=True)
 )

@@ -26,6 +26,7 @@ from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import type_name
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
+from tests.environments import many
 from tests.unit.sources.files.typed.test_parquet import PAGE, UUID, shown
 from tests.unit.sources.files.typed.typed_files import file_states, read_rows
 
@@ -436,7 +437,7 @@ def _nested(inner: Any) -> Any:
 _KINDS = st.recursive(_LEAVES | _LEAVES.map(_union_of_null), _nested, max_leaves=3)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=many(30))
 @given(st.data())
 def test_random_tables_are_read_as_fastavro_reads_them(data: Any) -> None:
     kinds = data.draw(st.lists(_KINDS, min_size=1, max_size=4))

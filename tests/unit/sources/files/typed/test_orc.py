@@ -33,6 +33,7 @@ from lakeload_jobs.sources.files.typed.columns import (
 )
 from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPiece, split_files
+from tests.environments import many
 from tests.unit.sources.files.typed.test_parquet import PAGE, shown
 from tests.unit.sources.files.typed.typed_files import file_states, read_rows
 
@@ -488,7 +489,7 @@ def _in_struct(kind: Any, drawn: Any) -> Any:
 _KINDS = st.recursive(_LEAVES, _nested, max_leaves=3)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=many(40))
 @given(st.data())
 def test_random_tables_are_read_as_they_were_written(data: Any) -> None:
     kinds = data.draw(st.lists(_KINDS, min_size=1, max_size=3))

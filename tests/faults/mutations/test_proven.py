@@ -16,7 +16,7 @@ from tests.faults.mutations.proven import (
     record,
     to_prove,
 )
-from tests.unit.faults.test_mutate import SOURCE, WITHOUT_THE_CHECK
+from tests.faults.mutations.test_mutate import SOURCE, WITHOUT_THE_CHECK
 
 
 @pytest.fixture
