@@ -92,7 +92,7 @@ docs: setup ## build the documentation site into site/
 .PHONY: faults
 faults: setup ## kill and disturb writers and whole syncs some 4,800 times, in about an hour
 	LAKELOAD_TEST_EXHAUSTIVE=1 LAKELOAD_TEST_TEXTS=30000 $(PYTEST) -m exhaustive
-	LAKELOAD_TEST_EXHAUSTIVE=1 $(PYTEST) tests/unit
+	LAKELOAD_TEST_EXHAUSTIVE=1 $(PYTEST) tests/unit tests/integration/sources/files/spark
 	$(BIN)/python -m tests.faults
 
 .PHONY: bench

@@ -10,8 +10,7 @@ from xdist.workermanage import WorkerController
 
 ROOT = Path(__file__).parents[1]
 ON_SPARK = tuple(
-    f"tests/integration/{name}/"
-    for name in ("formats", "jobs", "rows", "sources/databases", "sources/files/spark")
+    f"tests/integration/{name}/" for name in ("formats", "jobs", "rows", "sources/databases")
 )
 """Folders with tests that use the Spark session of their worker."""
 WITHOUT_SPARK = (

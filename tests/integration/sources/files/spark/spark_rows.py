@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType, VariantType, _parse_datatype_json_stri
 
 from lakeload_jobs.contract.errors import LoadFailed
 from tests.corpus.oracle import said
+from tests.integration.sources.files.spark.recorded import SparkOracle
 
 _DOCS = Path(__file__).parents[5] / "docs"
 _FILE = "_file"
@@ -53,6 +54,21 @@ def _of_table(table: pa.Table) -> Found:
     """Return what lakeload read, with the types that Spark has for it."""
     schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
     return Found(schema.simpleString(), _rows_of(table))
+
+
+def answered(
+    oracle: SparkOracle,
+    name: str,
+    question: Any,
+    ask: Callable[[SparkSession], Mapping[str, Found]],
+) -> dict[str, Found]:
+    """Return what Spark makes of each case, as it is recorded."""
+
+    def asked(spark: SparkSession) -> dict[str, list[Any]]:
+        return {case: [one.types, one.rows, one.error] for case, one in ask(spark).items()}
+
+    answer: dict[str, list[Any]] = oracle.answer(name, question, asked)
+    return {case: Found(*one) for case, one in answer.items()}
 
 
 @dataclass(frozen=True)

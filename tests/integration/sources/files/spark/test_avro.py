@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -12,10 +13,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from tests.integration.sources.files.spark.recorded import SparkOracle
 from tests.integration.sources.files.spark.spark_rows import (
     Found,
     Intended,
     SparkFiles,
+    answered,
     by_lakeload,
     check,
 )
@@ -329,32 +332,54 @@ INTENDED = {
 }
 
 
-def test_avro_files_are_read_as_spark_reads_them(
-    spark: SparkSession, java_zone: Callable[[str], None], tmp_path: Path
-) -> None:
-    made = files(tmp_path) | files_of_spark(spark, tmp_path)
-    lakeload = by_lakeload(test_avro.read, {name: [path] for name, path in made.items()})
-    reader = SparkFiles(spark, "avro")
+QUESTION = Path(__file__).read_bytes()
+"""What makes the files: their own bytes are others each time."""
 
-    found = reader.read(
-        made.values(), [path for name, path in made.items() if lakeload[name].error]
-    )
+
+def test_avro_files_are_read_as_spark_reads_them(oracle: SparkOracle, tmp_path: Path) -> None:
+    made = files(tmp_path) | _kept_files_of_spark(oracle, tmp_path)
+    lakeload = by_lakeload(test_avro.read, {name: [path] for name, path in made.items()})
+
+    def ask(spark: SparkSession) -> dict[str, Found]:
+        bad = [path for name, path in made.items() if lakeload[name].error]
+        by_path = SparkFiles(spark, "avro").read(made.values(), bad)
+        return {name: by_path[path] for name, path in made.items()}
+
+    by_spark = answered(oracle, "avro", QUESTION, ask)
 
     assert len(made) == 157
-    check({name: (found[path], lakeload[name]) for name, path in made.items()}, INTENDED)
+    check({name: (by_spark[name], lakeload[name]) for name in made}, INTENDED)
+
+
+def _kept_files_of_spark(oracle: SparkOracle, folder: Path) -> dict[str, Path]:
+    """Return files that Spark has written, with its names and types, as they are recorded."""
+
+    def ask(spark: SparkSession) -> dict[str, str]:
+        written = files_of_spark(spark, folder)
+        return {
+            name: base64.b64encode(path.read_bytes()).decode() for name, path in written.items()
+        }
+
+    paths = {}
+    for name, content in oracle.answer("avro_files", BY_SPARK, ask, alike=False).items():
+        paths[name] = folder / f"{name}.avro"
+        paths[name].write_bytes(base64.b64decode(content))
+    return paths
 
 
 def test_avro_files_of_several_schemas_are_read_as_spark_reads_them_with_one(
-    spark: SparkSession, java_zone: Callable[[str], None], tmp_path: Path
+    oracle: SparkOracle, tmp_path: Path
 ) -> None:
     made = united_files(tmp_path)
     lakeload = by_lakeload(test_avro.read, made)
-    reader = SparkFiles(spark, "avro")
+    types = {name: lakeload[name].types for name in made}
 
-    found = {
-        name: (reader.together(paths, lakeload[name].types), lakeload[name])
-        for name, paths in made.items()
-    }
+    def ask(spark: SparkSession) -> dict[str, Found]:
+        reader = SparkFiles(spark, "avro")
+        return {name: reader.together(paths, types[name]) for name, paths in made.items()}
+
+    by_spark = answered(oracle, "avro_united", [QUESTION, types], ask)
+    found = {name: (by_spark[name], lakeload[name]) for name in made}
 
     nulls = Intended(
         "^FAILED_READ_FILE", "v:string>$", 1, "| any type | NULL | that type |", FORMATS

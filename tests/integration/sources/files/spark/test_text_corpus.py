@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from lakeload_jobs.sources.files.listing import local_files
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
 from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextFiles
 from tests.corpus.oracle import said
+from tests.integration.sources.files.spark.recorded import SparkOracle
 from tests.integration.sources.files.spark.spark_rows import check_sentence
 
 CORPUS = Path(__file__).parents[4] / "corpus"
@@ -94,6 +95,11 @@ def _rows(table: pa.Table) -> list[Any]:
     return [said(row) for row in table.to_pylist()]
 
 
+def _question(files: Sequence[Records]) -> list[Any]:
+    """Return all that Spark's answer depends on."""
+    return [[file.name, file.path.read_bytes(), {**file.options}, file.types] for file in files]
+
+
 def _by_spark(
     spark: SparkSession, file_format: str, files: Sequence[Records]
 ) -> dict[str, list[Any]]:
@@ -113,7 +119,7 @@ def _by_spark(
 
 
 def test_csv_records_of_the_corpus_are_those_of_spark(
-    spark: SparkSession, java_zone: Callable[[str], None]
+    oracle: SparkOracle,
 ) -> None:
     files = []
     for case, path in _cases("csv_structure", "csv_values", "csv_written"):
@@ -136,12 +142,14 @@ def test_csv_records_of_the_corpus_are_those_of_spark(
                 theirs["encoding"] = "UTF-16"  # lakeload knows it by its mark
             files.append(Records(case["name"], path, {**SPARK_CSV, **theirs}, table))
 
-    spark.conf.set("spark.sql.legacy.javaCharsets", "true")
-    try:
-        found = _by_spark(spark, "csv", files)
-    finally:
-        spark.conf.unset("spark.sql.legacy.javaCharsets")
+    def by_spark(spark: SparkSession) -> dict[str, list[Any]]:
+        spark.conf.set("spark.sql.legacy.javaCharsets", "true")
+        try:
+            return _by_spark(spark, "csv", files)
+        finally:
+            spark.conf.unset("spark.sql.legacy.javaCharsets")
 
+    found = oracle.answer("csv_records", _question(files), by_spark)
     as_text = {file.name for file in files if file.name in QUOTED_EMPTY_IS_TEXT}
     found = {
         name: [_one_line_break(_quoted_empty(row, name in as_text)) for row in rows]
@@ -158,7 +166,7 @@ def test_csv_records_of_the_corpus_are_those_of_spark(
 
 
 def test_json_records_of_the_corpus_are_those_of_spark(
-    spark: SparkSession, java_zone: Callable[[str], None]
+    oracle: SparkOracle,
 ) -> None:
     files = []
     for case, path in _cases("json_by_hand", "json_written"):
@@ -167,7 +175,9 @@ def test_json_records_of_the_corpus_are_those_of_spark(
             table = _read(JsonTable(tuple(local_files([str(path)])), {}, lines=lines))
             files.append(Records(case["name"], path, {"multiLine": str(not lines)}, table))
 
-    found = _by_spark(spark, "json", files)
+    found = oracle.answer(
+        "json_records", _question(files), lambda spark: _by_spark(spark, "json", files)
+    )
 
     different = _different(files, found)
     first = {file.name for file in files if _rows(file.table)[:1] == found[file.name]}

@@ -9,7 +9,7 @@ import os
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,17 +17,19 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pt
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.sources.files.listing import local_files
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
 from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextFiles
 from tests.corpus.oracle import said
+from tests.integration.sources.files.spark.recorded import SparkOracle
 from tests.integration.sources.files.spark.spark_rows import check_sentence
 from tests.unit.sources.files.text.texts import TEXTS
 
-RANDOM = int(os.environ.get("LAKELOAD_TEST_TEXTS", "1000"))
+RECORDED = 1000
+RANDOM = int(os.environ.get("LAKELOAD_TEST_TEXTS", RECORDED))
 """How many random texts are read besides those of `TEXTS`."""
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 DECIMALS = ("decimal(6,2)", "decimal(38,10)", "decimal(38,0)")
@@ -229,9 +231,7 @@ def _check(found: Iterator[tuple[str | None, str, str, Any, Any]]) -> Counter[st
     return reasons
 
 
-def test_texts_of_csv_have_the_values_that_spark_reads(
-    spark: SparkSession, java_zone: Callable[[str], None], tmp_path: Path
-) -> None:
+def test_texts_of_csv_have_the_values_that_spark_reads(oracle: SparkOracle, tmp_path: Path) -> None:
     names = [f"v{place}" for place in range(len(TYPES))]
     made = io.StringIO(newline="")
     writer = csv.writer(made, quoting=csv.QUOTE_ALL, lineterminator="\n")
@@ -245,9 +245,14 @@ def test_texts_of_csv_have_the_values_that_spark_reads(
 
     lakeload = _by_lakeload(files, names)
     options = {"header": "true", "multiLine": "true", "escape": '"', "timeZone": "UTC"}
-    reader = spark.read.options(**options, positiveInf="Inf", negativeInf="-Inf")
-    frame = reader.schema(_ddl({"id": "int", **types})).csv(str(path))
-    theirs = _values(frame.toArrow(), names)
+
+    def ask(spark: SparkSession) -> list[list[Any]]:
+        reader = spark.read.options(**options, positiveInf="Inf", negativeInf="-Inf")
+        frame = reader.schema(_ddl({"id": "int", **types})).csv(str(path))
+        return _values(frame.toArrow(), names)
+
+    question = [ALL_TEXTS, types, options]
+    theirs = oracle.answer("csv_values", question, ask, kept=RANDOM == RECORDED)
 
     quoted = [f'"{text}"' for text in ALL_TEXTS]
     reasons = _check(_differences(TYPES, quoted, theirs, lakeload))
@@ -265,7 +270,7 @@ def _ddl(types: dict[str, str]) -> str:
 
 
 def test_values_of_json_have_the_values_that_spark_reads(
-    spark: SparkSession, java_zone: Callable[[str], None], tmp_path: Path
+    oracle: SparkOracle, tmp_path: Path
 ) -> None:
     values = [*(json.dumps(text, ensure_ascii=False) for text in ALL_TEXTS), *LITERALS]
     names = [f"v{place}" for place in range(len(TYPES))]
@@ -273,7 +278,7 @@ def test_values_of_json_have_the_values_that_spark_reads(
     # Spark gives up a whole record for some values, and so each has its own.
     lines = [f'{{"{name}": {value}}}' for name in names for value in values]
 
-    lakeload, theirs = _read_json(spark, tmp_path, lines, types)
+    lakeload, theirs = _read_json(oracle, "json_values", tmp_path, lines, types)
 
     shown = [*(f'"{text}"' for text in ALL_TEXTS), *LITERALS]
     own = [slice(place * len(values), (place + 1) * len(values)) for place in range(len(names))]
@@ -283,7 +288,7 @@ def test_values_of_json_have_the_values_that_spark_reads(
 
 
 def test_nested_values_of_json_have_the_values_that_spark_reads(
-    spark: SparkSession, java_zone: Callable[[str], None], tmp_path: Path
+    oracle: SparkOracle, tmp_path: Path
 ) -> None:
     types = {f"v{place}": kind for place, kind in enumerate(NESTED)}
     lines = []
@@ -292,18 +297,23 @@ def test_nested_values_of_json_have_the_values_that_spark_reads(
         row = [f'"{name}": {values[number]}' for name, values in own if number < len(values)]
         lines.append(f"{{{', '.join(row)}}}")
 
-    lakeload, theirs = _read_json(spark, tmp_path, lines, types)
+    lakeload, theirs = _read_json(oracle, "json_nested_values", tmp_path, lines, types)
 
     assert lakeload == theirs
 
 
 def _read_json(
-    spark: SparkSession, folder: Path, lines: Sequence[str], types: dict[str, str]
+    oracle: SparkOracle, name: str, folder: Path, lines: Sequence[str], types: dict[str, str]
 ) -> tuple[list[list[Any]], list[list[Any]]]:
     path = folder / "a.ndjson"
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     files = JsonTable(
         tuple(local_files([str(path)])), {}, ColumnsSpec(types=types), "NULL", lines=True
     )
-    frame: DataFrame = spark.read.option("timeZone", "UTC").schema(_ddl(types)).json(str(path))
-    return _by_lakeload(files, [*types]), _values(frame.toArrow(), [*types])
+
+    def ask(spark: SparkSession) -> list[list[Any]]:
+        frame = spark.read.option("timeZone", "UTC").schema(_ddl(types)).json(str(path))
+        return _values(frame.toArrow(), [*types])
+
+    theirs = oracle.answer(name, [lines, types], ask, kept=RANDOM == RECORDED)
+    return _by_lakeload(files, [*types]), theirs

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from tests.integration.sources.files.spark.recorded import SparkOracle
 from tests.integration.sources.files.spark.spark_rows import (
     Found,
     Intended,
     SparkFiles,
+    answered,
     by_lakeload,
     check,
 )
@@ -134,48 +135,60 @@ ORC = {
 _ZONES = {"kolkata": "Asia/Kolkata", "los_angeles": "America/Los_Angeles"}
 
 
-def test_parquet_files_are_read_as_spark_reads_them(
-    spark: SparkSession, java_zone: Callable[[str], None]
-) -> None:
+def test_parquet_files_are_read_as_spark_reads_them(oracle: SparkOracle) -> None:
     files = cases("parquet")
     lakeload = by_lakeload(test_parquet.read, files)
-    reader = SparkFiles(spark, "parquet")
     alone = {name: paths[0] for name, paths in files.items() if len(paths) == 1}
-
-    found = reader.read(alone.values(), [alone[n] for n in alone if lakeload[n].error])
-    by_spark = {name: found[path] for name, path in alone.items()}
     # The types of several files are those that lakeload finds, as Spark knows of one file only.
-    spark.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
-    try:
-        for name in (name for name in files.keys() - alone if not lakeload[name].error):
-            by_spark[name] = reader.together(files[name], lakeload[name].types)
-    finally:
-        spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
+    types = {
+        name: lakeload[name].types
+        for name in sorted(files.keys() - alone)
+        if not lakeload[name].error
+    }
+
+    def ask(spark: SparkSession) -> dict[str, Found]:
+        reader = SparkFiles(spark, "parquet")
+        found = reader.read(alone.values(), [alone[n] for n in alone if lakeload[n].error])
+        spark.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
+        try:
+            several = {name: reader.together(files[name], types[name]) for name in types}
+        finally:
+            spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
+        return {name: found[path] for name, path in alone.items()} | several
+
+    by_spark = answered(oracle, "parquet", [_contents(files), types], ask)
 
     assert len(by_spark) == 282
     check({name: (one, lakeload[name]) for name, one in by_spark.items()}, PARQUET)
 
 
-def test_orc_files_are_read_as_spark_reads_them(
-    spark: SparkSession, java_zone: Callable[[str], None]
-) -> None:
+def _contents(files: dict[str, list[Path]]) -> dict[str, list[bytes]]:
+    return {name: [path.read_bytes() for path in paths] for name, paths in files.items()}
+
+
+def test_orc_files_are_read_as_spark_reads_them(oracle: SparkOracle) -> None:
     files = {name: path for name, (path,) in cases("orc").items()}
     lakeload = by_lakeload(test_orc.read, {name: [path] for name, path in files.items()})
-    reader = SparkFiles(spark, "orc")
     rare = re.compile("(timestamp_[un]s|last_second|list_of_structs)_pyarrow_.*|refused_.*")
-    by_spark: dict[str, Found] = {}
 
-    for zone in ("utc", *_ZONES):
-        # Spark's reader takes the clock of the writer for that of its own zone.
-        own = {
-            name: path
-            for name, path in files.items()
-            if zone == next((one for one in _ZONES if f"spark_{one}" in name), "utc")
-        }
-        java_zone(_ZONES.get(zone, "UTC"))
-        found = reader.read(own.values(), [own[name] for name in own if rare.fullmatch(name)])
-        by_spark |= {name: found[path] for name, path in own.items()}
-    java_zone("UTC")
+    def ask(spark: SparkSession) -> dict[str, Found]:
+        reader = SparkFiles(spark, "orc")
+        by_spark: dict[str, Found] = {}
+        for zone in ("utc", *_ZONES):
+            # Spark's reader takes the clock of the writer for that of its own zone.
+            own = {
+                name: path
+                for name, path in files.items()
+                if zone == next((one for one in _ZONES if f"spark_{one}" in name), "utc")
+            }
+            oracle.set_zone(_ZONES.get(zone, "UTC"))
+            found = reader.read(own.values(), [own[name] for name in own if rare.fullmatch(name)])
+            by_spark |= {name: found[path] for name, path in own.items()}
+        oracle.set_zone("UTC")
+        return by_spark
+
+    question = _contents({name: [path] for name, path in files.items()})
+    by_spark = answered(oracle, "orc", question, ask)
 
     assert len(by_spark) == 277
     check({name: (one, lakeload[name]) for name, one in by_spark.items()}, ORC)
