@@ -17,6 +17,7 @@ import pytest
 
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.runner import Status
+from tests.integration.commands.test_connection import _run
 from tests.integration.probes.glue_permissions import (
     CATALOG,
     DATABASE,
@@ -32,7 +33,6 @@ from tests.integration.probes.glue_world import (
     probe_databases,
     problems,
 )
-from tests.integration.probes.test_command import _run
 from tests.integration.probes.world import Case, World
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import (

@@ -11,7 +11,7 @@ from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.formats.parquet.log import commit_log as module
 from lakeload_jobs.formats.parquet.log.commit_log import History, Outcome
 from lakeload_jobs.formats.parquet.log.records import Column, LoadRecord
-from tests.unit.formats.parquet.log.test_log_codec import LOAD
+from tests.unit.formats.parquet.log.test_codec import LOAD
 
 
 def job(job_id: str, *, pipeline: str = "shop", state: Any = None, **changes: Any) -> LoadRecord:
