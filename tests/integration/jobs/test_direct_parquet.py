@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -239,7 +239,20 @@ def twins(job: Job, tmp_path: Path) -> Twins:
     return Twins(job, folder)
 
 
-@pytest.mark.parametrize("name", CASES)
+PLAIN = ("integers", "columns that come and go", "names", "many row groups")
+"""Cases of `make test`. The values of the others are in the corpus, which Spark has read too
+(tests/integration/sources/files/spark)."""
+
+
+def _mostly_exhaustive(names: Iterable[str], *plain: str) -> list[Any]:
+    """Return parameters: `make test` takes those that are plain, `make faults` the others."""
+    return [
+        name if name in plain else pytest.param(name, marks=pytest.mark.exhaustive)
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("name", _mostly_exhaustive(CASES, *PLAIN))
 def test_both_readers_load_the_same_values(twins: Twins, name: str) -> None:
     case = CASES[name]
     path = twins.files(case)
@@ -262,7 +275,9 @@ def _by_spark(spark: SparkSession, folder: Path, **conf: str) -> None:
             spark.conf.unset(f"spark.sql.parquet.{name}")
 
 
-@pytest.mark.parametrize("kind", ["TIMESTAMP_MICROS", "TIMESTAMP_MILLIS", "INT96"])
+@pytest.mark.parametrize(
+    "kind", _mostly_exhaustive(["TIMESTAMP_MICROS", "TIMESTAMP_MILLIS", "INT96"], "INT96")
+)
 def test_direct_reader_reads_files_of_spark_as_spark_does(twins: Twins, kind: str) -> None:
     _by_spark(twins.job.spark, twins.folder, outputTimestampType=kind)
 
@@ -629,7 +644,7 @@ SHREDDINGS = {
 }
 
 
-@pytest.mark.parametrize("name", SHREDDINGS)
+@pytest.mark.parametrize("name", _mostly_exhaustive(SHREDDINGS, "objects", "not"))
 def test_variants_of_spark_are_read_alike(twins: Twins, name: str) -> None:
     spark, shredding = twins.job.spark, SHREDDINGS[name]
     properties = {
