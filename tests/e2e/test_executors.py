@@ -1,15 +1,29 @@
-"""Executors on a real standalone cluster are processes, with identities of their own."""
+"""Executors on a real standalone cluster: processes on workers whose environment the test chooses.
+
+`local-cluster` would hide what is missing: its executors inherit the environment of the command.
+"""
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import boto3
+import pyarrow.parquet as pq
 import pytest
 
-from lakeload.demo.aws import allow_assume_role
-from tests.e2e.command import sync
-from tests.servers.ministack import Lake
+from lakeload.demo.aws import allow_assume_role, embedded_policy, loader_policy
+from lakeload.documents.load import load_destination
+from lakeload.documents.spec import destination_spec
+from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.formats.iceberg.catalogs.catalog import read_rows
+from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
+from tests.e2e.command import Ended, sync
+from tests.servers.aws_requests import Request
+from tests.servers.fault_proxy import FaultProxy, after, before
+from tests.servers.ministack import EXTERNAL_ID_VARIABLE, Lake
 from tests.servers.standalone_spark import ON_A_CLUSTER, StandaloneSpark
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -17,7 +31,122 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 ROWS = 500
 
 
-def keep_external_id(lake: Lake) -> str:
+def test_executors_load_with_their_own_identity_and_without_one_fail_with_a_hint(
+    base_identity: Lake,
+    fault_proxy: FaultProxy,
+    standalone_spark: StandaloneSpark,
+    jars_cache: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One cluster: Iceberg tables on the first worker, Parquet tables on the other two."""
+    lake = base_identity
+    name = _keep_external_id(lake)
+    _check_iceberg(lake, standalone_spark, name, jars_cache, tmp_path / "iceberg", monkeypatch)
+    _check_parquet(lake, standalone_spark, name, fault_proxy, tmp_path / "parquet")
+
+
+def _check_iceberg(
+    lake: Lake,
+    cluster: StandaloneSpark,
+    name: str,
+    cache: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Executors assume the role themselves, where a worker knows the base identity alone."""
+    endpoint = lake.server.endpoint
+    _write(
+        lake,
+        folder,
+        name,
+        [{"table": "orders", "primary_key": ["id"]}],
+        destination={
+            "endpoints": {"s3": endpoint, "sts": endpoint, "glue": endpoint},
+            "table_format": "ICEBERG",
+            "glue_database_prefix": "lakes",
+        },
+    )
+    spec = destination_spec(load_destination(folder / "destination.yml", {}))
+    lake.server.admin.put_role_policy(lake.seeded.role, embedded_policy(spec))
+    # Endpoints and region are not among what a worker has to know.
+    cluster.add_worker("base", _base_identity(lake))
+    loaded = _sync(lake, folder, cluster, LAKELOAD_CACHE_DIR=str(cache))
+    cluster.stop_worker("base")
+    shown = loaded.stdout + loaded.stderr + cluster.executor_logs("base")
+    assert loaded.code == 0, shown
+    assert loaded.tables["orders"]["rows"] == ROWS
+    assert lake.seeded.external_id not in shown
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", endpoint)
+    assert _iceberg_ids(spec) == list(range(ROWS))
+
+
+def _check_parquet(
+    lake: Lake, cluster: StandaloneSpark, name: str, proxy: FaultProxy, folder: Path
+) -> None:
+    """The first table loads, although Python workers are killed while one uploads. Between the
+    tables its worker gives way to one without an identity."""
+    policy = loader_policy(lake.seeded.bucket, lake.seeded.prefix)
+    lake.server.admin.put_role_policy(lake.seeded.role, policy)
+    secrets_endpoint = {"AWS_ENDPOINT_URL_SECRETS_MANAGER": lake.server.endpoint}
+    before_load = lake.data_keys()
+    killed: list[int] = []
+    swapped = threading.Event()
+
+    def kill(request: Request) -> None:
+        for process in cluster.python_workers("own"):
+            process.kill()
+            killed.append(process.pid)
+
+    def swap(request: Request) -> None:
+        cluster.stop_worker("own")
+        cluster.add_worker("empty", {"AWS_EC2_METADATA_DISABLED": "true", **secrets_endpoint})
+        swapped.set()
+
+    proxy.on("UploadPart", before(kill), key="*/people/*", times=1)
+    proxy.on("PutObject", after(swap), key="*/people/log/*.end", times=1)
+    tables = [{"table": "people"}, {"table": "denied"}]
+    _write(lake, folder, name, tables, endpoint=proxy.endpoint, concurrency=1)
+    cluster.add_worker("own", {**_base_identity(lake), **secrets_endpoint})
+    ended = _sync(lake, folder, cluster)
+    assert ended.code == 1, ended.stdout + ended.stderr
+    assert (bool(killed), swapped.is_set()) == (True, True)
+
+    loaded, denied = ended.tables["people"], ended.tables["denied"]
+    assert (loaded["status"], loaded["rows"]) == ("LOADED", ROWS), loaded
+    (key,) = set(lake.data_keys()) - set(before_load)
+    (file,) = [file for file in lake.download(folder / "seen") if str(file).endswith(key)]
+    ids = pq.read_table(file)["id"].to_pylist()
+    assert sorted(int(id_ or 0) for id_ in ids) == list(range(ROWS))
+    assert "this executor finds no AWS identity" in denied["error"]["message"]
+    assert "its own base identity" in denied["error"]["hint"]
+    assert [upload for upload in lake.uploads() if "/denied/" in upload] == []
+
+
+def _write(
+    lake: Lake,
+    folder: Path,
+    name: str,
+    tables: list[dict[str, Any]],
+    *,
+    destination: dict[str, Any] | None = None,
+    **settings: Any,
+) -> None:
+    """Write documents whose ExternalId is the secret `name`, and the file of all tables."""
+    folder.mkdir()
+    lines = "".join(f"{number},name {number}\n" for number in range(ROWS))
+    (folder / "rows.csv").write_text("id,name\n" + lines)
+    credentials = {"role_arn": lake.seeded.role_arn, "external_id": {"aws_secret": name}}
+    lake.write_pipeline(
+        folder,
+        tables=[{**table, "path": str(folder / "rows.csv")} for table in tables],
+        destination={"credentials": credentials, **(destination or {})},
+        **settings,
+    )
+
+
+def _keep_external_id(lake: Lake) -> str:
     """Keep the ExternalId in AWS, where the base identity may read it from any machine; return the
     secret's name."""
     name = f"lakeload/{lake.seeded.role}"
@@ -38,44 +167,25 @@ def keep_external_id(lake: Lake) -> str:
     return name
 
 
-def test_executor_with_own_identity_loads_and_without_one_fails_with_a_hint(
-    lake: Lake, standalone_spark: StandaloneSpark, tmp_path: Path
-) -> None:
-    lines = "".join(f"{number},name {number}\n" for number in range(ROWS))
-    (tmp_path / "orders.csv").write_text("id,name\n" + lines)
-    lake.write_pipeline(
-        tmp_path,
-        tables=[{"table": "orders", "path": str(tmp_path / "orders.csv")}],
-        destination={
-            "credentials": {
-                "role_arn": lake.seeded.role_arn,
-                "external_id": {"aws_secret": keep_external_id(lake)},
-            }
-        },
-    )
-    secrets_endpoint = {"AWS_ENDPOINT_URL_SECRETS_MANAGER": lake.server.endpoint}
-    # Instance metadata would be an identity where the tests run on AWS.
-    empty = {"AWS_EC2_METADATA_DISABLED": "true", **secrets_endpoint}
-    own = {
-        **empty,
-        "AWS_ACCESS_KEY_ID": lake.seeded.base_key.access_key_id,
-        "AWS_SECRET_ACCESS_KEY": lake.seeded.base_key.secret_access_key,
+def _base_identity(lake: Lake) -> dict[str, str]:
+    """Return the environment of a worker. Instance metadata would be an identity where the tests
+    run on AWS."""
+    key = lake.seeded.base_key
+    return {
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_ACCESS_KEY_ID": key.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": key.secret_access_key,
     }
-    arguments = ("--master", standalone_spark.master, *ON_A_CLUSTER)
 
-    standalone_spark.add_worker("own", own)
-    loaded = sync(lake, tmp_path, *arguments, "--job-id", "own", **secrets_endpoint)
-    assert loaded.code == 0, loaded.stdout + loaded.stderr
-    assert loaded.tables["orders"]["rows"] == ROWS
-    before = lake.data_keys()
-    assert len(before) == 1
 
-    standalone_spark.stop_worker("own")
-    standalone_spark.add_worker("empty", empty)
-    refused = sync(lake, tmp_path, *arguments, "--job-id", "empty", **secrets_endpoint)
-    assert refused.code == 1, refused.stdout + refused.stderr
-    error = refused.tables["orders"]["error"]
-    assert "this executor finds no AWS identity" in error["message"]
-    assert "its own base identity" in error["hint"]
-    assert lake.data_keys() == before
-    assert lake.uploads() == []
+def _sync(lake: Lake, folder: Path, cluster: StandaloneSpark, **variables: str) -> Ended:
+    variables["AWS_ENDPOINT_URL_SECRETS_MANAGER"] = lake.server.endpoint
+    arguments = ("--master", cluster.master, *ON_A_CLUSTER)
+    return sync(lake, folder, *arguments, **variables, **{EXTERNAL_ID_VARIABLE: None})
+
+
+def _iceberg_ids(destination: DestinationSpec) -> list[int]:
+    """Return what a reader with the destination's own identity reads."""
+    session = AwsSession(destination)
+    table = open_catalog(destination, session).load_table("lakes_shop", "orders")
+    return sorted(int(id_ or 0) for id_ in read_rows(table, destination, session)["id"].to_pylist())

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import psutil
 import pytest
 
 from lakeload.launch.properties import collector, compiler
@@ -71,6 +72,11 @@ class StandaloneSpark:
         """Return everything the executors of a worker wrote to standard error."""
         files = sorted((self._folder / f"{name}-work").rglob("stderr"))
         return "\n".join(file.read_text(errors="replace") for file in files)
+
+    def python_workers(self, name: str) -> list[psutil.Process]:
+        """Return the Python processes that run the tasks of a worker's executors."""
+        below = psutil.Process(self._processes[name].pid).children(recursive=True)
+        return [process for process in below if "pyspark.worker" in process.cmdline()]
 
     def stop(self) -> None:
         """Kill every process of the cluster with what it started."""
