@@ -15,7 +15,6 @@ from tests.e2e.watching import ArgvWatcher
 from tests.servers.mariadb import MariaDb
 from tests.servers.ministack import Lake
 from tests.servers.postgres import Postgres
-from tests.servers.standalone_spark import QUICK_DRIVER
 
 pytestmark = pytest.mark.e2e
 
@@ -62,10 +61,9 @@ def _keys(lake: Lake) -> list[str]:
     return lake.keys()
 
 
-def _sync(lake: Lake, folder: Path, *arguments: str, **environment: str) -> Ended:
-    command = ("sync", "pipeline.yml", "-vv", "--log-file", "load.log", *arguments)
-    password = CANARIES.values["password"]
-    return lakeload(lake, folder, *command, SHOP_PASSWORD=password, **environment)
+def _sync(lake: Lake, folder: Path) -> Ended:
+    command = ("sync", "pipeline.yml", "-vv", "--log-file", "load.log")
+    return lakeload(lake, folder, *command, SHOP_PASSWORD=CANARIES.values["password"])
 
 
 def _check_secrets(folder: Path, ended: Ended) -> None:
@@ -76,32 +74,19 @@ def _check_secrets(folder: Path, ended: Ended) -> None:
     assert CANARIES.found_in((ended.stdout + ended.stderr).encode()) == []
 
 
+@pytest.mark.usefixtures("warm_spark")
 @pytest.mark.parametrize(("database", "reader"), [("source", "JVM"), ("mysql_source", "AUTO")])
 def test_a_load_leaves_no_password_anywhere(
-    lake: Lake,
-    database: str,
-    reader: str,
-    request: pytest.FixtureRequest,
-    jars_cache: Path,
-    tmp_path: Path,
+    lake: Lake, database: str, reader: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
+    """What Spark itself shows is checked by test_postgres_jvm.py in tests/integration, and
+    by test_iceberg_secrets.py on a Spark of its own."""
     source = request.getfixturevalue(database)
     tables = [{"table": "public.orders"}]
-    # Spark's reader needs a jar, for which no archive of class data is made here.
-    with_jars = reader == "JVM"
-    cache = {"LAKELOAD_CACHE_DIR": str(jars_cache)} if with_jars else {}
     lake.write_pipeline(tmp_path, tables=tables, source=source, spark={"reader": reader})
-    (tmp_path / "event-log").mkdir()
-    event_log = {
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": (tmp_path / "event-log").as_uri(),
-        "spark.eventLog.compress": "false",
-    }
-    flags = [part for name, value in event_log.items() for part in ("--conf", f"{name}={value}")]
-    flags += QUICK_DRIVER if with_jars else ()
 
     with ArgvWatcher() as watcher:
-        ended = _sync(lake, tmp_path, *flags, **cache)
+        ended = _sync(lake, tmp_path)
 
     assert ended.code == 0, ended.stdout + ended.stderr
     assert "shop_public.orders" in ended.stdout
@@ -109,6 +94,7 @@ def test_a_load_leaves_no_password_anywhere(
     assert len(keys) == 1
     assert {path.name for path in tmp_path.rglob("*")} >= {"spec.json", "spark.log", "load.log"}
     _check_secrets(tmp_path, ended)
+    assert any(b"lakeload:shop" in argv for argv in watcher.seen)
     for argv in watcher.seen:
         assert CANARIES.found_in(argv) == [], "in the argv of a process"
     for key in _keys(lake):

@@ -1,4 +1,7 @@
-"""A load of Iceberg tables shows no secret: not in files, the event log, argv or Spark's pages."""
+"""A load of an Iceberg table from a database, with a driver of the user, shows no secret.
+
+Not in files, the event log, argv or Spark's pages: it starts a Spark of its own.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,10 @@ import pytest
 from lakeload.demo.aws import destination_policy
 from lakeload.documents.load import load_destination
 from lakeload.documents.spec import destination_spec
-from tests.e2e.canaries import SETTINGS, Canaries, canaries_of
+from tests.e2e.canaries import SETTINGS, Canaries, canaries_of, password_canary
 from tests.e2e.command import Ended, lakeload
-from tests.e2e.rest_lake import CLIENT_SECRET, gate_of, rows, write_pipeline
+from tests.e2e.h2_database import h2_source
+from tests.e2e.rest_lake import CLIENT_SECRET, gate_of, rows
 from tests.e2e.watching import ArgvWatcher
 from tests.servers.fault_proxy import FaultProxy, edit_body
 from tests.servers.ministack import Lake
@@ -101,20 +105,29 @@ def _sync(
         "CREDENTIAL": f"loader-id:{CLIENT_SECRET}",
         "TOKEN": canaries.values.get("fixed token"),
         "TENANT": HEADER,
+        "SHOP_PASSWORD": canaries.values["password"],
     }
     return lakeload(lake, folder, *arguments, "--output", "json", *flags, **changes)
 
 
-def _write(lake: Lake, folder: Path, catalog: dict[str, Any], endpoint: str) -> None:
+def _write(
+    lake: Lake, folder: Path, source: dict[str, Any], catalog: dict[str, Any], endpoint: str
+) -> None:
     """Write documents whose every secret is a reference."""
     references = {name: {"env": f"CANARY_{name.upper()}"} for name in SETTINGS}
-    write_pipeline(lake, folder, catalog, "orders")
-    lake.write_destination(
+    table = {"table": "PUBLIC.ORDERS", "name": "orders", "mode": "UPSERT", "primary_key": ["id"]}
+    lake.write_pipeline(
         folder,
+        tables=[table],
+        source=source,
         endpoint=endpoint,
-        credentials={"role_arn": lake.seeded.role_arn, **references},
-        table_format="ICEBERG",
-        iceberg={"catalog": catalog},
+        destination={
+            "credentials": {"role_arn": lake.seeded.role_arn, **references},
+            "table_format": "ICEBERG",
+            "iceberg": {"catalog": catalog},
+        },
+        destination_prefix=None,
+        namespace="shop",
     )
 
 
@@ -125,15 +138,20 @@ def _issued(gate: Gate) -> str:
     return str(answer["access_token"])
 
 
-def test_a_load_through_a_rest_catalog_shows_no_secret_anywhere(
-    lake: Lake, fault_proxy: FaultProxy, jars_cache: Path, tmp_path: Path
+def test_a_load_from_a_database_through_a_rest_catalog_shows_no_secret_anywhere(
+    lake: Lake,
+    fault_proxy: FaultProxy,
+    jars_cache: Path,
+    jdbc_jars: tuple[Path, ...],
+    tmp_path: Path,
 ) -> None:
     canaries = canaries_of(lake)
+    canaries.values |= password_canary().values
     fault_proxy.on("AssumeRole", edit_body(canaries.remember_issued))
     folder = tmp_path / "user"
     for name in ("tmp", "event-log"):
         (folder / name).mkdir(parents=True)
-    (folder / "orders.csv").write_text("id,name\n1,a\n2,b\n")
+    source = h2_source(jdbc_jars[0], tmp_path, canaries.values["password"])
     with gate_of(lake, tmp_path / "catalog") as gate:
         catalog = {
             "type": "REST",
@@ -143,16 +161,17 @@ def test_a_load_through_a_rest_catalog_shows_no_secret_anywhere(
             "headers": {"X-Tenant": {"env": "TENANT"}},
         }
         client = {"credential": {"env": "CREDENTIAL"}, "scope": "PRINCIPAL_ROLE:ALL"}
-        _write(lake, folder, catalog | client, fault_proxy.endpoint)
+        _write(lake, folder, source, catalog | client, fault_proxy.endpoint)
         spec = destination_spec(load_destination(folder / "destination.yml", {}))
         lake.server.admin.put_role_policy(lake.seeded.role, destination_policy(spec))
         ended, argvs, pages = _run(lake, folder, canaries, jars_cache, _free_port())
         assert ended.code == 0, ended.stdout + ended.stderr
-        assert rows(lake, gate, "orders") == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+        assert rows(lake, gate, "orders") == [{"id": 1, "note": "a"}, {"id": 2, "note": "b"}]
         canaries.values["fixed token"] = _issued(gate)
-        _write(lake, folder, catalog | {"token": {"env": "TOKEN"}}, fault_proxy.endpoint)
+        _write(lake, folder, source, catalog | {"token": {"env": "TOKEN"}}, fault_proxy.endpoint)
         again = _sync(lake, folder, canaries, jars_cache, log="again.log")
-        assert (again.code, again.tables["orders"]["status"]) == (0, "NO_OP"), again.stderr
+        assert (again.code, again.tables["PUBLIC.ORDERS"]["status"]) == (0, "NO_OP"), again.stderr
+        assert again.document["log"] is None, "no Spark was started"
 
     canaries.values |= {"client secret": CLIENT_SECRET, "header": HEADER}
     canaries.values |= {f"token {n}": token for n, token in enumerate(gate._tokens)}

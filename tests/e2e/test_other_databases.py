@@ -1,19 +1,21 @@
-"""Loads with a JDBC driver of the user through the command line."""
+"""Loads with a JDBC driver of the user through the command line.
+
+The one in which Spark takes the driver from the user's jar is in test_iceberg_secrets.py: the JVM
+of a warm Spark has it from its start.
+"""
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lakeload.machine.java import find_java
 from tests.e2e.canaries import password_canary
 from tests.e2e.command import Ended, lakeload
+from tests.e2e.h2_database import h2_source
 from tests.e2e.watching import ArgvWatcher
 from tests.servers.ministack import Lake
-from tests.servers.standalone_spark import QUICK_DRIVER
 
 pytestmark = pytest.mark.e2e
 
@@ -23,19 +25,8 @@ CANARIES = password_canary()
 @pytest.fixture
 def h2(jdbc_jars: tuple[Path, ...], tmp_path: Path) -> dict[str, Any]:
     """What a pipeline in the folder `documents` says of a database of H2."""
-    jar, url = jdbc_jars[0], f"jdbc:h2:file:{tmp_path}/shop"
-    sql = "CREATE TABLE orders (id int PRIMARY KEY, note varchar(9)); INSERT INTO orders VALUES "
-    login = ["-user", "sa", "-password", CANARIES.values["password"]]
-    java = find_java({}).home / "bin" / "java"
-    shell = [str(java), "-cp", str(jar), "org.h2.tools.Shell", "-url", url, *login]
-    subprocess.run([*shell, "-sql", f"{sql} (1, 'a'), (2, 'b')"], check=True)
-    (tmp_path / "drivers").mkdir()
-    (tmp_path / "drivers" / "h2.jar").symlink_to(jar)
     (tmp_path / "documents").mkdir()
-    return {
-        "type": "JDBC", "url": url, "jar": "../drivers/h2.jar", "user": "sa",
-        "password": {"env": "SHOP_PASSWORD"},
-    }  # fmt: skip
+    return h2_source(jdbc_jars[0], tmp_path, CANARIES.values["password"])
 
 
 def _run(lake: Lake, folder: Path, command: str, *arguments: str, **environment: str) -> Ended:
@@ -53,6 +44,7 @@ def _check_secrets(folder: Path, ended: Ended) -> None:
     assert CANARIES.found_in((ended.stdout + ended.stderr).encode()) == []
 
 
+@pytest.mark.usefixtures("warm_spark")
 def test_a_driver_of_the_user_loads_and_nothing_shows_the_password(
     lake: Lake, h2: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -62,7 +54,7 @@ def test_a_driver_of_the_user_loads_and_nothing_shows_the_password(
     checked = _run(lake, tmp_path, "test-connection", "--output", "json")
     planned = _run(lake, tmp_path, "plan", "--output", "json")
     with ArgvWatcher() as watcher:
-        ended = _run(lake, tmp_path, "sync", "-vv", "--log-file", "load.log", *QUICK_DRIVER)
+        ended = _run(lake, tmp_path, "sync", "-vv", "--log-file", "load.log")
 
     assert valid.code == 0, valid.stdout + valid.stderr
     found = {probe["name"]: probe for probe in checked.document["probes"]}
