@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from tests.json_documents import check
-from tests.servers.class_data import cache_with_class_data
 from tests.servers.jars import CACHE
 from tests.servers.ministack import Lake
 from tests.servers.spark import FORKED_PYTHON
@@ -47,16 +46,12 @@ class Ended:
 
 
 def environment(lake: Lake, folder: Path, **changes: str | None) -> dict[str, str]:
-    """Return the environment of a command: this test's, the lake's base identity, `changes`.
-
-    A Spark that is warm (tests/servers/spark.py) has no use for class data.
-    """
-    warm = changes.get("SPARK_HOME", os.environ.get("SPARK_HOME"))
+    """Return the environment of a command: this test's, the lake's base identity, `changes`."""
     merged: dict[str, str | None] = {
         **os.environ,
         **lake.environment,
         "LAKELOAD_RUN_DIR": str(folder / "runs"),
-        "LAKELOAD_CACHE_DIR": str(CACHE if warm else cache_with_class_data()),
+        "LAKELOAD_CACHE_DIR": str(CACHE),
         **changes,
     }
     return {name: value for name, value in merged.items() if value is not None}

@@ -1,4 +1,7 @@
-"""The AppCDS archive: made by `jars fetch`, used by `sync`."""
+"""The whole AppCDS archive: made by `jars fetch`, used by `sync`.
+
+test_interrupts.py does the same with an archive of the classes with which Spark starts.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,15 @@ import pytest
 
 from lakeload.machine.spark import find_spark
 from tests.e2e.command import sync
-from tests.servers.class_data import fetched
+from tests.servers.class_data import whole_archive
 from tests.servers.ministack import Lake
 
 # A minute of CPU to make, which may be several on a machine that is busy.
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.e2e, pytest.mark.exhaustive, pytest.mark.timeout(1800)]
 
 
 def test_class_data_archive_is_built_and_used(lake: Lake, tmp_path: Path) -> None:
-    cache, document = fetched()
+    cache, document = whole_archive()
     # The others are of other checkouts.
     made = [one for one in document["archives"] if one["state"] == "usable"]
     if " " in str(find_spark({}).home):

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from tests.e2e.command import argv
-from tests.servers.class_data import cache_with_class_data
+from tests.servers.jars import CACHE
 
 SECONDS = 240
 COMMANDS = [
@@ -58,14 +58,17 @@ def _works_in(process: psutil.Process, folder: Path) -> bool:
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("warm_spark")
 def test_the_demo_loads_twice_and_compares_the_lake_with_the_export(
-    place: Path, monkeypatch: pytest.MonkeyPatch
+    place: Path, forked_python: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The demo that is interrupted starts Spark itself: the commands of this one are forked.
+    monkeypatch.setenv("LAKELOAD_TEST_EXECUTABLE", forked_python)
     # What a user's own settings would be: none of them may reach the embedded AWS.
     monkeypatch.setenv("AWS_PROFILE", "production")
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
-    monkeypatch.setenv("LAKELOAD_CACHE_DIR", str(cache_with_class_data()))
-    ended = _demo("--output", "json")
+    monkeypatch.setenv("LAKELOAD_CACHE_DIR", str(CACHE))
+    ended = _demo("--output", "json", python=forked_python)
     assert ended.returncode == 0, ended.stderr
     document = json.loads(ended.stdout)
     assert [step["command"] for step in document["commands"]] == COMMANDS
@@ -96,7 +99,7 @@ def test_the_demo_loads_twice_and_compares_the_lake_with_the_export(
 def test_the_postgres_demo_loads_what_has_changed(
     place: Path, jars_cache: Path, forked_python: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The demo that starts Spark itself shows its processes: the commands of this one are forked.
+    # The demo that is interrupted starts Spark itself: the commands of this one are forked.
     monkeypatch.setenv("LAKELOAD_TEST_EXECUTABLE", forked_python)
     monkeypatch.setenv("LAKELOAD_CACHE_DIR", str(jars_cache))
     ended = _demo("--source", "postgres", "--output", "json", python=forked_python)
@@ -130,7 +133,7 @@ def test_the_postgres_demo_is_of_iceberg_tables() -> None:
 def test_the_iceberg_demo_changes_rows_and_columns_and_travels_back(
     place: Path, jars_cache: Path, forked_python: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The demo that starts Spark itself shows its processes: the commands of this one are forked.
+    # The demo that is interrupted starts Spark itself: the commands of this one are forked.
     monkeypatch.setenv("LAKELOAD_TEST_EXECUTABLE", forked_python)
     monkeypatch.setenv("LAKELOAD_CACHE_DIR", str(jars_cache))
     monkeypatch.setenv("COLUMNS", "80")
@@ -166,7 +169,9 @@ def test_the_iceberg_demo_changes_rows_and_columns_and_travels_back(
 
 
 @pytest.mark.e2e
-def test_an_interrupted_demo_leaves_nothing_behind(place: Path) -> None:
+def test_a_demo_that_is_interrupted_after_its_first_load_leaves_nothing_behind(
+    place: Path,
+) -> None:
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
         argv("demo"),
@@ -177,12 +182,14 @@ def test_an_interrupted_demo_leaves_nothing_behind(place: Path) -> None:
         text=True,
     )
     assert process.stdout is not None
-    seen = []
+    seen: list[str] = []
     for line in process.stdout:
         seen.append(line)
-        if "starting Spark" in line:
+        # The second: Spark itself has then loaded the tables of the first.
+        if sum("starting Spark" in earlier for earlier in seen) == 2:
             process.send_signal(signal.SIGINT)
             break
     rest, _ = process.communicate(timeout=60)
     assert process.returncode == 130, "".join(seen) + rest
+    assert f"$ {COMMANDS[3]}\n" in seen, "the first load has gone through"
     assert "the demo was stopped and has cleaned up after itself" in rest

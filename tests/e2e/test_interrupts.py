@@ -1,6 +1,7 @@
 """Ctrl-C and SIGTERM in the middle: what is said, what is left, what the next run does.
 
-kill -9 is the business of tests/faults.
+kill -9 is the business of tests/faults. Both reach spark-submit as SIGTERM: that the JVM ends
+is seen in the one that starts a JVM of its own.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import duckdb
 import psutil
 import pytest
 
+from lakeload.machine.spark import find_spark
 from tests.e2e.command import SECONDS, start, sync
 from tests.servers.aws_requests import Request
+from tests.servers.class_data import small_archive
 from tests.servers.fault_proxy import Action, FaultProxy, Forward, Response, after, delay
 from tests.servers.ministack import Lake
 
@@ -70,13 +73,16 @@ def _alive(process: psutil.Process) -> bool:
         return False
 
 
-def test_ctrl_c_before_the_commit_leaves_nothing_and_reports_it(
+def test_ctrl_c_before_the_commit_leaves_nothing_of_a_spark_with_class_data_and_reports_it(
     lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
 ) -> None:
     _pipeline(lake, tmp_path, fault_proxy)
     uploading = threading.Event()
     fault_proxy.on("UploadPart", _slowly(uploading, 2))
-    process = start(lake, tmp_path, "sync", "pipeline.yml")
+    classes = tmp_path / "classes.log"
+    option = f"spark.driver.extraJavaOptions=-Xlog:class+load:file={classes}"
+    command = ("sync", "pipeline.yml", "--conf", option)
+    process = start(lake, tmp_path, *command, **_class_data(tmp_path))
     assert uploading.wait(SECONDS)
     children = _descendants(process)
     os.kill(process.pid, signal.SIGINT)
@@ -87,10 +93,31 @@ def test_ctrl_c_before_the_commit_leaves_nothing_and_reports_it(
     assert [key for key in left if "/_lakeload/" not in key or "/log/" in key] == []
     assert lake.uploads() == []
     assert not [child for child in children if _alive(child)]
+    if " " not in str(find_spark({}).home):
+        _check_class_data(tmp_path, classes)
 
 
+def _class_data(folder: Path) -> dict[str, str | None]:
+    """Make an archive; return the variables of a sync that uses it."""
+    if " " in str(find_spark({}).home):
+        return {}  # Java would not use it
+    home, cache = small_archive(folder)
+    # Relative, and with what parts arguments.
+    (folder / "my cache").symlink_to(cache)
+    return {"SPARK_HOME": str(home), "LAKELOAD_CACHE_DIR": "my cache"}
+
+
+def _check_class_data(folder: Path, classes: Path) -> None:
+    """Check that Java took classes from the archive, and says nothing of it."""
+    loaded = classes.read_text(encoding="utf-8", errors="replace")
+    assert loaded.count("source: shared objects file (top)") > 1000
+    (log,) = folder.glob("runs/*/spark.log")
+    assert "cds" not in log.read_text(encoding="utf-8", errors="replace")
+
+
+@pytest.mark.usefixtures("warm_spark")
 def test_sigterm_after_the_record_reports_committed_and_the_next_run_publishes(
-    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, warm_spark_home: Path
+    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
 ) -> None:
     _pipeline(lake, tmp_path, fault_proxy)
     slow = fault_proxy.on("CompleteMultipartUpload", delay(30))
@@ -105,7 +132,7 @@ def test_sigterm_after_the_record_reports_committed_and_the_next_run_publishes(
     assert "next sync" in stderr
     slow.action = delay(0)
 
-    ended = sync(lake, tmp_path, "--job-id", "job-1", SPARK_HOME=str(warm_spark_home))
+    ended = sync(lake, tmp_path, "--job-id", "job-1")
     assert ended.code == 0, ended.stderr
     assert ended.tables["people"]["status"] == "NO_OP"
     assert _rows(lake, tmp_path / "seen") == (ROWS, ROWS)

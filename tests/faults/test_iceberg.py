@@ -35,7 +35,8 @@ REJECTING: list[tuple[Mode, bool, Point]] = [
 STOPPED: list[tuple[Mode, bool, Point]] = [
     ("APPEND", True, Point(COMMIT, PUBLISH, after=True)),
 ]
-"""By SIGTERM: the response of the commit reaches nobody."""
+"""By SIGTERM, which ends the driver alone: the JVM is warm. The response of the commit reaches
+nobody."""
 
 
 @pytest.mark.e2e

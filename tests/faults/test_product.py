@@ -25,7 +25,7 @@ def test_syncs_after_kills_and_faults_are_committed_once(
     lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, warm_spark_home: Path
 ) -> None:
     world = World(lake, fault_proxy, tmp_path, "six", glue=True)
-    world.warm_spark = warm_spark_home
+    world.warm_spark = world.killed_spark = warm_spark_home
     cases = [case for chapter in CHAPTERS.values() for case in chapter(world) if case.name in TWO]
     assert {case.name for case in cases} == TWO
     notes: list[str] = []

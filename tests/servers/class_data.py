@@ -1,7 +1,4 @@
-"""An AppCDS archive for the syncs of tests: made once, in a cache that all runs share.
-
-Only a fifth of the time of a small sync is its own work; the archive takes a third off the rest.
-"""
+"""AppCDS archives for the syncs of tests: a small one that is made in seconds, and a whole one."""
 
 from __future__ import annotations
 
@@ -10,12 +7,14 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from lakeload.machine.spark import find_spark
 from tests.servers.jars import CACHE
 
 _PIPELINE = """\
@@ -27,6 +26,17 @@ source: {type: FILES, format: CSV}
 tables: [{table: t, path: t.csv}]
 """
 
+_SUBMIT = """\
+#!/bin/sh
+# spark-submit, whose training run loads nothing.
+for word; do
+  shift
+  case "$word" in */run_training.py) word={nothing};; esac
+  set -- "$@" "$word"
+done
+exec "$SPARK_HOME/bin/spark-class" org.apache.spark.deploy.SparkSubmit "$@"
+"""
+
 SECONDS = 1800
 """A minute of CPU, which may be several on a machine that is busy."""
 
@@ -36,26 +46,45 @@ _MAKERS = re.compile(r"train|appcds")
 prove nothing of this."""
 
 
-def cache_with_class_data() -> Path:
-    """Return a LAKELOAD_CACHE_DIR with the archive of loads that need no jars.
+@functools.cache
+def whole_archive() -> tuple[Path, dict[str, Any]]:
+    """Return a LAKELOAD_CACHE_DIR with the archive of loads that need no jars, and what `lakeload
+    jars fetch` says of it. All runs share it.
 
     Processes that want it at the same time wait for the one that makes it.
     """
-    return fetched()[0]
-
-
-@functools.cache
-def fetched() -> tuple[Path, dict[str, Any]]:
-    """Return the same, and what `lakeload jars fetch` says of it."""
     # With a blank: the path is among Java's options.
     cache = CACHE / f"class data {_digest()}"
+    return cache, _fetch(LAKELOAD_CACHE_DIR=str(cache))
+
+
+def small_archive(folder: Path) -> tuple[Path, Path]:
+    """Make the archive of classes with which Spark starts, in three seconds of CPU: of a load that
+    loads nothing. Return a SPARK_HOME, and a LAKELOAD_CACHE_DIR that has the archive for it."""
+    spark, home, cache = find_spark({}).home, folder / "spark", folder / "class data"
+    nothing = folder / "load_nothing.py"
+    nothing.write_text("")
+    (home / "bin").mkdir(parents=True)
+    (home / "jars").symlink_to(spark / "jars")
+    for name in ("spark-class", "load-spark-env.sh", "find-spark-home"):
+        (home / "bin" / name).symlink_to(spark / "bin" / name)
+    submit = home / "bin" / "spark-submit"
+    submit.write_text(_SUBMIT.format(nothing=shlex.quote(str(nothing))))
+    submit.chmod(0o755)
+    document = _fetch(LAKELOAD_CACHE_DIR=str(cache), SPARK_HOME=str(home))
+    assert [archive["state"] for archive in document["archives"]] == ["usable"], document
+    return home, cache
+
+
+def _fetch(**variables: str) -> dict[str, Any]:
+    """Return what `lakeload jars fetch` says."""
     with tempfile.TemporaryDirectory(prefix="class-data-") as folder:
         pipeline = Path(folder) / "pipeline.yml"
         pipeline.write_text(_PIPELINE, encoding="utf-8")
         ended = subprocess.run(
             [sys.executable, "-m", "lakeload", "jars", "fetch", str(pipeline), "--output", "json"],
             cwd=folder,
-            env={**os.environ, "LAKELOAD_CACHE_DIR": str(cache)},
+            env={**os.environ, **variables},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -65,7 +94,7 @@ def fetched() -> tuple[Path, dict[str, Any]]:
     if ended.returncode != 0:
         raise RuntimeError(f"`lakeload jars fetch` ended with {ended.returncode}: {ended.stderr}")
     document: dict[str, Any] = json.loads(ended.stdout)
-    return cache, document
+    return document
 
 
 def _digest() -> str:

@@ -36,6 +36,9 @@ class World:
     """LAKELOAD_CACHE_DIR of its commands; None is a folder of this world."""
     warm_spark: Path | None = None
     """SPARK_HOME of untroubled syncs; None is that of all others."""
+    killed_spark: Path | None = None
+    """SPARK_HOME of syncs that are killed; None is that of all others. Of a warm Spark the driver
+    is killed and the JVM is not: enough where the driver makes all requests itself."""
     runs: Path | None = None
     """LAKELOAD_RUN_DIR of its commands; None is one for each."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
