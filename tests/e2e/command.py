@@ -6,9 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from tests.json_documents import check
 from tests.servers.jars import CACHE
@@ -105,3 +108,15 @@ def start(
         text=True,
         start_new_session=True,
     )
+
+
+def wait_for_drivers(runs: Path) -> None:
+    """Wait for the end of every driver of the runs below `runs`.
+
+    That of a warm Spark is not below its command: it is killed a moment after its spark-submit.
+    """
+    for events in runs.glob("*/events.jsonl"):
+        for line in events.read_text(encoding="utf-8").splitlines():
+            if '"opened"' in line:
+                with suppress(psutil.NoSuchProcess):
+                    psutil.Process(json.loads(line)["pid"]).wait(60)

@@ -10,7 +10,7 @@ import duckdb
 import psutil
 import pytest
 
-from tests.e2e.command import SECONDS, Ended, lakeload, start, sync
+from tests.e2e.command import SECONDS, Ended, lakeload, start, sync, wait_for_drivers
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, after, before
 from tests.servers.ministack import Lake
@@ -74,15 +74,16 @@ def test_incremental_sync_loads_new_files_and_reload_loads_all(
     assert idle.tables["orders"]["status"] == "NO_OP"
 
 
+@pytest.mark.usefixtures("warm_spark")
 def test_incremental_sync_after_a_killed_one_loads_files_once(
-    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, warm_spark_home: Path
+    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path
 ) -> None:
     _pipeline(lake, tmp_path, fault_proxy)
     _arrives(tmp_path, "1.csv", 1, 2)
     _killed_after_its_commit(lake, tmp_path, fault_proxy)
 
     _arrives(tmp_path, "2.csv", 3)
-    after_crash = sync(lake, tmp_path, SPARK_HOME=str(warm_spark_home))
+    after_crash = sync(lake, tmp_path)
     assert after_crash.code == 0, after_crash.stderr
     assert _numbers(lake, tmp_path / "seen", "orders") == [1, 2, 3]
     assert _numbers(lake, tmp_path / "seen too", "all") == [1, 2, 3]
@@ -122,10 +123,10 @@ def _killed_after_its_commit(lake: Lake, folder: Path, proxy: FaultProxy) -> Non
     proxy.on("PutObject", after(hold), key="*/log/*.json", times=1)
     killed = _start(lake, folder)
     assert committed.wait(SECONDS)
-    for process in [
-        *psutil.Process(killed.pid).children(recursive=True),
-        psutil.Process(killed.pid),
-    ]:
+    family = [*psutil.Process(killed.pid).children(recursive=True), psutil.Process(killed.pid)]
+    assert len(family) > 1, "Spark had been started"
+    for process in family:
         process.kill()
     killed.communicate(timeout=60)
+    wait_for_drivers(folder / "runs")
     release.set()

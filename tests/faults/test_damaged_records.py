@@ -67,7 +67,8 @@ def _interrupt_after_the_first_file(world: World, folder: Path) -> None:
 
     for table in TABLES:
         world.on("CompleteMultipartUpload", hold, tables=[table], skip=1, times=1)
-    assert victim.run(Sync(world, folder, "interrupted")).code is None
+    sync = Sync(world, folder, "interrupted", spark_home=world.warm_spark)
+    assert victim.run(sync).code is None
     assert len(world.lake.data_keys()) == len(TABLES)
 
 

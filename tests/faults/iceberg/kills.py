@@ -142,7 +142,8 @@ def _stop(world: World, name: str, group: Sequence[Case], where: dict[str, Point
     """End a sync in order. Its publishes that were on their way then arrive, and are taken."""
     late = [table for table, point in where.items() if point.kind == COMMIT and not point.after]
     traps = Traps(where, late=late)
-    sync = Sync(world, world.write(name, modes(group), JOB), JOB)
+    folder = world.write(name, modes(group), JOB)
+    sync = Sync(world, folder, JOB, spark_home=world.warm_spark)
     with world.watching(traps.act):
         told = traps.spring(sync, Sync.terminate)
         left = sync.left

@@ -82,7 +82,7 @@ def _killed(world: World, case: Case, step: Step, table: str, *, after: bool) ->
         skip=step.skip,
         times=1,
     )
-    told = victim.run(Sync(world, folder, JOB))
+    told = victim.run(Sync(world, folder, JOB, spark_home=world.killed_spark))
     if told.code is not None:
         case.findings.problems.append(f"{case.name}: its request never came, exit {told.code}")
     elif not victim.had_spark:

@@ -114,7 +114,7 @@ def _command(step: str, world: World, case: Case) -> list[Told]:
         key=found.key,
         times=1,
     )
-    started = Sync(world, folder, JOB)
+    started = Sync(world, folder, JOB, spark_home=world.killed_spark)
     told = sync.run(started)
     started.wait_for_spark()
     world.off(rule)

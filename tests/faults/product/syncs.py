@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, Protocol
 import psutil
 
 from lakeload.launch.process import kill_session, members
-from tests.e2e.command import argv, environment, forked
+from tests.e2e.command import argv, environment, forked, wait_for_drivers
 from tests.faults.product.world import World
 from tests.servers.ministack import Lake
 
@@ -81,12 +82,18 @@ class Sync:
         job_id: str,
         *arguments: str,
         spark_home: Path | None = None,
+        left_alone: bool = False,
     ) -> None:
+        """Start it. One whose processes are `left_alone` may be forked."""
         self.job_id = job_id
         self.killed = False
+        self._warm_runs = _runs(world, folder) if spark_home else None
         self._spark: set[int] = set()
         self._process = subprocess.Popen(
-            argv(*_SYNC, "--job-id", job_id, *arguments, python=forked(spark_home)),
+            argv(
+                *(*_SYNC, "--job-id", job_id, *arguments),
+                python=forked(spark_home) if left_alone else sys.executable,
+            ),
             cwd=folder,
             env=_environment(world, folder, spark_home),
             stdin=subprocess.DEVNULL,
@@ -110,6 +117,8 @@ class Sync:
         for session in sessions - {os.getsid(0)}:
             while members(session):
                 kill_session(session)
+        if self._warm_runs is not None:
+            wait_for_drivers(self._warm_runs)
         return len(family) > 1
 
     def terminate(self) -> None:
@@ -178,7 +187,7 @@ def run_sync(world: Surroundings, folder: Path, job_id: str, *arguments: str) ->
 
 def run_untroubled(world: Surroundings, folder: Path, job_id: str) -> Told:
     """Run a sync to its end whose processes are left alone."""
-    return Sync(world, folder, job_id, spark_home=world.warm_spark).end()
+    return Sync(world, folder, job_id, spark_home=world.warm_spark, left_alone=True).end()
 
 
 def run_command(world: Surroundings, folder: Path, *arguments: str) -> tuple[int, str]:
@@ -205,11 +214,15 @@ def untroubled(world: World, name: str, tables: Sequence[str], *job_ids: str) ->
 def _environment(
     world: Surroundings, folder: Path, spark_home: Path | None = None
 ) -> dict[str, str]:
-    cache, runs = world.cache or world.folder / "cache", world.runs or folder / "runs"
-    places = {"LAKELOAD_CACHE_DIR": str(cache), "LAKELOAD_RUN_DIR": str(runs)}
+    cache = world.cache or world.folder / "cache"
+    places = {"LAKELOAD_CACHE_DIR": str(cache), "LAKELOAD_RUN_DIR": str(_runs(world, folder))}
     if spark_home:
         places["SPARK_HOME"] = str(spark_home)
     return environment(world.lake, folder, **places)
+
+
+def _runs(world: Surroundings, folder: Path) -> Path:
+    return world.runs or folder / "runs"
 
 
 def _session(process: psutil.Process) -> int | None:
