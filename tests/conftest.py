@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import itertools
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -84,58 +85,10 @@ def isolation(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> Path:
     return home
 
 
-_FIRST = ("e2e/test_class_data.py",)
-"""What others would wait for: it makes the AppCDS archive that all syncs of tests share."""
 _QUICK = ("unit", "", "model", "servers")
-_LONGEST = (
-    "integration/sources/databases/test_deletes.py",
-    "integration/jobs/test_direct_parquet.py",
-    "integration/formats/iceberg/test_catalog_loads.py",
-    "faults/test_iceberg.py",
-    "integration/formats/test_loads.py",
-    "e2e/test_demo.py",
-    "integration/formats/iceberg/test_maintain.py",
-    "integration/probes/test_misconfigurations.py",
-    "faults/mutations/test_mutations.py",
-    "faults/test_product.py",
-    "integration/formats/test_unreadable_files.py",
-    "e2e/test_iceberg.py",
-    "integration/formats/iceberg/test_upsert.py",
-    "integration/sources/databases/test_late_rows.py",
-    "integration/permissions/test_policy_is_what_is_asked.py",
-    "integration/sources/databases/test_failures.py",
-    "integration/formats/test_retry_rejected.py",
-    "e2e/test_executors.py",
-    "e2e/test_databases.py",
-    "integration/formats/iceberg/test_creators.py",
-    "e2e/test_s3_source.py",
-    "e2e/test_iceberg_secrets.py",
-    "integration/sources/files/spark/test_typed_corpus.py",
-    "integration/jobs/test_bad_input.py",
-    "integration/formats/test_rows_read_once.py",
-    "e2e/test_iceberg_executors.py",
-    "integration/sources/files/spark/test_text_corpus.py",
-    "integration/sources/files/spark/test_avro.py",
-    "integration/sources/databases/test_jdbc_url.py",
-    "integration/sources/databases/test_cursors.py",
-    "integration/jobs/test_s3_input.py",
-    "integration/formats/iceberg/test_partitions.py",
-    "integration/sources/databases/test_postgres_loads.py",
-    "e2e/test_incremental.py",
-    "integration/jobs/test_typed_formats.py",
-    "e2e/test_interrupts.py",
-    "integration/sources/databases/test_mysql_ranges.py",
-    "integration/formats/parquet/glue/test_faults.py",
-    "faults/test_damaged_records.py",
-    "integration/formats/iceberg/test_publish_races.py",
-    "integration/formats/iceberg/test_training.py",
-    "integration/jobs/test_incremental.py",
-    "e2e/test_other_databases.py",
-    "integration/jobs/test_protocol.py",
-    "integration/sources/files/spark/test_text_values.py",
-)
-"""Files of 20 seconds and more, the longest first: none of them is to be alone at the end."""
-_FOLDERS = (*_QUICK, "e2e", "faults", "integration")
+"""Folders whose tests take milliseconds, in the order in which they run."""
+_SECONDS: dict[str, float] = json.loads(Path(__file__).with_name("times.json").read_text("utf-8"))
+"""CPU seconds of test files, written by `python -m tests.times --json tests/times.json`."""
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
@@ -165,14 +118,10 @@ def pytest_collection_finish() -> None:
     atexit.register(gc.unfreeze)
 
 
-def _rank(path: Path) -> tuple[int, int]:
+def _rank(path: Path) -> tuple[int, float]:
     """Return the place of a file in the run: a stage, and a place in it."""
-    parts = path.relative_to(Path(__file__).parent).parts
-    name, folder = "/".join(parts), parts[0] if parts[1:] else ""
-    if name in _FIRST:
-        return 0, 0
+    name = path.relative_to(Path(__file__).parent).as_posix()
+    folder = name.partition("/")[0] if "/" in name else ""
     if folder in _QUICK:
-        return 1, _QUICK.index(folder)
-    if name in _LONGEST:
-        return 2, _LONGEST.index(name)
-    return 3, _FOLDERS.index(folder)
+        return 0, _QUICK.index(folder)
+    return 1, -_SECONDS.get(f"tests/{name}", 0)
