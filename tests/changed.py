@@ -33,9 +33,17 @@ BUDGET = 190
 """CPU seconds of tests: two cores for two minutes, less what lint and pytest need to start."""
 SPARK = 40
 """CPU seconds until a JVM has started and compiled what the first test needs."""
-USUAL = {"unit": 0.5, "mutations": 5, "root": 2, "servers": 1, "model": 10, "integration": 8}
+USUAL = {
+    "unit": 0.5,
+    "corpus": 5,
+    "mutations": 5,
+    "root": 2,
+    "servers": 1,
+    "model": 10,
+    "integration": 8,
+}
 """CPU seconds of a file that tests/times.json does not have, by layer; 15 in others."""
-QUICK = ("unit", "model", "mutations", "root")
+QUICK = ("unit", "corpus", "model", "mutations", "root")
 """The layers of which everything runs that a change leads to."""
 EVERYTHING = ("pyproject.toml",)
 """Files that every test depends on: here are the dependencies and pytest's settings."""

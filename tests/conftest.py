@@ -85,7 +85,7 @@ def isolation(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> Path:
     return home
 
 
-_QUICK = ("unit", "", "model", "servers")
+_QUICK = ("unit", "corpus", "", "model", "servers")
 """Folders whose tests take milliseconds, in the order in which they run."""
 _SECONDS: dict[str, float] = json.loads(Path(__file__).with_name("times.json").read_text("utf-8"))
 """CPU seconds of test files, written by `python -m tests.times --json tests/times.json`."""

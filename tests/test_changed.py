@@ -157,7 +157,7 @@ def _layers(*names: str) -> list[str]:
 
 
 def test_all_quick_tests_and_all_changed_ones_run() -> None:
-    quick = [*_layers("unit", "model", "faults/mutations"), "tests/test_docs.py"]
+    quick = [*_layers("unit", "corpus", "model", "faults/mutations"), "tests/test_docs.py"]
     assert {module.layer(test) for test in quick} == set(QUICK)
     changed, other = _layers("e2e", "integration")
     times = dict.fromkeys([*quick, changed, other], BUDGET * 2.0)

@@ -29,6 +29,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mutations": ("tests/faults/mutations",),
     "faults": ("tests/faults",),
     "unit": ("tests/unit",),
+    "corpus": ("tests/corpus",),
     "model": ("tests/model",),
     "integration": ("tests/integration",),
     "e2e": ("tests/e2e",),

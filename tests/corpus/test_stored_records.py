@@ -29,7 +29,7 @@ from lakeload_jobs.sources.files.typed.rows import FormatReader, OnLoss, ReadTyp
 from lakeload_jobs.sources.files.typed.stored import StoredRecord, StoredRecords, stored_schemas
 from tests.corpus import variant
 
-CORPUS = Path(__file__).parents[4] / "corpus" / "files"
+CORPUS = Path(__file__).with_name("files")
 
 
 def _cases(ending: str) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
 from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextTable
 from tests.corpus.oracle import Refused, json_records
 
-_CORPUS = Path(__file__).parents[4] / "corpus"
+_CORPUS = Path(__file__).parent
 _CSV = ("csv_written", "csv_structure", "csv_values")
 _JSON = ("json_written", "json_by_hand")
 

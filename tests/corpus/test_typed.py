@@ -13,7 +13,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from tests.corpus.oracle import said
 from tests.unit.sources.files.typed import test_orc, test_parquet
 
-_CORPUS = Path(__file__).parents[4] / "corpus"
+_CORPUS = Path(__file__).parent
 _READ = {"orc": test_orc.read, "parquet": test_parquet.read}
 
 
