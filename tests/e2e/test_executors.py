@@ -39,9 +39,10 @@ def test_executors_load_with_their_own_identity_and_without_one_fail_with_a_hint
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One cluster: Iceberg tables on the first worker, Parquet tables on the other two."""
+    """One cluster, whose worker knows the base identity alone, and then nothing."""
     lake = base_identity
     name = _keep_external_id(lake)
+    standalone_spark.add_worker("own", _environment(lake, own=True))
     _check_iceberg(lake, standalone_spark, name, jars_cache, tmp_path / "iceberg", monkeypatch)
     _check_parquet(lake, standalone_spark, name, fault_proxy, tmp_path / "parquet")
 
@@ -54,7 +55,7 @@ def _check_iceberg(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Executors assume the role themselves, where a worker knows the base identity alone."""
+    """Executors assume the role themselves."""
     endpoint = lake.server.endpoint
     _write(
         lake,
@@ -69,11 +70,8 @@ def _check_iceberg(
     )
     spec = destination_spec(load_destination(folder / "destination.yml", {}))
     lake.server.admin.put_role_policy(lake.seeded.role, embedded_policy(spec))
-    # Endpoints and region are not among what a worker has to know.
-    cluster.add_worker("base", _base_identity(lake))
     loaded = _sync(lake, folder, cluster, LAKELOAD_CACHE_DIR=str(cache))
-    cluster.stop_worker("base")
-    shown = loaded.stdout + loaded.stderr + cluster.executor_logs("base")
+    shown = loaded.stdout + loaded.stderr + cluster.executor_logs("own")
     assert loaded.code == 0, shown
     assert loaded.tables["orders"]["rows"] == ROWS
     assert lake.seeded.external_id not in shown
@@ -89,7 +87,6 @@ def _check_parquet(
     tables its worker gives way to one without an identity."""
     policy = loader_policy(lake.seeded.bucket, lake.seeded.prefix)
     lake.server.admin.put_role_policy(lake.seeded.role, policy)
-    secrets_endpoint = {"AWS_ENDPOINT_URL_SECRETS_MANAGER": lake.server.endpoint}
     before_load = lake.data_keys()
     killed: list[int] = []
     swapped = threading.Event()
@@ -101,14 +98,13 @@ def _check_parquet(
 
     def swap(request: Request) -> None:
         cluster.stop_worker("own")
-        cluster.add_worker("empty", {"AWS_EC2_METADATA_DISABLED": "true", **secrets_endpoint})
+        cluster.add_worker("empty", _environment(lake, own=False))
         swapped.set()
 
     proxy.on("UploadPart", before(kill), key="*/people/*", times=1)
     proxy.on("PutObject", after(swap), key="*/people/log/*.end", times=1)
     tables = [{"table": "people"}, {"table": "denied"}]
     _write(lake, folder, name, tables, endpoint=proxy.endpoint, concurrency=1)
-    cluster.add_worker("own", {**_base_identity(lake), **secrets_endpoint})
     ended = _sync(lake, folder, cluster)
     assert ended.code == 1, ended.stdout + ended.stderr
     assert (bool(killed), swapped.is_set()) == (True, True)
@@ -167,15 +163,20 @@ def _keep_external_id(lake: Lake) -> str:
     return name
 
 
-def _base_identity(lake: Lake) -> dict[str, str]:
-    """Return the environment of a worker. Instance metadata would be an identity where the tests
-    run on AWS."""
-    key = lake.seeded.base_key
-    return {
+def _environment(lake: Lake, *, own: bool) -> dict[str, str]:
+    """Return the environment of a worker, with a base identity of its `own` or none.
+
+    Endpoints of S3, STS and Glue and the region are not among what a worker has to know. Instance
+    metadata would be an identity where the tests run on AWS.
+    """
+    variables = {
         "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_ACCESS_KEY_ID": key.access_key_id,
-        "AWS_SECRET_ACCESS_KEY": key.secret_access_key,
+        "AWS_ENDPOINT_URL_SECRETS_MANAGER": lake.server.endpoint,
     }
+    if own:
+        variables["AWS_ACCESS_KEY_ID"] = lake.seeded.base_key.access_key_id
+        variables["AWS_SECRET_ACCESS_KEY"] = lake.seeded.base_key.secret_access_key
+    return variables
 
 
 def _sync(lake: Lake, folder: Path, cluster: StandaloneSpark, **variables: str) -> Ended:

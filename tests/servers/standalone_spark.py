@@ -103,6 +103,7 @@ class StandaloneSpark:
             "SPARK_DAEMON_JAVA_OPTS": QUICK,
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_HOME": str(SPARK_HOME),
+            "SPARK_LAUNCHER_OPTS": QUICK,
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_NO_DAEMONIZE": "1",
         }
