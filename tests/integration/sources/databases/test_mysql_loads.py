@@ -73,7 +73,11 @@ def test_a_table_is_loaded_exactly_and_its_rows_are_numbered(
 def test_a_session_that_is_killed_during_the_read_fails_the_load_for_another_attempt(
     world: World, maria: MariaDatabase
 ) -> None:
-    maria.run("CREATE TABLE t AS SELECT seq AS id, REPEAT('x', 1000) AS text FROM seq_1_to_30000")
+    # The read waits for longer than a busy machine needs to kill its session.
+    maria.run(
+        "CREATE VIEW t AS SELECT seq AS id,"
+        " CONCAT(REPEAT('x', 1000), IF(seq = 20000, SLEEP(5), '')) AS text FROM seq_1_to_30000"
+    )
     killed: list[str] = []
 
     def kill() -> None:

@@ -175,9 +175,11 @@ def test_a_server_that_is_killed_during_the_read_fails_the_load_for_another_atte
 ) -> None:
     with closing(own_server.connect()) as admin:
         database = Database(admin, input_of(own_server, "postgres", password_file))
+        # The read waits for longer than a busy machine needs to kill the server.
         database.run(
-            "CREATE TABLE orders AS SELECT n AS id, (SELECT string_agg(md5((n * m)::text), '')"
-            " FROM generate_series(1, 40) m) AS text FROM generate_series(1, 40000) n"
+            "CREATE VIEW orders AS SELECT n AS id, repeat(md5(n::text), 40)"
+            " || CASE n WHEN 30000 THEN pg_sleep(5)::text ELSE '' END AS text"
+            " FROM generate_series(1, 40000) n"
         )
 
         def kill() -> None:
