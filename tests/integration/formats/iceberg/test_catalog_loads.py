@@ -197,7 +197,9 @@ def test_table_of_each_catalog_passes_all_operations(
 def test_two_loads_into_each_catalog_and_login_succeed(
     name: str, make_world: Callable[[str], CatalogWorld], spark: SparkSession, tmp_path: Path
 ) -> None:
-    life = Life(spark, make_world(name), tmp_path)
+    world = make_world(name)
+    # Of its own: tables of other tests and of the whole life live in that of the world.
+    life = Life(spark, replace(world, schema=f"{world.schema}_two_loads"), tmp_path)
     first = [row(number) for number in range(1, 5)]
     life.load(life.spec(first), first)
     batch = [row(2, version=2), row(5)]

@@ -22,6 +22,8 @@ from tests.integration.sources.files.spark.recorded import SparkOracle
 
 _DOCS = Path(__file__).parents[5] / "docs"
 _FILE = "_file"
+_JAVA_OBJECT = re.compile(r"calling o\d+\.")
+"""The number by which py4j knows an object, another one in each run."""
 _CONDITION = re.compile(r"\[([A-Z_.0-9]+)\]")
 
 
@@ -153,7 +155,7 @@ class SparkFiles:
 
 def condition(error: Exception) -> str:
     """Return the name of Spark's error, and the type that it is about."""
-    text = str(error)
+    text = _JAVA_OBJECT.sub("calling ", str(error))
     if cause := re.search(r"Caused by: \S*IllegalArgumentException: (.*)", text):
         return cause[1]
     last = [name for name in _CONDITION.findall(text) if name != "INTERNAL_ERROR"]
