@@ -106,8 +106,9 @@ def _check_parquet(
     tables = [{"table": "people"}, {"table": "denied"}]
     _write(lake, folder, name, tables, endpoint=proxy.endpoint, concurrency=1)
     ended = _sync(lake, folder, cluster)
-    assert ended.code == 1, ended.stdout + ended.stderr
     assert (bool(killed), swapped.is_set()) == (True, True)
+    logs = cluster.executor_logs("own") + cluster.executor_logs("empty")
+    assert ended.code == 1, ended.stdout + ended.stderr + logs
 
     loaded, denied = ended.tables["people"], ended.tables["denied"]
     assert (loaded["status"], loaded["rows"]) == ("LOADED", ROWS), loaded

@@ -162,6 +162,8 @@ class FaultProxy:
     upstream: str
     requests: list[Request] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
+    errors: list[Exception] = field(default_factory=list)
+    """What actions raised: those faults did not happen."""
     connections: int = 0
     """How many connections of clients are open: none when every request of a dead one is done."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -215,7 +217,15 @@ class FaultProxy:
         with self._lock:
             self.requests.append(request)
             rule = next((rule for rule in self.rules if rule.takes(request)), None)
-        return rule.action(request, self.forward) if rule else self.forward(request)
+        if rule is None:
+            return self.forward(request)
+        try:
+            return rule.action(request, self.forward)
+        except Drop:
+            raise
+        except Exception as error:
+            self.errors.append(error)
+            raise Drop from error
 
     def forward(self, request: Request) -> Response:
         """Send the request to the server and return its answer."""
@@ -323,6 +333,7 @@ def make_proxy() -> Iterator[MakeProxy]:
     yield make
     for proxy in running:
         proxy.stop()
+    assert [error for proxy in running for error in proxy.errors] == [], "a fault did not happen"
 
 
 @pytest.fixture

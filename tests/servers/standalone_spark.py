@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -76,7 +76,7 @@ class StandaloneSpark:
     def python_workers(self, name: str) -> list[psutil.Process]:
         """Return the Python processes that run the tasks of a worker's executors."""
         below = psutil.Process(self._processes[name].pid).children(recursive=True)
-        return [process for process in below if "pyspark.worker" in process.cmdline()]
+        return [process for process in below if _runs(process, "pyspark.worker")]
 
     def stop(self) -> None:
         """Kill every process of the cluster with what it started."""
@@ -84,15 +84,21 @@ class StandaloneSpark:
             self.stop_worker(name)
 
     def stop_worker(self, name: str) -> None:
-        """Stop one process and the executors it started."""
+        """Kill one process, the executors it started and their Python, and wait until all ended.
+
+        A worker that is only asked to end leaves executors that take a task more.
+        """
         process = self._processes.pop(name)
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        below: list[psutil.Process] = []
+        with contextlib.suppress(psutil.NoSuchProcess):
+            below = psutil.Process(process.pid).children(recursive=True)
+        # Workers of Python have a process group of their own.
+        for child in below:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
+        process.kill()
+        process.wait()
+        psutil.wait_procs(below, timeout=10)
 
     def _run(self, name: str, arguments: list[str], environment: Mapping[str, str]) -> Path:
         log = self._folder / f"{name}.log"
@@ -130,6 +136,14 @@ class StandaloneSpark:
                 break
             time.sleep(0.1)
         raise RuntimeError(f"Spark did not start:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+def _runs(process: psutil.Process, argument: str) -> bool:
+    try:
+        return argument in process.cmdline()
+    except psutil.NoSuchProcess:
+        # It ended since it was listed: a zombie has no arguments either.
+        return False
 
 
 @pytest.fixture
