@@ -63,7 +63,7 @@ changed: setup localstack ## lint, and the tests that a change leads to, in abou
 
 .PHONY: unit
 unit: setup ## run the tests that need no server and no Java
-	$(PYTEST) --numprocesses 2 tests/unit
+	$(PYTEST) --numprocesses 0 tests/unit
 
 .PHONY: e2e
 e2e: setup ## run the tests against real servers: docker compose where an engine answers

@@ -70,14 +70,20 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     return (folder / str(number) for number in itertools.count())
 
 
+@pytest.fixture
+def home(homes: Iterator[Path]) -> Path:
+    """A new folder."""
+    folder = next(homes)
+    folder.mkdir()
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def isolation(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> Path:
+def isolation(monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
     """Hide the developer's AWS, Spark, proxy and terminal settings; return the test's own HOME."""
     for name in list(os.environ):
         if is_foreign(name):
             monkeypatch.delenv(name)
-    home = next(homes)
-    home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     # Without it the default chain asks the instance metadata service, where there may be one.
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

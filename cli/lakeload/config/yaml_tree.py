@@ -38,10 +38,18 @@ class YamlRefused(Exception):
         self.hint = hint
 
 
+def own_yaml(text: str) -> Any:
+    """Return what YAML of lakeload's own says, as Python's values."""
+    return yaml.load(text, Loader=_OwnLoader)  # noqa: S506
+
+
+_OwnLoader: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+
+
 @cache
 def _known_errors() -> list[dict[str, Any]]:
     text = resources.files("lakeload.config").joinpath("syntax_errors.yml").read_text("utf-8")
-    errors: list[dict[str, Any]] = yaml.safe_load(text)
+    errors: list[dict[str, Any]] = own_yaml(text)
     return errors
 
 
@@ -91,6 +99,10 @@ def character_refusal(text: str, error: yaml.reader.ReaderError) -> YamlRefused:
     )
 
 
+class _TooMuch(YamlRefused):
+    """The text is over a limit, whoever reads it."""
+
+
 MAX_BYTES = 1 << 20
 """A document has at most 1 MiB; some thousand tables fit."""
 
@@ -115,6 +127,8 @@ def read_nodes(text: str) -> yaml.Node | None:
         return _read_slowly(text)
     try:
         return _read(_FastLoader(text))
+    except _TooMuch:
+        raise
     except (yaml.YAMLError, YamlRefused, UnicodeError):
         return _read_slowly(text)
 
@@ -209,10 +223,10 @@ class _Composer(Composer):
         self._values += 1
         if self._values > MAX_VALUES:
             message = f"the file has more than {MAX_VALUES:,} values"
-            raise YamlRefused("too-large", message, span_of(event))
+            raise _TooMuch("too-large", message, span_of(event))
         if self._depth > MAX_DEPTH:
             message = f"values are nested more than {MAX_DEPTH} levels deep"
-            raise YamlRefused("too-deep", message, span_of(event))
+            raise _TooMuch("too-deep", message, span_of(event))
 
 
 _CParser: Any = import_module("yaml._yaml").CParser if yaml.__with_libyaml__ else yaml.SafeLoader

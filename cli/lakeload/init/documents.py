@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Protocol, cast
 
@@ -61,6 +62,14 @@ def documents(
         "schema": normalize(answers.name),
         "keys": [key.strip() for key in answers.primary_key.split(",") if key.strip()],
     }
+    return {
+        name: _environment().get_template(f"{name}.jinja").render(facts)
+        for name in (DESTINATION, PIPELINE)
+    }
+
+
+@cache
+def _environment() -> Environment:
     # What is written is YAML: values go through a filter of that.
     environment = Environment(  # noqa: S701
         loader=FunctionLoader(lambda name: (files(__package__) / name).read_text("utf-8")),
@@ -70,10 +79,7 @@ def documents(
         undefined=StrictUndefined,
     )
     environment.filters["yaml"] = yaml_text
-    return {
-        name: environment.get_template(f"{name}.jinja").render(facts)
-        for name in (DESTINATION, PIPELINE)
-    }
+    return environment
 
 
 def _one_table(answers: Answers) -> TableFiles:

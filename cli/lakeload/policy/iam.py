@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import yaml
-
+from lakeload.config.yaml_tree import own_yaml
 from lakeload.policy.model import (
     Conditions,
     Place,
@@ -117,7 +116,7 @@ def role_policies(
     written = template("role.yml.jinja").render(_facts(destination, options))
     return tuple(
         PolicyDocument(name, tuple(_statement(sid, **made) for sid, made in statements.items()))
-        for name, statements in yaml.safe_load(written).items()
+        for name, statements in own_yaml(written).items()
         if statements
     )
 

@@ -10,8 +10,7 @@ from functools import partial
 from itertools import chain, count
 from typing import Any, Literal
 
-import yaml
-
+from lakeload.config.yaml_tree import own_yaml
 from lakeload.policy import secret_variables
 from lakeload.policy.iam import PolicyOptions, catalog_owner, trust_policy, uses_glue
 from lakeload.policy.model import other_store, place
@@ -187,7 +186,7 @@ def _grants(destination: DestinationSpec, request: RecipeRequest) -> dict[str, A
         "read_only": request.read_only,
         "reset": request.reset,
     }
-    rows = yaml.safe_load(template("grants.yml.jinja").render(facts)) or []
+    rows = own_yaml(template("grants.yml.jinja").render(facts)) or []
     role = None if request.read_only else destination.credentials.role_arn
     granted: dict[str, Grant] = {}
     for principal in request.principals or (role or "<ROLE_ARN>",):

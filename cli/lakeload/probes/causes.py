@@ -7,8 +7,7 @@ import re
 from dataclasses import dataclass
 from importlib import resources
 
-import yaml
-
+from lakeload.config.yaml_tree import own_yaml
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.codec import from_json
 from lakeload_jobs.contract.errors import InvalidInput
@@ -135,7 +134,7 @@ class KnownCauses:
 def known_causes() -> KnownCauses:
     """Return the causes; read when the first error is explained."""
     text = resources.files("lakeload.probes").joinpath("causes.yml").read_text("utf-8")
-    return from_json(KnownCauses, yaml.safe_load(text))
+    return from_json(KnownCauses, own_yaml(text))
 
 
 _LAKE_FORMATION = (

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import cache
 from pathlib import Path
 
 from lakeload.documents.load import check
@@ -16,6 +17,7 @@ ENVIRONMENT = {"BAD_BUCKET": "Not_A_Bucket", "BAD_NUMBER": "many", "PADDED_SECRE
 WIDTH = 80
 
 
+@cache
 def diagnostics(name: str) -> str:
     """Return the text for `tests/cases/invalid/NAME.yaml`, seen from within that folder."""
     with contextlib.chdir(INVALID):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,7 @@ def test_an_invalid_document_gets_its_diagnostics(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_invalid_document_has_an_error(name: str) -> None:
-    problems = check([Path(f"{name}.yaml")], ENVIRONMENT)
-
-    assert any(problem.severity == "error" for problem in problems)
+    assert any(problem.severity == "error" for problem in problems(name))
 
 
 def test_every_diagnostics_file_has_its_document() -> None:
@@ -87,6 +86,12 @@ def test_caret_is_below_the_reported_key() -> None:
     assert lines[2][lines[3].index("^") : lines[3].rindex("^") + 1] == "regoin"
 
 
+@cache
+def problems(name: str) -> tuple[Problem, ...]:
+    """Return the problems of a document; the folder is the one of the documents."""
+    return tuple(check([Path(f"{name}.yaml")], ENVIRONMENT))
+
+
 def _all_problems() -> Iterator[Problem]:
     for name in NAMES:
-        yield from check([Path(f"{name}.yaml")], ENVIRONMENT)
+        yield from problems(name)

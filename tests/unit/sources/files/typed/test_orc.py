@@ -33,7 +33,7 @@ from lakeload_jobs.sources.files.typed.columns import (
 )
 from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPiece, split_files
-from tests.environments import many
+from tests.environments import EXHAUSTIVE, many
 from tests.unit.sources.files.typed.test_parquet import PAGE, shown
 from tests.unit.sources.files.typed.typed_files import file_states, read_rows
 
@@ -387,13 +387,16 @@ def test_a_file_that_is_cut_off_or_changed_is_damaged(tmp_path: Path, codec: str
             read(path)
 
 
+MASKS = (0x01, 0x55, 0xFF)
+
+
 def test_damage_of_a_footer_ends_in_a_message(tmp_path: Path) -> None:
     table = {"v": pa.array([1, None] * 20), "at": pa.array([*range(40)], pa.timestamp("ms"))}
     path = write(tmp_path / "a.orc", table)
     content = path.read_bytes()
 
     for place in range(len(content) - 120, len(content)):
-        for mask in (0x01, 0x55, 0xFF):
+        for mask in MASKS if EXHAUSTIVE else (MASKS[place % 3],):
             changed = bytes((content[place] ^ mask,))
             path.write_bytes(content[:place] + changed + content[place + 1 :])
             with suppress(LoadFailed):
