@@ -99,10 +99,6 @@ def character_refusal(text: str, error: yaml.reader.ReaderError) -> YamlRefused:
     )
 
 
-class _TooMuch(YamlRefused):
-    """The text is over a limit, whoever reads it."""
-
-
 MAX_BYTES = 1 << 20
 """A document has at most 1 MiB; some thousand tables fit."""
 
@@ -127,11 +123,16 @@ def read_nodes(text: str) -> yaml.Node | None:
         return _read_slowly(text)
     try:
         return _read(_FastLoader(text))
-    except _TooMuch:
-        raise
-    except (yaml.YAMLError, YamlRefused, UnicodeError):
-        return _read_slowly(text)
+    except YamlRefused as refused:
+        if refused.code in _LIMITS:
+            raise
+    except (yaml.YAMLError, UnicodeError):
+        pass
+    return _read_slowly(text)
 
+
+_LIMITS = ("too-large", "too-deep")
+"""What is refused whoever reads it."""
 
 _UNLIKE = re.compile(r"[\t\x85\u2028\u2029\ufeff]|\?\s|[^\n]\Z")
 """Where libyaml is of another opinion: tabs in plain text, line breaks, marks of byte order, `? `
@@ -223,10 +224,10 @@ class _Composer(Composer):
         self._values += 1
         if self._values > MAX_VALUES:
             message = f"the file has more than {MAX_VALUES:,} values"
-            raise _TooMuch("too-large", message, span_of(event))
+            raise YamlRefused("too-large", message, span_of(event))
         if self._depth > MAX_DEPTH:
             message = f"values are nested more than {MAX_DEPTH} levels deep"
-            raise _TooMuch("too-deep", message, span_of(event))
+            raise YamlRefused("too-deep", message, span_of(event))
 
 
 _CParser: Any = import_module("yaml._yaml").CParser if yaml.__with_libyaml__ else yaml.SafeLoader
