@@ -108,8 +108,11 @@ def _causes(error: BaseException) -> Iterator[_Cause]:
         for _ in range(_MAX_CAUSES):
             if java is None:
                 return
-            name, text = str(java.getClass().getName()), str(java.getMessage() or "").strip()
-            yield _Cause(name, text, _sqlstate(java))
+            name = str(java.getClass().getName())
+            # The message of an analysis has the plan, with texts of conditions and of data.
+            plan = name.endswith("AnalysisException")
+            text = java.getSimpleMessage() if plan else java.getMessage()
+            yield _Cause(name, str(text or "").strip(), _sqlstate(java))
             java = java.getCause()
     except (Py4JError, OSError):
         return

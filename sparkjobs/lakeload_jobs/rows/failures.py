@@ -17,7 +17,8 @@ from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import ErrorInfo
 
 _MARK = "lakeload-failure "
-_LINE = re.compile(re.escape(_MARK) + r"(\{.*\})")
+# Where a worker or `raise_error` failed. Spark's text of a plan has the mark too, of what may fail.
+_LINE = re.compile(r"(?:TaskFailed: |\[USER_RAISED_EXCEPTION\] )" + _MARK + r"(\{.*\})")
 
 
 class TaskFailed(Exception):
@@ -28,7 +29,8 @@ class TaskFailed(Exception):
 
 
 def marked(failure: ErrorInfo) -> str:
-    """Return the failure as text that `failure_in` finds again, in whatever surrounds it."""
+    """Return the failure as text that `failure_in` finds once `TaskFailed` or `raise_error` has
+    raised it."""
     return _MARK + json.dumps(to_json(failure))
 
 

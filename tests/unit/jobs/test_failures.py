@@ -33,6 +33,9 @@ class JavaError:
     def getMessage(self) -> str:
         return self._message
 
+    def getSimpleMessage(self) -> str:
+        return self._message.partition(";\n")[0]
+
     def getCause(self) -> JavaError | None:
         return self._cause
 
@@ -74,6 +77,16 @@ def test_a_malformed_record_names_file_record_and_reason() -> None:
         'reading `/data/a b[1].csv`: the record `[3,null]` cannot be read: For input string: "abc"'
     )
     assert (info.type, info.stage, info.exit_code) == ("MalformedRecord", "stage", 1)
+
+
+def test_the_plan_of_an_analysis_says_nothing_of_its_failure() -> None:
+    message = "[DATATYPE_MISMATCH] cannot resolve `a`. SQLSTATE: 42K09"
+    plan = "Filter (note = No space left on device)\nProject [reading file file:///a.csv]"
+    error = ("org.apache.spark.sql.catalyst.ExtendedAnalysisException", f"{message};\n{plan}")
+
+    info = describe(spark_error(error), "stage")
+
+    assert (info.type, info.message) == ("DATATYPE_MISMATCH", "cannot resolve `a`.")
 
 
 def test_an_unreadable_file_is_named_with_the_innermost_cause() -> None:

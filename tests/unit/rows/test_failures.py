@@ -8,7 +8,7 @@ import traceback
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import ExitCode, LoadFailed
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.rows.failures import TaskFailed, expected_failure, failure_in
+from lakeload_jobs.rows.failures import TaskFailed, expected_failure, failure_in, marked
 
 
 def test_failure_is_parsed_from_a_traceback() -> None:
@@ -32,6 +32,16 @@ def test_failure_is_parsed_from_a_traceback() -> None:
 
 def test_text_without_a_failure_is_none() -> None:
     assert failure_in("Traceback (most recent call last):\nValueError: {}") is None
+
+
+def test_a_plan_that_may_fail_has_not_failed() -> None:
+    mark = marked(ErrorInfo.of(LoadFailed("the key is null"), "stage"))
+    plan = f"raise_error(USER_RAISED_EXCEPTION, map(errorMessage, {mark}), NullType)"
+
+    assert failure_in(f"[INVALID_NON_DETERMINISTIC_EXPRESSIONS] no;\nProject [{plan}]") is None
+    raised = failure_in(f"SparkRuntimeException: [USER_RAISED_EXCEPTION] {mark} SQLSTATE: P0001")
+    assert raised is not None
+    assert raised.message == "the key is null"
 
 
 def test_a_full_disk_names_the_setting() -> None:

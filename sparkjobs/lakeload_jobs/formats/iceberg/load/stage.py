@@ -135,6 +135,8 @@ _ORDER = HELPER_PREFIX + "order"
 _RANK = HELPER_PREFIX + "rank"
 _GONE = HELPER_PREFIX + "gone"
 _FANOUT = "write.spark.fanout.enabled"
+_MERGE_MODE = "write.merge.mode"
+"""Iceberg's default is `copy-on-write`."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,8 @@ class Merge:
     detects: bool = False
     """The view says in `_GONE` which of its rows are keys that the source no longer has. Its other
     rows are never late against a deleted one."""
+    copies: bool = False
+    """The table is copy-on-write: Spark first looks for the files that have keys of the load."""
 
 
 def latest(
@@ -179,6 +183,8 @@ def run_merge(spark: SparkSession, rows: DataFrame, merge: Merge) -> int | None:
 
     Return how many rows were merged, None where Spark has not counted them.
     """
+    if merge.copies:
+        return _run_copying(spark, rows, merge)
     counted = Observation()
     rows.observe(counted, F.count(F.lit(1)).alias("rows")).createOrReplaceTempView(merge.view)
     try:
@@ -186,6 +192,19 @@ def run_merge(spark: SparkSession, rows: DataFrame, merge: Merge) -> int | None:
     finally:
         spark.catalog.dropTempView(merge.view)
     return _observed(counted)
+
+
+def _run_copying(spark: SparkSession, rows: DataFrame, merge: Merge) -> int:
+    """Merge into a copy-on-write table. Spark has the rows twice in its plan, and refuses what may
+    differ from one time to the next, such as the numbers of rows: they are computed before."""
+    kept = rows.localCheckpoint()
+    kept.createOrReplaceTempView(merge.view)
+    try:
+        spark.sql(merge_sql(merge, rows.columns), args=_arguments(merge))
+        return kept.count()
+    finally:
+        spark.catalog.dropTempView(merge.view)
+        kept._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
 
 def _observed(counted: Observation) -> int | None:
@@ -549,7 +568,8 @@ def _write(
         # Also when all rows are replaced: a key is in the table once.
         rows = _latest(given, rows)
     if given.merges:
-        return _merge(given, rows, target, columns, summary, base, gone)
+        copies = java_table.properties().get(_MERGE_MODE) != "merge-on-read"
+        return _merge(given, rows, target, columns, summary, base, gone, copies=copies)
     data = [name for name in rows.columns if not name.startswith(HELPER_PREFIX)]
     if given.table.mode == "UPSERT" and given.table.deletes == "DELETE":
         rows = rows.where(~F.col(f"{HELPER_PREFIX}delete"))
@@ -584,6 +604,8 @@ def _merge(
     summary: Mapping[str, str],
     base: int | None,
     gone: DeletedKeys | None,
+    *,
+    copies: bool,
 ) -> Untouched:
     """Merge in this session: its settings stamp the snapshot, so it is the table's own."""
     bounds = given.counted.bounds if given.counted else {}
@@ -606,6 +628,7 @@ def _merge(
         bounds,
         _key_filter(given, rows, columns),
         detects=given.table.max_deleted is not None,
+        copies=copies,
     )
     if given.table.retries is not None and merge.cursor is None and base is not None:
         _check_new_keys(given, rows, base)

@@ -1,0 +1,53 @@
+"""Tables that other programs have made: loaded as documented, or refused before they change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import load_catalog
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.types import LongType, NestedField, StringType
+
+from lakeload_jobs.contract.result import RowChanges, TableResult
+from lakeload_jobs.contract.spec import RunOptions
+from tests.integration.formats.iceberg.conftest import Loads, Row
+
+APPEND = RunOptions(table_handling="APPEND")
+ID = NestedField(1, "id", LongType())
+NAME = NestedField(2, "name", StringType())
+
+
+def made(
+    loads: Loads, columns: Sequence[NestedField], rows: Sequence[Row] = (), **properties: str
+) -> Table:
+    """Make the table with pyiceberg's defaults and append rows to it."""
+    catalog = load_catalog("maker", type="rest", uri=loads.uri, **loads.store)
+    catalog.create_namespace_if_not_exists((loads.schema,))
+    name = (loads.schema, "orders")
+    table = catalog.create_table(name, Schema(*columns), properties=properties)
+    if rows:
+        table.append(pa.Table.from_pylist(list(rows), table.schema().as_arrow()))
+    return table
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_upsert_into_a_copy_on_write_table_merges(loads: Loads, version: str) -> None:
+    def upsert(*rows: Row) -> TableResult:
+        keyed = loads.table(loads.file(rows), mode="UPSERT", primary_key=("id",))
+        return loads.load(keyed, options=APPEND)
+
+    first = [{"id": number, "name": "old"} for number in (1, 2, 3)]
+    made(loads, [ID, NAME], first, **{"format-version": version})
+    changed = [{"id": 2, "name": "new"}, {"id": 3, "name": "new"}, {"id": 4, "name": "new"}]
+
+    assert upsert(*changed).changes == RowChanges(1, 2, 0, unchanged=0, ignored=0)
+    again = upsert(changed[0], {"id": 3, "name": "newer"}, {"id": 5, "name": "new"})
+    assert again.changes == RowChanges(1, 1, 0, unchanged=1, ignored=0)
+    failed = upsert({"id": 6, "name": "x"}, {"id": None, "name": "x"})
+    assert failed.error is not None
+    assert "primary key column `id` is null" in failed.error.message
+    assert [row["name"] for row in loads.rows()] == ["old", "new", "newer", "new", "new"]
+    assert loads.read().metadata.refs.keys() == {"main"}
