@@ -18,12 +18,15 @@ from pyiceberg.expressions import BooleanExpression, EqualTo
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import ManifestFile
 from pyiceberg.schema import Schema
-from pyiceberg.table import Table
+from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import (
     AssertRefSnapshotId,
     AssertTableUUID,
     RemovePropertiesUpdate,
+    RemoveSnapshotRefUpdate,
+    SetPropertiesUpdate,
+    TableRequirement,
     TableUpdate,
 )
 
@@ -255,13 +258,14 @@ class IcebergCatalog:
         with self._call(f"reading the table `{namespace}.{name}`"):
             return CatalogTable(self._catalog.load_table((namespace, name)))
 
-    def set_property(self, namespace: str, name: str, key: str, value: str) -> CatalogTable:
+    def set_property(self, namespace: str, name: str, key: str, value: str) -> None:
         """Commit a change of one property; 409 when another commit came first."""
         with self._call(f"committing to the table `{namespace}.{name}`"):
-            table = self._catalog.load_table((namespace, name))
-            with table.transaction() as transaction:
-                transaction.set_properties({key: value})
-            return CatalogTable(table)
+            self._commit(
+                self._catalog.load_table((namespace, name)),
+                [SetPropertiesUpdate(updates={key: value})],
+                lambda now: now.properties.get(key) == value,
+            )
 
     def refuses_overtaken(self, namespace: str, name: str, branch: str) -> bool:
         """Return whether a commit is refused that asserts a snapshot which `branch` is not at.
@@ -300,9 +304,12 @@ class IcebergCatalog:
             table = self._catalog.load_table((namespace, name))
             there = tuple(branch for branch in branches if branch in table.metadata.refs)
             if there:
-                with table.manage_snapshots() as changes:
-                    for branch in there:
-                        changes.remove_branch(branch)
+                self._commit(
+                    table,
+                    [RemoveSnapshotRefUpdate.model_validate({"ref-name": one}) for one in there],
+                    lambda now: not any(branch in now.metadata.refs for branch in there),
+                    [_assert_at(table, branch) for branch in there],
+                )
             return there
 
     def settle_partition(
@@ -321,18 +328,49 @@ class IcebergCatalog:
         """
         known = opened.table
         table = Table(known.name(), known.metadata, known.metadata_location, files, known.catalog)
-        before = table.metadata.current_snapshot_id
-        there = forget is not None and forget in table.properties
         with (
             self._call(f"committing to the table `{'.'.join(known.name())}`"),
-            table.transaction() as transaction,
             warnings.catch_warnings(action="ignore"),
         ):
-            if partition is not None and before is not None:
+            transaction = Transaction(table)
+            if partition is not None and table.metadata.current_snapshot_id is not None:
                 transaction.delete(_equal(*partition), snapshot_properties=dict(summary))
-            if forget is not None and there:
+            if forget is not None and forget in table.properties:
                 transaction.remove_properties(forget)
-            return there or transaction.table_metadata.current_snapshot_id != before
+            updates, requirements = transaction._updates, transaction._requirements
+            staged = transaction.table_metadata.current_snapshot_id
+
+            def is_in(now: Table) -> bool:
+                if staged is None or staged == table.metadata.current_snapshot_id:
+                    return forget not in now.properties
+                return now.metadata.snapshot_by_id(staged) is not None
+
+            if updates:
+                self._commit(table, updates, is_in, requirements)
+            return bool(updates)
+
+    def _commit(
+        self,
+        table: Table,
+        updates: Sequence[TableUpdate],
+        is_in: Callable[[Table], bool],
+        requirements: Sequence[TableRequirement] = (),
+    ) -> None:
+        """Send a commit once. `is_in` tells by the table, read again, whether it is in.
+
+        What a client repeats after a lost answer is refused as a conflict with itself: only a read
+        tells. pyiceberg's own transactions would repeat a commit without all that it asserts, or
+        delete the manifests of one that is in.
+        """
+        asserts = (*requirements, AssertTableUUID(uuid=table.metadata.table_uuid))
+        try:
+            self._catalog.commit_table(table, asserts, tuple(updates))
+        except (
+            iceberg_errors.CommitFailedException,
+            iceberg_errors.CommitStateUnknownException,
+        ):
+            if not is_in(self._catalog.load_table(table.name())):
+                raise
 
     def drop_table(self, namespace: str, name: str, *, purge: bool = False) -> None:
         """Drop a table; 404 when there is none. With `purge` its files go too, where the catalog
@@ -514,6 +552,11 @@ def read_rows(
         raise CatalogError(
             f"reading the rows below `{table.location}`: {error}", code="FilesUnreadable"
         ) from error
+
+
+def _assert_at(table: Table, branch: str) -> AssertRefSnapshotId:
+    at = table.metadata.refs[branch].snapshot_id
+    return AssertRefSnapshotId.model_validate({"ref": branch, "snapshot-id": at})
 
 
 def _equal(column: str, value: str) -> BooleanExpression:
