@@ -74,7 +74,8 @@ class ExpectedColumns:
     `earlier` are the Spark types of source columns, `recorded` their target names; `lower` says
     that new names are in lower case. `types` are the Spark types of the table's columns, where
     Spark has them, and `takes` says whether the column of a name takes values of a type; None:
-    there is no table yet, or its columns are replaced. `adds_fields`: rows are to come with the
+    there is no table yet, or its columns are replaced. `names` are the columns that the table has,
+    as others may have named them. `adds_fields`: rows are to come with the
     fields that structs of the table have, and the new ones behind them.
     """
 
@@ -84,6 +85,7 @@ class ExpectedColumns:
     types: Mapping[str, str] = field(default_factory=dict)
     takes: Callable[[str, DataType], bool] | None = None
     adds_fields: bool = False
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

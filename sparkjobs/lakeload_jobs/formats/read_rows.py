@@ -109,6 +109,7 @@ def prepare_rows(
         table.columns,
         primary_key=table.primary_key,
         recorded=expected.recorded,
+        existing=expected.names,
         lower=expected.lower,
     )
     limit = spec.options.limit

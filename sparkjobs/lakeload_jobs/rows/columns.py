@@ -103,6 +103,7 @@ def map_columns(
     *,
     primary_key: Sequence[str] = (),
     recorded: Mapping[str, str] | None = None,
+    existing: Collection[str] = (),
     lower: bool = False,
 ) -> ColumnMapping:
     """Select, rename and normalise the columns of a table.
@@ -110,8 +111,10 @@ def map_columns(
     `names` are those of the source, which settings may spell in another way (`source_names`).
     `recorded` is the column map of earlier commits: it wins over computing again, and its targets
     stay taken even when their source columns are gone. Another spelling of a recorded name, one
-    that normalises to the same, is the same column. Raises `InvalidInput` for settings that name no
-    column, a key that is not loaded, nothing left, reserved, contradictory and ambiguous names.
+    that normalises to the same, is the same column. So is the name, or another spelling, of one
+    that the table has already (`existing`): others may have made it. Raises `InvalidInput` for
+    settings that name no column, a key that is not loaded, nothing left, reserved, contradictory
+    and ambiguous names.
     """
     _check_source(names)
     spec = in_source_spelling(spec, names)
@@ -126,8 +129,10 @@ def map_columns(
         raise InvalidInput("`columns` excludes every column", hint="include one or more")
     taken = (recorded or {}).values()
     recorded, variants = split_variants(recorded or {})
-    fixed = _fixed(selected, spec.rename or {}, recorded, lower=lower)
-    continued = _continued(selected, fixed, recorded)
+    rename = _renamed(spec.rename or {}, existing, lower=lower)
+    others = _others(existing, [*taken, *rename.values()])
+    fixed = _fixed(selected, rename, others | recorded)
+    continued = _continued(selected, fixed, others | recorded)
     targets = _targets(selected, {**fixed, **continued}, taken, lower=lower)
     _check_reserved(targets)
     for name in primary_key:
@@ -220,12 +225,25 @@ def _several(name: str, known: Sequence[str]) -> str | None:
     )
 
 
+def _renamed(
+    rename: Mapping[str, str], existing: Collection[str], *, lower: bool
+) -> dict[str, str]:
+    """Return the targets of renamed columns, as the table spells those that it has."""
+    own = {name.lower(): name for name in existing}
+    return {
+        name: own.get(target.lower()) or normalize(target, lower=lower)
+        for name, target in rename.items()
+    }
+
+
+def _others(existing: Collection[str], targets: Iterable[str]) -> dict[str, str]:
+    """Return the columns of the table that are none of `targets`, each under its own name."""
+    used = {name.lower() for name in targets} | RESERVED_COLUMNS
+    return {name: name for name in existing if name.lower() not in used}
+
+
 def _fixed(
-    selected: Sequence[str],
-    rename: Mapping[str, str],
-    recorded: Mapping[str, str],
-    *,
-    lower: bool,
+    selected: Sequence[str], rename: Mapping[str, str], recorded: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the targets that are given and not computed: recorded ones and renamed ones."""
     fixed: dict[str, str] = {}
@@ -237,7 +255,7 @@ def _fixed(
     for name in selected:
         if name not in rename:
             continue
-        target = normalize(rename[name], lower=lower)
+        target = rename[name]
         if fixed.get(name, target) != target:
             raise InvalidInput(
                 f"column `{name}` was loaded as `{fixed[name]}` before, but `rename` is now "
@@ -285,10 +303,15 @@ def _continued(
 def _continuations(continued: Mapping[str, str], recorded: Mapping[str, str]) -> Iterator[str]:
     for name, target in continued.items():
         before = next(
-            source
-            for source, known in recorded.items()
-            if known == target and spelling(source) == spelling(name)
+            (
+                source
+                for source, known in recorded.items()
+                if known == target and spelling(source) == spelling(name)
+            ),
+            None,
         )
+        if before is None:
+            continue
         told = f"column `{name}` is loaded into `{target}`, as `{before}` was"
         yield f"{told}: another spelling of it"
 

@@ -56,6 +56,28 @@ def test_recorded_names_override_computed_ones() -> None:
     assert _map(["A b", "a b", "a-b"], recorded=recorded) == {**recorded, "a-b": "a_b_2"}
 
 
+def test_columns_of_the_table_keep_their_spelling() -> None:
+    table = ("first name", "émail", "a-b", "Total", "_supa_id")
+    assert _map(["First_Name", "émail", "a-b", "a b", "new one"], existing=table) == {
+        "First_Name": "first name",
+        "émail": "émail",
+        "a-b": "a-b",
+        "a b": "a_b",
+        "new one": "new_one",
+    }
+    spec = ColumnsSpec(rename={"x": "total"})
+    assert _map(["x", "total"], spec, existing=table) == {"x": "Total", "total": "total_1"}
+    assert _map(["a b"], recorded={"c": "a-b"}, existing=table) == {"a b": "a_b"}
+
+
+def test_a_spelling_of_two_columns_of_the_table_is_refused_and_the_hint_works() -> None:
+    table = ("a-b", "a b")
+    with pytest.raises(InvalidInput, match="another spelling of more than one") as refused:
+        _map(["a_b"], existing=table)
+    assert "`columns: {rename: {a_b: a-b}}`" in str(refused.value.hint)
+    assert _map(["a_b"], ColumnsSpec(rename={"a_b": "a-b"}), existing=table) == {"a_b": "a-b"}
+
+
 def test_name_of_a_removed_column_stays_reserved() -> None:
     assert _map(["b"], recorded={"a": "b"}) == {"b": "b_1"}
 

@@ -262,7 +262,8 @@ class IcebergTable:
             return ExpectedColumns({}, recorded, lower)
         types = spark_types(self._facts)
         earlier = earlier_types(types, recorded, self._given.table.columns.rename or {})
-        return ExpectedColumns(earlier, recorded, lower, types, self._takes(types))
+        takes, names = self._takes(types), tuple(self._facts.columns)
+        return ExpectedColumns(earlier, recorded, lower, types, takes, names=names)
 
     def _takes(self, types: Mapping[str, str]) -> Callable[[str, DataType], bool] | None:
         """Return what says whether a column takes values of a type; None where a load replaces the

@@ -51,3 +51,21 @@ def test_upsert_into_a_copy_on_write_table_merges(loads: Loads, version: str) ->
     assert "primary key column `id` is null" in failed.error.message
     assert [row["name"] for row in loads.rows()] == ["old", "new", "newer", "new", "new"]
     assert loads.read().metadata.refs.keys() == {"main"}
+
+
+def test_a_table_keeps_the_spelling_of_its_columns(loads: Loads) -> None:
+    names = ("first name", "émail", "a-b")
+    columns = [NestedField(number, name, StringType()) for number, name in enumerate(names, 1)]
+    made(loads, columns, [dict.fromkeys(names, "1")])
+
+    loaded = loads.loaded(loads.table(loads.file([dict.fromkeys(names, "2")])), options=APPEND)
+    assert loaded.warnings == ()
+    changed = {"First Name": "3", "émail": "2", "a-b": "2"}
+    keyed = loads.table(loads.file([changed]), mode="UPSERT", primary_key=("émail", "a-b"))
+    merged = loads.loaded(keyed)
+
+    assert (merged.warnings, merged.changes) == ((), RowChanges(0, 1, 0, unchanged=0, ignored=0))
+    assert loads.rows(order="émail") == [
+        dict.fromkeys(names, "1"),
+        {"first name": "3", "émail": "2", "a-b": "2"},
+    ]
