@@ -9,10 +9,10 @@ import pytest
 from pyiceberg.catalog import load_catalog
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.types import LongType, NestedField, StringType
+from pyiceberg.types import LongType, NestedField, StringType, TimeType
 
 from lakeload_jobs.contract.result import RowChanges, TableResult
-from lakeload_jobs.contract.spec import RunOptions
+from lakeload_jobs.contract.spec import ColumnsSpec, RunOptions
 from tests.integration.formats.iceberg.conftest import Loads, Row
 
 APPEND = RunOptions(table_handling="APPEND")
@@ -69,3 +69,17 @@ def test_a_table_keeps_the_spelling_of_its_columns(loads: Loads) -> None:
         dict.fromkeys(names, "1"),
         {"first name": "3", "émail": "2", "a-b": "2"},
     ]
+
+
+def test_a_table_with_a_time_column_is_refused_before_it_changes(loads: Loads) -> None:
+    before = made(loads, [ID, NestedField(2, "at", TimeType())]).metadata_location
+    paths = loads.file([{"id": 1, "at": "10:00:00", "new": 1}])
+
+    for changes in ({"on_type_conflict": "NEW_COLUMN"}, {"columns": ColumnsSpec(exclude=("at",))}):
+        refused = loads.load(loads.table(paths, **changes), options=APPEND)
+        assert refused.error is not None
+        assert "`at` is `time` in the table, a type that Spark cannot read" in refused.error.message
+    assert loads.read().metadata_location == before
+
+    loads.loaded(loads.table(paths, mode="OVERWRITE"), options=APPEND)
+    assert loads.rows() == [{"id": 1, "at": "10:00:00", "new": 1}]

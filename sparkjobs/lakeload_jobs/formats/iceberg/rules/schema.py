@@ -314,6 +314,20 @@ class Relaxed:
 Change: TypeAlias = Added | RemovedColumn | Widened | Incompatible | Relaxed
 
 
+_UNREADABLE = ("time", "timestamp_ns", "timestamptz_ns")
+"""Types of Iceberg that Spark has no type for: it cannot open a table with one at any depth."""
+
+
+def unreadable_problems(kind: IcebergType, path: Path = ()) -> list[str]:
+    """Return why Spark cannot open a table with columns of this type, a clause for each."""
+    if not isinstance(kind, Primitive):
+        parts = _parts(kind).items()
+        return [found for name, part in parts for found in unreadable_problems(part, (*path, name))]
+    if kind.name not in _UNREADABLE:
+        return []
+    return [f"`{shown(path)}` is `{kind}` in the table, a type that Spark cannot read"]
+
+
 def type_changes(path: Path, table: IcebergType, load: IcebergType) -> Iterator[Change]:
     """Yield what a column of the type `table` needs so that values of the type `load` fit."""
     if isinstance(table, Struct) and isinstance(load, Struct):
@@ -583,9 +597,16 @@ def compare(
     load = _columns(incoming, {*incoming_required, *keys})
     changes = tuple(type_changes((), table, load))
     replaces = mode == "OVERWRITE" or full_refresh
+    unreadable = unreadable_problems(table)
+    if unreadable and not (replaces and policy == "EVOLVE"):
+        raise LoadFailed(
+            f"`{target}` cannot be loaded: {'; '.join(unreadable)}",
+            hint="load into a table of another `name`, or replace rows and columns of the table: "
+            "mode OVERWRITE, or `--full-refresh` with UPSERT, under `schema_changes: EVOLVE`",
+        )
     stays = {name.lower() for name in (identifiers if key.identifiers is None else key.identifiers)}
     problems = schema_problems(changes, key, policy, stays, misfits)
-    if problems and replaces and policy == "EVOLVE":
+    if (problems or unreadable) and replaces and policy == "EVOLVE":
         names, notes = identifier_fields(incoming, keys, mode, target=target)
         return SchemaPlan(set_identifiers=names, replace=True, notes=notes)
     if problems:

@@ -326,3 +326,15 @@ def test_hints_do_not_suggest_the_current_setting() -> None:
     shown = re.findall(r"```text\n(.*?)```", _messages(), re.DOTALL)
     assert len(shown) == len(_MESSAGES)
     assert not [text for text in shown if "`schema_changes` is EVOLVE" in text]
+
+
+@pytest.mark.parametrize("kind", ["time", "timestamp_ns", "list<struct<1: a: optional time>>"])
+def test_types_that_spark_cannot_read_are_refused_or_replaced(kind: str) -> None:
+    table = {"id": "long", "at": kind}
+    for load in ({"id": "long"}, {"id": "long", "at": "string"}):
+        with pytest.raises(LoadFailed, match=r"`at.*a type that Spark cannot read") as refused:
+            _compare(table, load)
+        assert "mode OVERWRITE" in str(refused.value.hint)
+        with pytest.raises(LoadFailed, match="a type that Spark cannot read"):
+            _compare(table, load, "ADD_COLUMNS", "OVERWRITE")
+        assert _compare(table, load, mode="OVERWRITE").replace
