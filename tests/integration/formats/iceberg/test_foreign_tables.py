@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType, TimeType
 
 from lakeload_jobs.contract.result import RowChanges, TableResult
-from lakeload_jobs.contract.spec import ColumnsSpec, RunOptions
+from lakeload_jobs.contract.spec import ColumnsSpec, Mode, RunOptions, TableSpec
 from tests.integration.formats.iceberg.conftest import Loads, Row
 
 APPEND = RunOptions(table_handling="APPEND")
@@ -83,3 +83,26 @@ def test_a_table_with_a_time_column_is_refused_before_it_changes(loads: Loads) -
 
     loads.loaded(loads.table(paths, mode="OVERWRITE"), options=APPEND)
     assert loads.rows() == [{"id": 1, "at": "10:00:00", "new": 1}]
+
+
+@pytest.mark.parametrize("mode", ["APPEND", "UPSERT"])
+def test_a_load_that_fails_at_its_rows_changes_no_column(loads: Loads, mode: Mode) -> None:
+    columns = [ID, NestedField(2, "name", StringType(), required=True)]
+    before = made(loads, columns).metadata.schema()
+    rows = loads.file([{"id": 1, "new": "1"}, {"id": 2, "new": "x"}])
+
+    def table(kind: str) -> TableSpec:
+        keyed = ("id",) if mode == "UPSERT" else ()
+        types = ColumnsSpec(types={"new": kind})
+        return loads.table(rows, mode=mode, primary_key=keyed, columns=types)
+
+    failed = loads.load(table("int"), options=APPEND)
+    assert failed.error is not None
+    assert "column `new`" in failed.error.message
+    assert loads.read().schema() == before
+
+    loads.loaded(table("string"), options=APPEND)
+    assert loads.rows() == [
+        {"id": 1, "name": None, "new": "1"},
+        {"id": 2, "name": None, "new": "x"},
+    ]

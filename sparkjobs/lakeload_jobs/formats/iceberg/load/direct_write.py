@@ -35,6 +35,7 @@ from lakeload_jobs.formats.iceberg.load.data_files import DataFileBuilder
 from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
 from lakeload_jobs.formats.iceberg.load.partitioned import stage_partitions
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
+from lakeload_jobs.formats.iceberg.load.table_changes import TableChanges
 from lakeload_jobs.formats.iceberg.load.tables import Java, jvm, load_existing
 from lakeload_jobs.formats.iceberg.rules.partitions import spec_field
 from lakeload_jobs.formats.iceberg.rules.writers import (
@@ -251,6 +252,8 @@ class Target:
     counts: tuple[int, ...] | None
     """The rows of each part; None where they were read only once, and not counted."""
     driver: Driver
+    changes: TableChanges | None = None
+    """What the table needs before the files are in it: made once they are uploaded."""
 
 
 @dataclass(frozen=True)
@@ -274,15 +277,16 @@ def write_files(
     Raises `RetryLoad` where the columns of the table have changed, and `LoadFailed` where an upload
     was aborted or the branch dropped by someone else. No upload is left open then.
     """
-    if schema_json(given.spark, java_table.schema()) != write.written.schema:
-        raise RetryLoad(f"another writer has changed the columns of `{given.table.target}`")
-    if _partitions(java_table) != write.written.partitions:
-        raise RetryLoad(f"another writer has changed the partitions of `{given.table.target}`")
+    if given.changes is None:
+        _check_unchanged(given, write, java_table)
     registry = UploadRegistry(_registry(given))
     staged: list[StagedFile] = []
     try:
         reports = _staged(given, write, registry)
         staged += [file for report in reports for file in report.files]
+        if given.changes is not None:
+            java_table = given.changes.commit(given.branch)
+            _check_unchanged(given, write, java_table)
         _complete(given, staged)
     except BaseException:
         abort_uploads(given.objects, registry, staged)
@@ -293,6 +297,13 @@ def write_files(
         _commit(given, java_table, reports, summary(rejected))
     files = tuple(FileResult(file.key, file.rows, file.bytes) for file in staged)
     return Written(sum(report.bad_values for report in reports), rejected, files)
+
+
+def _check_unchanged(given: Target, write: DirectWrite, java_table: Java) -> None:
+    if schema_json(given.spark, java_table.schema()) != write.written.schema:
+        raise RetryLoad(f"another writer has changed the columns of `{given.table.target}`")
+    if _partitions(java_table) != write.written.partitions:
+        raise RetryLoad(f"another writer has changed the partitions of `{given.table.target}`")
 
 
 def _registry(given: Target) -> Path:

@@ -18,13 +18,11 @@ from lakeload_jobs.formats.iceberg.load.branches import drop_branch
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.table_changes import (
     Definition,
-    add_bloom_filters,
-    add_comments,
+    TableChanges,
     check_location,
     create,
     definition,
     ensure_namespace,
-    make_changes,
     plan_changes,
 )
 from lakeload_jobs.formats.iceberg.load.tables import Java, load, read_facts, spark_name
@@ -56,7 +54,8 @@ class OpenedTable:
     start: Start
     already: JobAnswer | None = None
     java_table: Java | None = None
-    """The table as it was read last, with the changes of this load; None where there is none."""
+    """The table as it was read last, with the changes that this load will make; None where there is
+    none."""
 
     @property
     def recorded(self) -> dict[str, str]:
@@ -72,6 +71,8 @@ class Ready:
     rows: FittedRows
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    changes: TableChanges | None = None
+    """What the table needs for the rows. Not done yet: rows that cannot be loaded change none."""
 
 
 def open_load(
@@ -104,7 +105,7 @@ def open_load(
 def ready(
     spark: SparkSession, spec: JobSpec, table: TableSpec, opened: OpenedTable, rows: FittedRows
 ) -> Ready | None:
-    """Create the table, or bring its columns into step with the rows.
+    """Create the table, or plan how its columns come into step with the rows.
 
     None when there is neither a table nor a column to make one of. Raises `RetryLoad` when another
     load made the table meanwhile, and `InvalidInput` and `LoadFailed`.
@@ -149,17 +150,18 @@ def _evolved(
             raise
         # A CSV file with a header alone is all text: without rows nothing is worth a complaint.
         return Ready(opened, replace(rows, columns=StructType()))
-    if not make_changes(spark, java_table, facts, opened.job, rows, made, plan):
-        raise RetryLoad(f"another writer has changed the definition of `{table.target}`")
-    add_comments(spark, java_table, made, table.target)
-    add_bloom_filters(spark, java_table, rows.bloom_filters, table.target)
+    branch = spec.destination.iceberg.branch
+    changes = TableChanges(spark, table, branch, opened.job, facts, rows, made, plan)
+    changed = changes.preview(java_table)
     families = rows.mapping.families
     gone = (shown(path) for path in plan.removed)
     warnings = tuple(missing_column(name) for name in gone if name.lower() not in families)
     added = (added_column(shown(change.path)) for change in plan.add)
     told = (plan.repartition.sentence(),) if plan.repartition else ()
     notes = tuple(dict.fromkeys((*made.notes, *added, *plan.notes, *told)))
-    return Ready(replace(opened, java_table=java_table), rows, warnings, notes)
+    if changed is None:
+        return Ready(replace(opened, java_table=java_table), rows, warnings, notes)
+    return Ready(replace(opened, java_table=changed), rows, warnings, notes, changes)
 
 
 def job_of(spec: JobSpec, table: TableSpec, *, goes_on: bool) -> TableAttempt:

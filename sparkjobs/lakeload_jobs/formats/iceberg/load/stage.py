@@ -43,6 +43,7 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
 from lakeload_jobs.formats.iceberg.load.outcome import changes, merged_rows
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.publish import Staged, Untouched
+from lakeload_jobs.formats.iceberg.load.table_changes import TableChanges
 from lakeload_jobs.formats.iceberg.load.tables import (
     Java,
     caused_by,
@@ -366,6 +367,8 @@ class Stage:
     """
     direct: DirectWrite | None = None
     """What tasks write by themselves; None: Spark writes."""
+    changes: TableChanges | None = None
+    """What the table needs before the rows are in it: made once all of them have been read."""
 
     @property
     def merges(self) -> bool:
@@ -395,6 +398,10 @@ def stage(given: Stage) -> Staged:
         given = _with_rejected(given, written.rejected)
         summary = _summary(given)
     elif given.rows.columns.fields:
+        if given.changes is not None:
+            # Spark writes into columns that are there: what it cannot read is to fail before.
+            given.rows.frame.write.format("noop").mode("overwrite").save()
+            java_table = given.changes.commit(given.branch)
         gone = _find_deleted(given, base)
         try:
             if gone is not None:
@@ -462,6 +469,7 @@ def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Writ
         replaces=given.replaces,
         counts=None if given.counted is None else given.counted.partitions,
         driver=given.driver,
+        changes=given.changes,
     )
     return write_files(
         target, direct, java_table, lambda rejected: _summary(_with_rejected(given, rejected))

@@ -18,7 +18,8 @@ from pyspark.sql.types import StructType
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, PartitionField, TableSpec
 from lakeload_jobs.contract.traits import catalog_traits
-from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE
+from lakeload_jobs.formats.base import RetryLoad
+from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE, until_committed
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.tables import (
     Java,
@@ -277,22 +278,18 @@ def _plain(location: str) -> str:
     return location.rstrip("/").replace("s3a://", "s3://", 1)
 
 
-def apply_plan(
-    spark: SparkSession, transaction: Java, plan: SchemaPlan, incoming: Java, target: str
-) -> None:
-    """Change columns and partitions, and commit; `incoming` is Iceberg's schema of the load.
+def _apply_plan(spark: SparkSession, transaction: Java, plan: SchemaPlan, incoming: Java) -> None:
+    """Change columns and partitions in a transaction; `incoming` is Iceberg's schema of the load.
 
     Readers see the new columns at once, null in all rows, and no other partitions: files that are
-    there keep theirs. Raises `LoadFailed`, and what Spark raises where others committed first.
+    there keep theirs.
     """
-    with _told(f"changing the columns of `{target}`"):
-        if plan.changes_columns:
-            _change_columns(spark, transaction.updateSchema(), plan, incoming)
-        if plan.set_identifiers and _is_sorted_by(transaction.table(), plan.sorted_by):
-            _sort_by(spark, transaction, plan.set_identifiers)
-        if plan.repartition is not None:
-            _repartition(spark, transaction, plan.repartition)
-        transaction.commitTransaction()
+    if plan.changes_columns:
+        _change_columns(spark, transaction.updateSchema(), plan, incoming)
+    if plan.set_identifiers and _is_sorted_by(transaction.table(), plan.sorted_by):
+        _sort_by(spark, transaction, plan.set_identifiers)
+    if plan.repartition is not None:
+        _repartition(spark, transaction, plan.repartition)
 
 
 def _change_columns(spark: SparkSession, update: Java, plan: SchemaPlan, incoming: Java) -> None:
@@ -328,20 +325,14 @@ def count_nulls(
     return {column: int(count) for column, count in zip(columns, found, strict=True)}
 
 
-def replace_columns(spark: SparkSession, transaction: Java, made: Definition, target: str) -> None:
+def _replace_columns(spark: SparkSession, transaction: Java, made: Definition) -> None:
     """Give the table the columns, key, partitions and order of `made`, for a load that replaces
-    every row. Raises `LoadFailed`.
+    every row.
 
     Columns that fit keep their identity; the others are dropped and added anew, null in the rows
     that are there until the load is published (docs/design-notes.md). To be called only while no
     other load is under way (I12).
     """
-    with _told(f"replacing the columns of `{target}`"):
-        _replace_columns(spark, transaction, made)
-        transaction.commitTransaction()
-
-
-def _replace_columns(spark: SparkSession, transaction: Java, made: Definition) -> None:
     columns = transaction.table().schema().columns()
     kept = _kept(columns, made.schema.columns())
     update = transaction.updateSpec()
@@ -488,81 +479,98 @@ def plan_changes(
     return with_nulls(plan, nulls, mode, target=table.target, identifiers=facts.identifiers)
 
 
-def make_changes(
-    spark: SparkSession,
-    java_table: Java,
-    facts: TableFacts,
-    job: TableAttempt,
-    fitted: FittedRows,
-    made: Definition,
-    plan: SchemaPlan,
-) -> bool:
-    """Change the table as planned on these facts; False when somebody else has changed it since.
+@dataclass(frozen=True)
+class TableChanges:
+    """What a load changes in the definition of its table, planned on `facts`."""
 
-    Raises `LoadFailed`, and what Spark raises for a commit that others came before.
-    """
-    if not plan.changes_table:
-        return True
-    transaction = java_table.newTransaction()
-    now = facts_of(spark, transaction.startMetadata())
-    if _defined(now) != _defined(facts):
-        return False
-    if plan.replace:
-        check_replaceable(now, "", job)
-        if fitted.partition_by is None:
-            kept = kept_fields(now.partitions, schema_columns(spark, made.schema))
-            made = replace(made, partition_by=kept)
-        replace_columns(spark, transaction, made, job.target)
-    else:
-        apply_plan(spark, transaction, plan, made.schema, job.target)
-    return True
+    spark: SparkSession
+    table: TableSpec
+    branch: str
+    """The branch that is loaded."""
+    job: TableAttempt
+    facts: TableFacts
+    fitted: FittedRows
+    made: Definition
+    plan: SchemaPlan
+
+    def preview(self, java_table: Java) -> Java | None:
+        """Return the table as it will be, None where nothing changes; nothing is committed."""
+        bare, comment = _comments(java_table, self.made)
+        lacking = self.plan.changes_table or bare or comment
+        if not lacking and not self._bloom_filters(java_table):
+            return None
+        with _told(f"changing the columns of `{self.table.target}`"):
+            return self._begin(java_table, "").table()
+
+    def commit(self, own_branch: str) -> Java:
+        """Make the changes in one commit, and return the table. `own_branch` is the staging branch
+        of this load. Raises `LoadFailed`, and `RetryLoad` where others have changed the table."""
+        doing = f"changing the columns of `{self.table.target}`"
+
+        def once() -> Java:
+            java_table = load(self.spark, self.table.schema, self.table.table)
+            if java_table is None:
+                raise RetryLoad(f"`{self.table.target}` was dropped since this load began")
+            with _told(doing):
+                self._begin(java_table, own_branch).commitTransaction()
+            return java_table
+
+        return until_committed(once, doing)
+
+    def _begin(self, java_table: Java, own_branch: str) -> Java:
+        """Return a transaction with all changes."""
+        spark, plan, made = self.spark, self.plan, self.made
+        transaction = java_table.newTransaction()
+        now = facts_of(spark, transaction.startMetadata())
+        moved = plan.require and now.refs.get(self.branch) != self.facts.refs.get(self.branch)
+        if moved or _defined(now) != _defined(self.facts):
+            raise RetryLoad(f"another writer has changed the definition of `{self.table.target}`")
+        if plan.replace:
+            check_replaceable(now, own_branch, self.job)
+            if self.fitted.partition_by is None:
+                kept = kept_fields(now.partitions, schema_columns(spark, made.schema))
+                made = replace(made, partition_by=kept)
+            _replace_columns(spark, transaction, made)
+        elif plan.changes_table:
+            _apply_plan(spark, transaction, plan, made.schema)
+        _add_comments(transaction, made)
+        if lacking := self._bloom_filters(transaction.table()):
+            _set_properties(transaction, lacking)
+        return transaction
+
+    def _bloom_filters(self, java_table: Java) -> Mapping[str, str]:
+        return bloom_filter_properties(self.fitted.bloom_filters, dict(java_table.properties()))
 
 
-def add_comments(spark: SparkSession, java_table: Java, made: Definition, target: str) -> None:
-    """Give the table and its columns the comments of `made` where they have none; nothing is
-    committed where there are none to give. Those of people, and of other loads, stay.
-
-    Raises `LoadFailed`, and what Spark raises for a commit that others came before.
-    """
-    schema = java_table.schema()
-    found = {field.name(): field for field in schema.columns()}
+def _comments(java_table: Java, made: Definition) -> tuple[list[Java], str | None]:
+    """Return the columns to be given comments, and the table's comment: those of `made`, where
+    there are none. Those of people, and of other loads, stay."""
+    found = {field.name(): field for field in java_table.schema().columns()}
     bare = [
         field
         for field in made.schema.columns()
         if field.doc() and field.name() in found and not found[field.name()].doc()
     ]
     comment = made.properties.get(COMMENT)
-    if java_table.properties().get(COMMENT):
-        comment = None
-    if not bare and not comment:
-        return
-    with _told(f"adding comments to `{target}`"):
-        transaction = java_table.newTransaction()
-        if bare:
-            update = transaction.updateSchema()
-            for field in bare:
-                update.updateColumnDoc(field.name(), field.doc())
-            update.commit()
-        if comment:
-            transaction.updateProperties().set(COMMENT, comment).commit()
-        transaction.commitTransaction()
+    return bare, None if java_table.properties().get(COMMENT) else comment
 
 
-def add_bloom_filters(
-    spark: SparkSession, java_table: Java, columns: Sequence[str], target: str
-) -> None:
-    """Give the table the properties of bloom filters for these columns, where it lacks them.
-
-    Raises `LoadFailed`, and what Spark raises for a commit that others came before.
-    """
-    lacking = bloom_filter_properties(columns, dict(java_table.properties()))
-    if not lacking:
-        return
-    with _told(f"adding bloom filters to `{target}`"):
-        update = java_table.updateProperties()
-        for name, value in lacking.items():
-            update.set(name, value)
+def _add_comments(transaction: Java, made: Definition) -> None:
+    bare, comment = _comments(transaction.table(), made)
+    if bare:
+        update = transaction.updateSchema()
+        for field in bare:
+            update.updateColumnDoc(field.name(), field.doc())
         update.commit()
+    if comment:
+        _set_properties(transaction, {COMMENT: comment})
+
+
+def _set_properties(transaction: Java, properties: Mapping[str, str]) -> None:
+    update = transaction.updateProperties()
+    for name, value in properties.items():
+        update.set(name, value)
+    update.commit()
 
 
 def _defined(facts: TableFacts) -> object:

@@ -165,6 +165,7 @@ class IcebergWriter:
             driver=load.driver,
             begun=self.ready.opened.start.head,
             direct=self.plan.direct,
+            changes=self.ready.changes,
         )
         try:
             staged = stage(request)
