@@ -33,7 +33,7 @@ def made(
     return table
 
 
-@pytest.mark.parametrize("version", ["1", "2"])
+@pytest.mark.parametrize("version", [pytest.param("1", marks=pytest.mark.exhaustive), "2"])
 def test_upsert_into_a_copy_on_write_table_merges(loads: Loads, version: str) -> None:
     def upsert(*rows: Row) -> TableResult:
         keyed = loads.table(loads.file(rows), mode="UPSERT", primary_key=("id",))
