@@ -10,6 +10,9 @@ from pathlib import Path
 
 from lakeload_jobs.contract.spec import RuntimeSpec
 
+JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
+"""The variables that options of the driver's JVM come from."""
+
 
 @dataclass(frozen=True)
 class Runtime:
@@ -64,6 +67,8 @@ class Runtime:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            # What Spark and its Python workers spill are rows.
+            umask=0o077,
         )
 
 
@@ -74,6 +79,42 @@ class Submission:
     runtime: Runtime
     argv: tuple[str, ...]
     environment: dict[str, str]
+    scratch: tuple[Path, ...] = ()
+    """The folders that Spark keeps its files in, made for this run and removed after it."""
+
+
+def scratch_places(
+    environment: Mapping[str, str], conf: Mapping[str, str]
+) -> list[tuple[Path, str]]:
+    """Return the folders in which Spark may keep its files, and what names them: Spark's settings,
+    else the temporary folder."""
+    named = [
+        ("SPARK_LOCAL_DIRS", environment.get("SPARK_LOCAL_DIRS", "")),
+        ("spark.local.dir", conf.get("spark.local.dir", "")),
+    ]
+    for source, value in named:
+        if folders := [part.strip() for part in value.split(",") if part.strip()]:
+            return [(Path(folder), source) for folder in folders]
+    return [temporary_place(environment, conf)]
+
+
+def temporary_place(environment: Mapping[str, str], conf: Mapping[str, str]) -> tuple[Path, str]:
+    """Return the folder for temporary files, and what names it: an option of Java, else TMPDIR."""
+    if option := java_temporary(environment, conf):
+        return option, "Java's option -Djava.io.tmpdir"
+    if variable := environment.get("TMPDIR"):
+        return Path(variable), "TMPDIR"
+    return Path("/tmp"), "the default; TMPDIR overrides"  # noqa: S108 - as Python and Java do
+
+
+def java_temporary(environment: Mapping[str, str], conf: Mapping[str, str]) -> Path | None:
+    """Return what the user's options of the driver's JVM name as Java's temporary folder."""
+    options = [environment.get(name, "") for name in JAVA_VARIABLES]
+    options.append(conf.get("spark.driver.extraJavaOptions", ""))
+    for option in reversed(" ".join(options).split()):
+        if option.startswith("-Djava.io.tmpdir="):
+            return Path(option.partition("=")[2])
+    return None
 
 
 def _joined(between: str, ours: list[str], conf: Mapping[str, str], name: str) -> str:

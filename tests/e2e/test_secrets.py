@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.canaries import SETTINGS, Canaries, canaries_of
 from tests.e2e.command import Ended, lakeload
-from tests.e2e.watching import ArgvWatcher
+from tests.e2e.watching import ArgvWatcher, ModeWatcher
 from tests.servers.fault_proxy import FaultProxy, edit_body
 from tests.servers.ministack import Lake, MakeLake
 from tests.servers.standalone_spark import QUICK_DRIVER, QUICK_EXECUTOR
@@ -148,7 +148,7 @@ def test_a_load_from_s3_with_another_role_leaves_no_secret_anywhere(
     as_json = ("pipeline.yml", "--output", "json")
     planned = _run(lake, folder, canaries, "plan", *as_json, **variables)
     asked, issued = len(fault_proxy.requests), len(canaries.values)
-    with ArgvWatcher() as watcher:
+    with ArgvWatcher() as watcher, ModeWatcher(folder / "tmp", folder / "runs") as modes:
         logged = ("-vv", "--log-file", "load.log")
         ended = _run(lake, folder, canaries, "sync", *as_json, *logged, *flags, **variables)
 
@@ -165,6 +165,7 @@ def test_a_load_from_s3_with_another_role_leaves_no_secret_anywhere(
     }
     assert len(canaries.values) == issued + 2 * 3
     _check_places(lake, folder, canaries, watcher)
+    _check_modes(folder, modes)
     for command in (planned, ended):
         assert canaries.found_in((command.stdout + command.stderr).encode()) == []
 
@@ -199,6 +200,16 @@ def _check_places(lake: Lake, folder: Path, canaries: Canaries, watcher: ArgvWat
     assert objects
     for key in objects:
         assert canaries.found_in(lake.read(key)) == [], f"in the object {key}"
+
+
+def _check_modes(folder: Path, modes: ModeWatcher) -> None:
+    """Check that only the owner can read what a load makes, and that nothing temporary is left."""
+    temporary = {path for path in modes.seen if path.is_relative_to(folder / "tmp")}
+    # Spark's files, those of an executor of its own, and a library that Java unpacks are there.
+    for name in ("blockmgr-*", "executor-*", "*snappy*"):
+        assert any(path.match(name) for path in temporary), name
+    assert modes.readable == {}
+    assert list((folder / "tmp").iterdir()) == []
 
 
 @pytest.mark.usefixtures("forked_commands")

@@ -1,8 +1,10 @@
-"""Looks at a command from outside, as another user of the machine could: argv of every process."""
+"""Looks at a command from outside, as another user of the machine could: argv of every process,
+modes of every file."""
 
 from __future__ import annotations
 
 import os
+import stat
 import threading
 import time
 from pathlib import Path
@@ -58,6 +60,51 @@ class ArgvWatcher:
             self.seen.add(Path(f"/proc/{process}/cmdline").read_bytes())
         except OSError:  # it has ended
             return
+
+
+class ModeWatcher:
+    """Collects what is below folders while the block runs, and what of it others could read."""
+
+    def __init__(self, *roots: Path, every: float = 0.05) -> None:
+        self._roots = roots
+        self._every = every
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self.seen: set[Path] = set()
+        self.readable: dict[Path, str] = {}
+        """Paths with their modes, of those that not only their owner can read."""
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._look()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(self._every):
+            self._look()
+
+    def _look(self) -> None:
+        for root in self._roots:
+            for folder, folders, files in os.walk(root):
+                for path in (Path(folder, name) for name in (*folders, *files)):
+                    self.seen.add(path)
+                    try:
+                        mode = path.lstat().st_mode
+                    except OSError:  # it was removed
+                        continue
+                    # Spark lets everybody execute what it fetches, which is not reading.
+                    others = 0o077 if stat.S_ISDIR(mode) else 0o066
+                    if mode & others and not stat.S_ISLNK(mode):
+                        self.readable[path] = stat.filemode(mode)
 
 
 def _processes() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,10 +59,14 @@ def recover(
     """
     from lakeload.commands.lake_tables import request_of
     from lakeload.commands.options import parse_age
+    from lakeload.launch.run_folder import runs_directory
+    from lakeload.launch.scratch import remove_abandoned_scratch
     from lakeload.ui import recover as view
 
     age = parse_age("--abort-older-than", abort_older_than)
     _check_flags(void, accept, yes=yes)
+    if not dry_run:
+        remove_abandoned_scratch(runs_directory(os.environ))
     commands, request = request_of("recover", file, table or ())
     if job_id := void or accept:
         act = not dry_run and (yes or void is None)

@@ -15,6 +15,7 @@ from lakeload.documents.load import PipelineDocument
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings, check_conf, parse_conf
 from lakeload.launch.run_folder import RunFolder, create_run_folder, runs_directory
+from lakeload.launch.scratch import remove_abandoned_scratch
 from lakeload.launch.spec import Attempt
 from lakeload.launch.stop import StopRequests
 from lakeload.launch.timings import Timings
@@ -92,6 +93,7 @@ def prepared(
     jars = (*jars_of(document, features, context), *own_jars)
     archive = class_data_of(installation, jars, settings.master, context.environment)
     runs = runs_directory(context.environment)
+    remove_abandoned_scratch(runs)
     folder = create_run_folder(runs, attempt.synced, attempt.attempt_id)
     logger.info("the run folder is %s", folder.path)
     return replace(settings, jars=jars, archive=archive), folder

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +19,7 @@ from typing import BinaryIO, Self
 
 from lakeload.launch.outcome import Ending, Observed
 from lakeload.launch.run_folder import RunFolder
+from lakeload.launch.scratch import make_scratch, remove_scratch
 from lakeload.launch.stop import StopRequests
 from lakeload.runtimes import Submission, runtime_of
 from lakeload_jobs.contract.codec import CodecError, from_json
@@ -88,8 +92,14 @@ _TRIES = 10
 
 
 def open_log(path: Path) -> int:
-    """Create the log and return a descriptor that always appends, so that `trim` may shorten it."""
-    return os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    """Create the log and return a descriptor that always appends, so that `trim` may shorten it.
+
+    It is locked as long as a process has it: that of Java, even where the command was killed.
+    """
+    log = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    with contextlib.suppress(OSError):
+        fcntl.flock(log, fcntl.LOCK_EX)
+    return log
 
 
 def trim(path: Path, limit: int = LIMIT, head: int = HEAD, tail: int = TAIL) -> bool:
@@ -232,9 +242,10 @@ class Running:
         # A signal between fork and bookkeeping would leave a JVM without a parent.
         self._stop.hold()
         try:
-            self._process = start(self._submission, self._folder.log)
+            self._process = start(self._submission, self._folder)
         except MachineNotReady:
             self._folder.forget_properties()
+            remove_scratch(self._folder)
             raise
         return self
 
@@ -245,6 +256,7 @@ class Running:
         self._process.wait()
         # The file has settings of the destination; nothing needs it any more.
         self._folder.forget_properties()
+        remove_scratch(self._folder)
         self._tail.close()
 
     def events(self) -> Iterator[Event]:
@@ -345,8 +357,9 @@ def submission(
     master: str,
     pipeline: str,
     environment: Mapping[str, str],
+    scratch: tuple[Path, ...] = (),
 ) -> Submission:
-    """Return how to start the job of `folder`.
+    """Return how to start the job of `folder`, with these scratch folders.
 
     Properties travel in a file: one given by `--conf` could be read by every user of the machine
     in the list of processes.
@@ -361,13 +374,31 @@ def submission(
         str(installation.entry),
         str(folder.spec),
     ]
-    return Submission(runtime_of(master), tuple(argv), _environment(installation, environment))
+    variables = _environment(installation, environment)
+    if scratch:
+        # It would win over our `spark.local.dir`.
+        variables.pop("SPARK_LOCAL_DIRS", None)
+        variables["TMPDIR"] = str(scratch[0])
+    return Submission(runtime_of(master), tuple(argv), variables, scratch)
 
 
-def start(submission: Submission, log: Path) -> subprocess.Popen[bytes]:
+def spark_defaults(installation: Installation, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of spark-defaults.conf that apply below ours."""
+    conf = Path(environment.get("SPARK_CONF_DIR") or installation.spark_home / "conf")
+    file = conf / "spark-defaults.conf"
+    if not installation.load_spark_defaults or not file.is_file():
+        return {}
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    words = [re.split(r"\s*[=:\s]\s*", line.strip(), maxsplit=1) for line in lines]
+    return {pair[0]: pair[1] for pair in words if len(pair) == 2}
+
+
+def start(submission: Submission, folder: RunFolder) -> subprocess.Popen[bytes]:
     """Start a job. Raises `MachineNotReady` when the operating system refuses."""
-    handle = open_log(log)
+    handle = open_log(folder.log)
     try:
+        # Under the log's lock, so that no other run takes the folders for those of a killed one.
+        make_scratch(folder, submission.scratch)
         return submission.runtime.start(submission, handle)
     except OSError as error:
         raise MachineNotReady(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lakeload.documents.spark import conf_finding
 from lakeload.launch.run_folder import RunFolder
-from lakeload.runtimes import Runtime, runtime_of
+from lakeload.runtimes import JAVA_VARIABLES, Runtime, java_temporary, runtime_of
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
 
@@ -39,7 +39,6 @@ cause four full collections at the start."""
 WORKER_DAEMON = "lakeload_jobs.entry.worker_daemon"
 """The module that Spark forks its Python workers from."""
 
-_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
 _HEAP = re.compile(
     r"-Xm[sn]\d|-XX:((Initial|Min|Max)HeapSize|(Max)?New(Size|Ratio)|InitialRAMPercentage"
@@ -54,7 +53,7 @@ _COMPILER = re.compile(r"-XX:(TieredStopAtLevel=|[+-]TieredCompilation\b|Tier4\w
 
 def inherited_options(environment: Mapping[str, str]) -> str:
     """Return the options that the driver's JVM takes from variables, beside those it is given."""
-    return " ".join(environment[name] for name in _VARIABLES if environment.get(name))
+    return " ".join(environment[name] for name in JAVA_VARIABLES if environment.get(name))
 
 
 def collector(cores: int | None, users: str) -> str:
@@ -96,8 +95,12 @@ def class_data(archive: Path | None, users: str) -> str:
     if archive is None or ":" in str(archive) or _CLASS_DATA.search(users):
         return ""
     option = f"-XX:SharedArchiveFile={archive}"
-    quoted = f'"{option}"' if re.search(r"\s", option) else option
-    return f"-Xshare:auto {quoted} -Xlog:cds*=off -Xlog:class+path=off"
+    return f"-Xshare:auto {_quoted(option)} -Xlog:cds*=off -Xlog:class+path=off"
+
+
+def _quoted(option: str) -> str:
+    """Return an option as Spark parts them: at blanks outside of quotes."""
+    return f'"{option}"' if re.search(r"\s", option) else option
 
 
 def takes_class_data(settings: SparkSettings, environment: Mapping[str, str]) -> bool:
@@ -161,6 +164,8 @@ class LaunchRequest:
     """Static Spark settings that the table format needs, such as catalogs and extensions."""
     executor_options: tuple[str, ...] = ()
     """Further JVM options of executors."""
+    scratch: tuple[Path, ...] = ()
+    """The folders of this run alone for what Spark, Java and Python keep for a while."""
 
 
 def spark_properties(request: LaunchRequest) -> dict[str, str]:
@@ -188,6 +193,8 @@ def spark_properties(request: LaunchRequest) -> dict[str, str]:
         # Elsewhere no Python that starts has the package yet.
         properties["spark.python.daemon.module"] = WORKER_DAEMON
     properties.update(settings.conf)
+    if request.scratch:
+        properties["spark.local.dir"] = ",".join(map(str, request.scratch))
     properties.update(settings.runtime.properties(settings.jars, settings.conf))
     for role, text in _java_options(request).items():
         properties[f"spark.{role}.extraJavaOptions"] = text
@@ -237,12 +244,16 @@ def _java_options(request: LaunchRequest) -> dict[str, str]:
     inherited = inherited_options(request.environment)
     in_driver = runtime.task_slots(settings.master, request.cores)
     all_of_driver = f"{inherited} {users['driver']}"
+    # Java and its compression libraries unpack code into this folder.
+    ours = request.scratch and not java_temporary(request.environment, settings.conf)
+    temporary = _quoted(f"-Djava.io.tmpdir={request.scratch[0]}") if ours else ""
     all_of_executor = f"{inherited if shared else ''} {users['executor']}"
     driver = [
         collector(in_driver, all_of_driver),
         compiler(request.jvm_bytes, all_of_driver) if in_driver else "",
         heap(request.jvm_bytes, all_of_driver) if in_driver else "",
         class_data(archive, all_of_driver),
+        temporary,
         "-Duser.timezone=UTC",
         f"-Dlog4j2.configurationFile={request.folder.log_settings.as_uri()}",
         users["driver"],
@@ -250,6 +261,7 @@ def _java_options(request: LaunchRequest) -> dict[str, str]:
     executor = [
         collector(None, all_of_executor),
         "-Duser.timezone=UTC",
+        temporary if shared else "",
         *request.executor_options,
         users["executor"],
     ]

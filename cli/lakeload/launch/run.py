@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
+from pathlib import Path
 
 from lakeload.config.document import quoted
 from lakeload.launch.outcome import (
@@ -27,6 +28,7 @@ from lakeload.launch.process import (
     Running,
     StopTimeouts,
     read_log,
+    spark_defaults,
     submission,
 )
 from lakeload.launch.properties import (
@@ -37,6 +39,7 @@ from lakeload.launch.properties import (
     spark_properties,
 )
 from lakeload.launch.run_folder import RunFolder
+from lakeload.launch.scratch import scratch_folders
 from lakeload.launch.stop import StopRequests
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.codec import to_json
@@ -86,13 +89,17 @@ def run_job(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Ended:
     Raises `MachineNotReady` when the process cannot be started, `InvalidInput` for properties that
     lakeload decides itself.
     """
-    _write_inputs(spec, folder, launcher)
+    installation, environment = launcher.installation, launcher.environment
+    conf = {**spark_defaults(installation, environment), **launcher.settings.conf}
+    scratch = scratch_folders(folder, environment, conf)
+    _write_inputs(spec, folder, launcher, scratch)
     started = submission(
-        launcher.installation,
+        installation,
         folder,
         master=launcher.settings.master,
         pipeline=spec.pipeline,
-        environment=launcher.environment,
+        environment=environment,
+        scratch=scratch,
     )
     with Running(started, folder, launcher.stop, launcher.patience) as running:
         for event in running.events():
@@ -104,7 +111,9 @@ def run_job(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Ended:
     return Ended(ending, observed, cause)
 
 
-def _write_inputs(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> None:
+def _write_inputs(
+    spec: JobSpec, folder: RunFolder, launcher: Launcher, scratch: tuple[Path, ...]
+) -> None:
     """Write spec.json, spark.conf and log4j's settings into the run folder."""
     traits = format_of(spec.destination)
     request = LaunchRequest(
@@ -116,6 +125,7 @@ def _write_inputs(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> None:
         jvm_bytes=jvm_bytes(spec) if spec.job == "load" else None,
         session_settings=traits.session_settings,
         executor_options=executor_options(spec.destination) if traits.has_catalog else (),
+        scratch=scratch,
     )
     properties = render(spark_properties(request))
     # Here, where the master is known for sure: a job told wrong would leave secrets unresolved.

@@ -63,6 +63,11 @@ class RunFolder:
         """Standard output and error of spark-submit and everything it starts."""
         return self.path / "spark.log"
 
+    @property
+    def scratch(self) -> Path:
+        """The names of this run's scratch folders, while they may be there."""
+        return self.path / "scratch.json"
+
     def write(self, file: Path, text: str) -> None:
         """Create one file of the folder, readable by its owner alone.
 
@@ -166,21 +171,22 @@ def dead_attempts(runs: Path) -> tuple[str, ...]:
     return tuple(
         run.attempt_id
         for run in past_runs(runs)
-        if run.outcome != "SUCCEEDED" and _is_gone(RunFolder(run.folder).events)
+        if run.outcome != "SUCCEEDED" and is_gone(RunFolder(run.folder).events)
     )
 
 
-def _is_gone(events: Path) -> bool:
+def is_gone(file: Path) -> bool:
+    """Return whether the process that holds a lock on this file, while it lives, has ended."""
     try:
-        with events.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with file.open("rb") as held:
+            fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
             return True
     except OSError:
         return False
 
 
 def _without_result(events: Path) -> Literal["RUNNING", "NO_RESULT"]:
-    return "RUNNING" if events.exists() and not _is_gone(events) else "NO_RESULT"
+    return "RUNNING" if events.exists() and not is_gone(events) else "NO_RESULT"
 
 
 def matching(runs: Sequence[LocalRun], globs: Sequence[str]) -> tuple[LocalRun, ...]:

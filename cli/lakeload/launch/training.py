@@ -27,6 +27,7 @@ from lakeload.launch.properties import (
 )
 from lakeload.launch.run import log_settings
 from lakeload.launch.run_folder import RunFolder
+from lakeload.launch.scratch import remove_scratch
 from lakeload.runtimes import Submission
 from lakeload_jobs.contract.errors import MachineNotReady
 from lakeload_jobs.contract.traits import FORMATS
@@ -58,6 +59,8 @@ def train(
     none can come."""
     run = RunFolder(folder)
     entry = installation.entry.with_name("run_training.py")
+    # Below the archive's own work folder, which the next maker removes after a kill.
+    scratch = (folder / "scratch",)
     started = submission(
         replace(installation, entry=entry),
         run,
@@ -66,6 +69,7 @@ def train(
         environment={
             name: value for name, value in environment.items() if name not in _BEHIND_SPARK
         },
+        scratch=scratch,
     )
     option = f'"-XX:ArchiveClassesAtExit={target}"'
     settings = SparkSettings(MASTER, MEMORY, {"spark.driver.extraJavaOptions": option}, tuple(jars))
@@ -77,6 +81,7 @@ def train(
         cores=cores,
         jvm_bytes=0,
         session_settings=FORMATS["ICEBERG"].session_settings if iceberg else {},
+        scratch=scratch,
     )
     run.write(run.log_settings, log_settings())
     run.write(run.properties, render(spark_properties(request)))
@@ -87,7 +92,7 @@ def train(
 
 def _run(started: Submission, run: RunFolder) -> int | None:
     """Return the exit status; None where the time was up. Nothing is left running."""
-    process = start(started, run.log)
+    process = start(started, run)
     try:
         return process.wait(TIME_LIMIT)
     except subprocess.TimeoutExpired:
@@ -97,6 +102,7 @@ def _run(started: Submission, run: RunFolder) -> int | None:
             kill_session(process.pid)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(10)
+        remove_scratch(run)
 
 
 def check_class_path(installation: Installation, environment: Mapping[str, str]) -> None:

@@ -42,7 +42,7 @@ from lakeload.machine.jars.pins import JARS, JarState
 from lakeload.machine.java import Java, find_java, read_java
 from lakeload.machine.memory import MIB, Group, available_memory, driver_memory, groups_of
 from lakeload.machine.spark import SUPPORTED, find_spark, pyspark_home, read_version
-from lakeload.runtimes import runtime_of
+from lakeload.runtimes import java_temporary, runtime_of, scratch_places, temporary_place
 from lakeload_jobs.contract.errors import LakeloadError, MachineNotReady
 from lakeload_jobs.core.sizes import format_size, parse_jvm_memory
 
@@ -453,38 +453,8 @@ class Mount:
 
 def scratch(context: CheckContext) -> Iterator[CheckResult]:
     """Look at the folders in which Spark keeps what does not fit into memory."""
-    for folder, source in scratch_folders(context):
+    for folder, source in scratch_places(context.environment, context.need.conf):
         yield _scratch(context, folder, source)
-
-
-def scratch_folders(context: CheckContext) -> list[tuple[Path, str]]:
-    """Return Spark's scratch folders and what names them.
-
-    SPARK_LOCAL_DIRS wins over `spark.local.dir`; else it is Java's temporary folder, which on
-    Linux is /tmp whatever TMPDIR says.
-    """
-    named = [
-        ("SPARK_LOCAL_DIRS", context.environment.get("SPARK_LOCAL_DIRS", "")),
-        ("spark.local.dir", context.need.conf.get("spark.local.dir", "")),
-    ]
-    for source, value in named:
-        if folders := [part.strip() for part in value.split(",") if part.strip()]:
-            return [(Path(folder), source) for folder in folders]
-    return [(java_temporary(context), "Java's temporary folder")]
-
-
-def java_temporary(context: CheckContext) -> Path:
-    """Return what Java takes for its temporary folder (`java.io.tmpdir`)."""
-    options = [
-        *context.environment.get("JAVA_TOOL_OPTIONS", "").split(),
-        *context.need.conf.get("spark.driver.extraJavaOptions", "").split(),
-    ]
-    for option in reversed(options):
-        if option.startswith("-Djava.io.tmpdir="):
-            return Path(option.partition("=")[2])
-    if context.host.platform == "darwin" and (given := context.environment.get("TMPDIR")):
-        return Path(given)
-    return Path("/tmp")  # noqa: S108 - it is Java's default, not a file of ours
 
 
 def _scratch(context: CheckContext, folder: Path, source: str) -> CheckResult:
@@ -542,12 +512,15 @@ def _own(name: str, folder: Path, variable: str, context: CheckContext) -> Check
 
 def temporary(context: CheckContext) -> Iterator[CheckResult]:
     """Tell whether Java may run the native libraries it unpacks into its temporary folder."""
-    folder = java_temporary(context)
+    folder, _ = temporary_place(context.environment, context.need.conf)
     mount = mount_of(_nearest(folder), context.host.proc)
     if mount is None or "noexec" not in mount.options:
         return
     own = str(context.host.cache / "tmp")
-    option = export("JAVA_TOOL_OPTIONS", f"-Djava.io.tmpdir={own}")
+    if java_temporary(context.environment, context.need.conf):
+        option = export("JAVA_TOOL_OPTIONS", f"-Djava.io.tmpdir={own}")
+    else:
+        option = export("TMPDIR", own)
     yield described("temporary-noexec", folder=str(folder), own=shlex.quote(own), export=option)
 
 

@@ -10,7 +10,6 @@ import pytest
 from lakeload.machine.doctor.checks import (
     GIB,
     cpu_quota,
-    java_temporary,
     judge_host_name,
     judge_memory,
     judge_open_files,
@@ -19,7 +18,6 @@ from lakeload.machine.doctor.checks import (
     mount_of,
     own_folders,
     scratch,
-    scratch_folders,
     temporary,
 )
 from lakeload.machine.doctor.model import CheckStatus, Need
@@ -92,15 +90,12 @@ def test_scratch_space_below_the_minimum_is_a_warning(free: int, kind: str, stat
     assert finding.command.startswith("export SPARK_LOCAL_DIRS=") == (status != "ok")
 
 
-def test_spark_local_dirs_wins_over_the_document_and_javas_folder(tmp_path: Path) -> None:
-    need = Need(conf={"spark.local.dir": "/b"})
-    assert scratch_folders(context(tmp_path, need=need, SPARK_LOCAL_DIRS="/a, /c")) == [
-        (Path("/a"), "SPARK_LOCAL_DIRS"),
-        (Path("/c"), "SPARK_LOCAL_DIRS"),
-    ]
-    assert scratch_folders(context(tmp_path, need=need)) == [(Path("/b"), "spark.local.dir")]
-    # Java on Linux knows nothing of TMPDIR.
-    assert scratch_folders(context(tmp_path, TMPDIR="/x"))[0][0] == Path("/tmp")
+def test_scratch_folder_check_names_what_gives_the_folder(tmp_path: Path) -> None:
+    (first, second) = scratch(context(tmp_path, SPARK_LOCAL_DIRS=f"{tmp_path}, /"))
+    assert f"`{tmp_path}` (SPARK_LOCAL_DIRS" in first.found
+    assert "`/` (SPARK_LOCAL_DIRS" in second.found
+    (own,) = scratch(context(tmp_path, TMPDIR=str(tmp_path)))
+    assert f"`{tmp_path}` (TMPDIR" in own.found
 
 
 def test_a_scratch_folder_below_a_file_is_a_problem(tmp_path: Path) -> None:
@@ -134,6 +129,8 @@ def test_a_temporary_folder_with_noexec_is_a_warning_that_names_another(tmp_path
     assert finding.status is CheckStatus.WARNING
     assert f"-Djava.io.tmpdir={tmp_path}/cache/tmp" in finding.command
     assert list(temporary(context(tmp_path, JAVA_TOOL_OPTIONS="-Djava.io.tmpdir=/"))) == []
+    (finding,) = temporary(context(tmp_path, TMPDIR=str(tmp_path)))
+    assert finding.command.endswith(f"export TMPDIR={tmp_path}/cache/tmp")
 
 
 def test_mount_of_a_folder_is_the_innermost_and_latest(tmp_path: Path) -> None:
@@ -147,13 +144,6 @@ def test_mount_of_a_folder_is_the_innermost_and_latest(tmp_path: Path) -> None:
     assert found is not None
     assert (found.kind, found.options) == ("xfs", frozenset({"rw", "noexec"}))
     assert mount_of(tmp_path, tmp_path / "none") is None
-
-
-def test_java_temporary_folder_follows_its_options(tmp_path: Path) -> None:
-    need = Need(conf={"spark.driver.extraJavaOptions": "-Xss4m -Djava.io.tmpdir=/y"})
-    options = "-Djava.io.tmpdir=/x"
-    assert java_temporary(context(tmp_path, JAVA_TOOL_OPTIONS=options)) == Path("/x")
-    assert java_temporary(context(tmp_path, need=need, JAVA_TOOL_OPTIONS=options)) == Path("/y")
 
 
 @pytest.mark.parametrize(
