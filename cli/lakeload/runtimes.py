@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -137,8 +138,10 @@ class _Local(Runtime):
 
     def properties(self, jars: Sequence[Path], conf: Mapping[str, str]) -> dict[str, str]:
         # Nobody else connects, and a host name that does not resolve then does no harm.
-        loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-        kept = {name: conf.get(name, value) for name, value in loopback.items()}
+        ours = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        # Other users of this machine can: Spark draws a secret of its own.
+        ours["spark.authenticate"] = "true"
+        kept = {name: conf.get(name, value) for name, value in ours.items()}
         return kept | super().properties(jars, conf)
 
 
@@ -150,7 +153,18 @@ LOCAL = _Local(
 )
 
 
-LOCAL_CLUSTER = Runtime(
+class _LocalCluster(Runtime):
+    """Executors are processes of this machine."""
+
+    def properties(self, jars: Sequence[Path], conf: Mapping[str, str]) -> dict[str, str]:
+        found = {"spark.authenticate": conf.get("spark.authenticate", "true")}
+        if found["spark.authenticate"] == "true":
+            # Here Spark draws none. It hands it to executors in their environment.
+            found["spark.authenticate.secret"] = secrets.token_hex(32)
+        return found | super().properties(jars, conf)
+
+
+LOCAL_CLUSTER = _LocalCluster(
     masters=re.compile(r"local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]"),
     beginning="local-cluster",
     written="local-cluster[…]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -164,6 +165,8 @@ def test_a_load_from_s3_with_another_role_leaves_no_secret_anywhere(
         source.seeded.role_arn: 1,
     }
     assert len(canaries.values) == issued + 2 * 3
+    (secret,) = re.findall(r"spark\.authenticate\.secret=(\w+)", modes.properties)
+    canaries.values["Spark's secret"] = secret
     _check_places(lake, folder, canaries, watcher)
     _check_modes(folder, modes)
     for command in (planned, ended):

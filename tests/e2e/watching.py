@@ -73,6 +73,8 @@ class ModeWatcher:
         self.seen: set[Path] = set()
         self.readable: dict[Path, str] = {}
         """Paths with their modes, of those that not only their owner can read."""
+        self.properties = ""
+        """Spark's properties, which are there for a moment only."""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -99,6 +101,8 @@ class ModeWatcher:
                     self.seen.add(path)
                     try:
                         mode = path.lstat().st_mode
+                        if path.name == "spark.conf":
+                            self.properties = path.read_text(encoding="utf-8") or self.properties
                     except OSError:  # it was removed
                         continue
                     # Spark lets everybody execute what it fetches, which is not reading.

@@ -21,6 +21,7 @@ import pytest
 
 from lakeload.launch.properties import collector, compiler
 from lakeload.machine.spark import find_spark
+from lakeload.runtimes import LOCAL
 from tests.environments import without_settings
 from tests.servers.sharing import Servers
 
@@ -101,7 +102,8 @@ def spark(
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     builder = SparkSession.builder.master("local[2]")
-    for name, value in FORMATS["ICEBERG"].session_settings.items():
+    settings = {**FORMATS["ICEBERG"].session_settings, **LOCAL.properties((), {})}
+    for name, value in settings.items():
         builder = builder.config(name, value)
     session = (
         builder.appName("lakeload-tests")

@@ -104,7 +104,21 @@ def test_the_driver_of_a_local_master_alone_is_on_the_loopback_unless_the_user_s
     assert LOCAL.properties((), {})["spark.driver.host"] == "127.0.0.1"
     assert LOCAL.properties((), chosen)["spark.driver.host"] == "10.0.0.1"
     for runtime in (LOCAL_CLUSTER, STANDALONE):
-        assert runtime.properties((), {}) == {}
+        assert "spark.driver.host" not in runtime.properties((), {})
+
+
+def test_ports_of_spark_on_this_machine_ask_for_a_secret_of_the_run() -> None:
+    # Spark draws the secret of a local master itself.
+    assert LOCAL.properties((), {})["spark.authenticate"] == "true"
+    first, second = LOCAL_CLUSTER.properties((), {}), LOCAL_CLUSTER.properties((), {})
+    assert first["spark.authenticate"] == "true"
+    assert len(first["spark.authenticate.secret"]) == 64
+    assert first["spark.authenticate.secret"] != second["spark.authenticate.secret"]
+    off = {"spark.authenticate": "false"}
+    assert LOCAL.properties((), off)["spark.authenticate"] == "false"
+    assert LOCAL_CLUSTER.properties((), off) == off
+    # The secret of a cluster is in its own configuration.
+    assert STANDALONE.properties((), {}) == {}
 
 
 def test_runtime_sends_jars_to_remote_executors() -> None:
@@ -113,10 +127,9 @@ def test_runtime_sends_jars_to_remote_executors() -> None:
     assert STANDALONE.properties(jars, {"spark.jars": "/b.jar"}) == {
         "spark.jars": "file:///c/a.jar,/b.jar"
     }
-    assert LOCAL_CLUSTER.properties(jars, {}) == {
-        "spark.driver.extraClassPath": "/c/a.jar",
-        "spark.executor.extraClassPath": "/c/a.jar",
-    }
+    found = LOCAL_CLUSTER.properties(jars, {})
+    assert found["spark.driver.extraClassPath"] == "/c/a.jar"
+    assert found["spark.executor.extraClassPath"] == "/c/a.jar"
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)

@@ -102,6 +102,7 @@ def test_spark_property_set_by_lakeload_is_rejected(key: str) -> None:
 
 def test_spark_properties_of_lakeload_cannot_be_overridden() -> None:
     adjustable = {
+        "spark.authenticate",
         "spark.driver.bindAddress",
         "spark.driver.extraJavaOptions",
         "spark.driver.host",
