@@ -179,6 +179,10 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
         "The store ignores `If-None-Match`, so two writers could overwrite each other.",
         "Update the store. Or set `single_writer: true`, and never run two loads at once.",
     ),
+    "ChecksumsUnsupported": (
+        "The store rejects checksum headers (`x-amz-checksum-crc32`).",
+        "Set `AWS_REQUEST_CHECKSUM_CALCULATION=WHEN_REQUIRED`.",
+    ),
     "CatalogError": (
         "The Iceberg catalog denied a request, or could not be reached.",
         "Find the code [below](#codes-of-an-iceberg-catalog), and run "

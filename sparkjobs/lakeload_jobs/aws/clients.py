@@ -31,6 +31,20 @@ def trusted_certificates() -> str:
     return str(configured or get_cert_path(True))
 
 
+def sends_checksums(profile: str | None) -> bool:
+    """Return whether AWS's settings want checksums where an operation does not need them:
+    AWS_REQUEST_CHECKSUM_CALCULATION, or `request_checksum_calculation` of the profile.
+
+    Raises `AwsError` when AWS's configuration cannot be read.
+    """
+    with aws_call("reading AWS's configuration"):
+        session = get_session()
+        if profile:
+            session.set_config_variable("profile", profile)
+        chosen = session.get_config_variable("request_checksum_calculation")
+    return str(chosen).lower() != "when_required"
+
+
 AddressingStyle = Literal["auto", "path", "virtual"]
 
 

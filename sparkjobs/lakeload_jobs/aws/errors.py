@@ -213,6 +213,11 @@ class AwsError(Refused):
         return self.code in _DENIED
 
     @property
+    def not_implemented(self) -> bool:
+        """True when the server has no such call, or does not know a header of it."""
+        return self.status == 501 or self.code == "NotImplemented"
+
+    @property
     def explicit_deny(self) -> bool:
         """True when AWS says that a policy has a Deny: for hints, as no code tells it."""
         return self.denied and _EXPLICIT_DENY in self.message
@@ -222,7 +227,7 @@ class AwsError(Refused):
         """True when the server may have carried out the request although it did not say so."""
         if self.status is None:
             return self.code in _AMBIGUOUS_CODES
-        return self.status >= 500 and self.code != "NotImplemented"
+        return self.status >= 500 and not self.not_implemented
 
 
 BROKEN_ANSWER = "BrokenAnswer"
@@ -359,6 +364,11 @@ def _hint(code: str, operation: str, text: str) -> str | None:
         return "set this machine's clock: it is more than 15 minutes off"
     if code in _EXPIRED:
         return "renew the base credentials and run again"
+    if code == "NotImplemented":
+        return (
+            "the store does not know this call or one of its headers: if it is the checksum "
+            "header, set AWS_REQUEST_CHECKSUM_CALCULATION=WHEN_REQUIRED"
+        )
     if code == "InvalidToken":
         return "check the session token: AWS cannot read it"
     if code in _OTHER_REGION:

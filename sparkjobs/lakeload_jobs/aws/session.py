@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 
-from lakeload_jobs.aws.clients import client_config, make_client
+from lakeload_jobs.aws.clients import client_config, make_client, sends_checksums
 from lakeload_jobs.aws.clock import ServerClock
 from lakeload_jobs.aws.credentials import (
     Keys,
@@ -51,6 +51,8 @@ class _Identity:
     """The role has been assumed for `final`."""
     assumed: dict[str, str] | None = None
     """The role's keys from before `final` needed some."""
+    checksums: bool | None = None
+    """Whether uploads carry checksums; None until it was read."""
 
 
 class AwsSession:
@@ -123,6 +125,13 @@ class AwsSession:
     def clock(self) -> ServerClock:
         """The clock of the servers that answered."""
         return self._identity.clock
+
+    @property
+    def sends_checksums(self) -> bool:
+        """Whether uploads carry checksums in headers, which some S3-compatible stores reject."""
+        if self._identity.checksums is None:
+            self._identity.checksums = sends_checksums(self._credentials.profile)
+        return self._identity.checksums
 
     @property
     def s3(self) -> S3Client:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """One uploaded part: what CompleteMultipartUpload wants back. `checksum` is base64 CRC32."""
+    """One uploaded part: what CompleteMultipartUpload wants back. `checksum` is base64 CRC32, ''
+    where it was uploaded without."""
 
     number: int
     etag: str
@@ -39,6 +40,10 @@ class UnknownOutcome(LoadFailed):
 
 class ConditionalWritesUnsupported(Refused):
     """The store does not know If-None-Match or If-Match."""
+
+
+class ChecksumsUnsupported(Refused):
+    """The store does not know `x-amz-checksum-crc32`."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ def until_answered(once: Callable[[], T | None], doing: str, waits: Waits) -> T:
             unclear = unclear or error.may_have_acted
             # A refusal proves nothing about an earlier try that got no answer.
             if not unclear and not error.retryable:
-                raise plainer(error) from error
+                raise
     if last is not None and not unclear:
         raise last
     raise UnknownOutcome(
@@ -104,10 +109,8 @@ def until_answered(once: Callable[[], T | None], doing: str, waits: Waits) -> T:
     ) from last
 
 
-def plainer(error: AwsError) -> Refused:
-    """Return the error, or for HTTP 501 the one that says what this store lacks."""
-    if error.status != 501 and error.code != "NotImplemented":
-        return error
+def without_conditions(error: AwsError) -> ConditionalWritesUnsupported:
+    """Return the error of a store that rejected a request because of its condition."""
     return ConditionalWritesUnsupported(
         f"{error.message}: this store has no conditional writes",
         hint=(
@@ -127,6 +130,18 @@ class EncryptionHeaders(TypedDict, total=False):
 
     ServerSideEncryption: Literal["AES256", "aws:kms"]
     SSEKMSKeyId: str
+
+
+class ChecksumHeader(TypedDict, total=False):
+    """The checksum of a body."""
+
+    ChecksumCRC32: str
+
+
+class ChecksumAlgorithm(TypedDict, total=False):
+    """The checksum that the parts of an upload will have."""
+
+    ChecksumAlgorithm: Literal["CRC32"]
 
 
 class IfAbsent(TypedDict, total=False):
@@ -226,6 +241,7 @@ class Objects:
         self._encryption = encryption_headers(destination.encryption)
         self.waits = waits or Waits()
         marker = conditional_writes_key(destination.prefix)
+        self._marker = marker
         self._create_marker = lambda: self._create(marker, MARKER)
         if conditional is None and not self._single_writer:
             conditional = True
@@ -307,14 +323,16 @@ class Objects:
 
     def put(self, key: str, body: bytes) -> None:
         """Write an object, whatever is there: for caches only."""
+        self._put(key, body, self._checksum(body))
+
+    def _put(self, key: str, body: bytes, checksum: ChecksumHeader) -> None:
         with aws_call(f"writing `{self.url(key)}`"):
             self._session.s3.put_object(
-                Bucket=self._bucket,
-                Key=key,
-                Body=body,
-                ChecksumCRC32=crc32(body),
-                **self._encryption,
+                Bucket=self._bucket, Key=key, Body=body, **checksum, **self._encryption
             )
+
+    def _checksum(self, body: bytes) -> ChecksumHeader:
+        return {"ChecksumCRC32": crc32(body)} if self._session.sends_checksums else {}
 
     def put_if_absent(self, key: str, body: bytes) -> bool:
         """Create an object; return False when `key` is taken, perhaps by an earlier try of ours.
@@ -334,8 +352,31 @@ class Objects:
         return has_conditional_writes(self._create_marker)
 
     def _create(self, key: str, body: bytes) -> bool:
-        return until_answered(
-            lambda: self._put_once(key, body), f"writing `{self.url(key)}`", self.waits
+        doing = f"writing `{self.url(key)}`"
+        try:
+            return until_answered(lambda: self._put_once(key, body), doing, self.waits)
+        except AwsError as error:
+            if not error.not_implemented:
+                raise
+            raise self._unsupported(error) from error
+
+    def _unsupported(self, error: AwsError) -> Refused:
+        """Return what the store lacks that answered 501 to a condition, a checksum and perhaps
+        encryption: found by leaving them out, as no code tells it."""
+        checksum = self._checksum(MARKER)
+        try:
+            self._put(self._marker, MARKER, checksum)
+            return without_conditions(error)
+        except AwsError as again:
+            if not again.not_implemented or not checksum:
+                return error
+        try:
+            self._put(self._marker, MARKER, {})
+        except AwsError:
+            return error
+        return ChecksumsUnsupported(
+            f"{error.message}: this store does not accept checksums (`x-amz-checksum-crc32`)",
+            hint="set AWS_REQUEST_CHECKSUM_CALCULATION=WHEN_REQUIRED",
         )
 
     def _put_once(self, key: str, body: bytes) -> bool | None:
@@ -346,7 +387,7 @@ class Objects:
                     Key=key,
                     Body=body,
                     IfNoneMatch="*",
-                    ChecksumCRC32=crc32(body),
+                    **self._checksum(body),
                     **self._encryption,
                 )
         except AwsError as error:
@@ -359,20 +400,23 @@ class Objects:
 
     def create_upload(self, key: str, metadata: Mapping[str, str]) -> str:
         """Begin a multipart upload and return its id. Nothing is visible at `key`."""
+        algorithm: ChecksumAlgorithm = (
+            {"ChecksumAlgorithm": "CRC32"} if self._session.sends_checksums else {}
+        )
         with aws_call(f"starting the upload of `{self.url(key)}`"):
             answer = self._session.s3.create_multipart_upload(
                 Bucket=self._bucket,
                 Key=key,
                 Metadata=dict(metadata),
                 ContentType=PARQUET_CONTENT_TYPE,
-                ChecksumAlgorithm="CRC32",
+                **algorithm,
                 **self._encryption,
             )
             return answer["UploadId"]
 
     def upload_part(self, key: str, upload_id: str, number: int, body: bytes) -> Part:
         """Upload part `number` (1…10,000; at least 5 MiB unless it is the last)."""
-        checksum = crc32(body)
+        checksum = self._checksum(body)
         with aws_call(f"uploading part {number} of `{self.url(key)}`"):
             answer = self._session.s3.upload_part(
                 Bucket=self._bucket,
@@ -380,9 +424,9 @@ class Objects:
                 UploadId=upload_id,
                 PartNumber=number,
                 Body=body,
-                ChecksumCRC32=checksum,
+                **checksum,
             )
-        return Part(number, answer["ETag"], checksum)
+        return Part(number, answer["ETag"], checksum.get("ChecksumCRC32", ""))
 
     def complete_upload(
         self, key: str, upload_id: str, parts: tuple[Part, ...], *, if_absent: bool = True
@@ -399,6 +443,8 @@ class Objects:
         doing = f"completing the upload of `{self.url(key)}`"
         listed: list[CompletedPartTypeDef] = [
             {"PartNumber": part.number, "ETag": part.etag, "ChecksumCRC32": part.checksum}
+            if part.checksum
+            else {"PartNumber": part.number, "ETag": part.etag}
             for part in parts
         ]
 
@@ -423,6 +469,9 @@ class Objects:
                     return Completion.KEY_TAKEN
                 if error.status == 409:
                     return None
+                if conditional and error.not_implemented:
+                    # It took the checksums of the parts.
+                    raise without_conditions(error) from error
                 raise
 
         return until_answered(answer, doing, self.waits)
@@ -457,5 +506,7 @@ class Objects:
                 return False
             if error.status == 404 and error.code != "NoSuchBucket":
                 return True
-            raise plainer(error) from error
+            if condition and error.not_implemented:
+                raise without_conditions(error) from error
+            raise
         return True
