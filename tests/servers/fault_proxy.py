@@ -132,6 +132,16 @@ def without_header(name: str) -> Action:
     return act
 
 
+def without_support(beginning: str) -> Action:
+    """Answer 501 to requests with a header that begins so, as a store that does not know it."""
+
+    def act(request: Request, forward: Forward) -> Response:
+        sent = any(name.lower().startswith(beginning) for name, _ in request.headers)
+        return answer(501, "NotImplemented")(request, forward) if sent else forward(request)
+
+    return act
+
+
 @dataclass
 class Rule:
     """Applies `action` to matching requests after the first `skip`, at most `times` times."""

@@ -106,16 +106,56 @@ def _may_fetch(session: boto3.Session, found: Any, asking: bool) -> bool:
     return asking and "mfa_serial" not in session._session.get_scoped_config()
 
 
-def _fetched(found: Any) -> Any:
+_RENEWALS = {
+    "custom-process": "run the profile's `credential_process` by hand: it returns old keys",
+    "env": "set new AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN and "
+    "AWS_CREDENTIAL_EXPIRATION",
+}
+
+
+def _fetched(found: Any, doing: str = "reading the base credentials") -> Any:
+    """Return the keys of credentials, renewed if need be. Raises `AwsError`."""
     try:
-        return found.get_frozen_credentials()
+        keys = found.get_frozen_credentials()
     except RuntimeError as error:
         # What botocore raises for keys that are past their end after it renewed them.
         raise AwsError(
-            f"reading the base credentials: those of `{found.method}` have expired",
+            f"{doing}: those of `{found.method}` have expired",
             code="ExpiredCredentials",
-            hint="renew them and run again",
+            hint=_RENEWALS.get(found.method, "renew them and run again"),
+            provider=found.method,
         ) from error
+    for name in ("access_key", "secret_key", "token"):
+        value = getattr(keys, name) or ""
+        if value != value.strip():
+            raise malformed(doing, _names(found.method)[name])
+    return keys
+
+
+def malformed(doing: str, name: str) -> AwsError:
+    """Return the error of a key or secret that could not be what AWS gave: some are made with
+    `echo`."""
+    return AwsError(
+        f"{doing}: {name} begins or ends with white space",
+        code="MalformedCredentials",
+        hint="set it without the space or line break, for example with `printf %s` instead of "
+        "`echo`",
+    )
+
+
+def _names(method: str) -> dict[str, str]:
+    """Return what people call the three values of these credentials."""
+    if method == "env":
+        return {
+            "access_key": "AWS_ACCESS_KEY_ID",
+            "secret_key": "AWS_SECRET_ACCESS_KEY",
+            "token": "AWS_SESSION_TOKEN",
+        }
+    return {
+        "access_key": f"the access key id of `{method}`",
+        "secret_key": f"the secret access key of `{method}`",
+        "token": f"the session token of `{method}`",
+    }
 
 
 def _profile(session: boto3.Session, method: str) -> str | None:
@@ -163,7 +203,7 @@ def has_keys(session: boto3.Session) -> bool:
     with aws_call(doing):
         try:
             credentials = session.get_credentials()
-            return credentials is not None and credentials.get_frozen_credentials() is not None
+            return credentials is not None and _fetched(credentials, doing) is not None
         except BotoCoreError:
             raise
         except ValueError:
@@ -185,7 +225,7 @@ def current_keys(session: boto3.Session) -> Keys | None:
     credentials = session.get_credentials()
     if credentials is None:
         return None
-    frozen = credentials.get_frozen_credentials()
+    frozen = _fetched(credentials, "reading the credentials")
     if not frozen.access_key or not frozen.secret_key:
         return None
     return Keys(
@@ -205,11 +245,18 @@ def base_session(credentials: CredentialsSpec, region: str, resolve: Resolve) ->
     if credentials.access_key_id and credentials.secret_access_key:
         token = credentials.session_token
         core.set_credentials(
-            resolve(credentials.access_key_id).reveal(),
-            resolve(credentials.secret_access_key).reveal(),
-            resolve(token).reveal() if token else None,
+            _trimmed(credentials.access_key_id, resolve),
+            _trimmed(credentials.secret_access_key, resolve),
+            _trimmed(token, resolve) if token else None,
         )
     return boto3.Session(botocore_session=core, region_name=region)
+
+
+def _trimmed(reference: SecretReference, resolve: Resolve) -> str:
+    value = resolve(reference).reveal()
+    if value != value.strip():
+        raise malformed("reading the base credentials", f"the value of `{reference}`")
+    return value
 
 
 def role_session(

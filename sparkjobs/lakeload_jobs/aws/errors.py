@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -69,9 +70,12 @@ def _of_identity(error: botocore_errors.BotoCoreError) -> Explained | None:
         missing, where = told.get("cred_var"), told.get("provider")
         return Explained(
             name,
-            f"the AWS credentials of `{where}` are incomplete: `{missing}` is missing",
+            f"the AWS credentials of `{where}` are incomplete: `{missing}` is "
+            f"{'set and empty' if os.environ.get(str(missing)) == '' else 'missing'}",
             f"set `{missing}`, or remove the rest of these credentials",
         )
+    if isinstance(error, botocore_errors.ProfileNotFound) and not told.get("profile"):
+        return Explained(name, "AWS_PROFILE is set and empty", "unset AWS_PROFILE")
     if isinstance(error, botocore_errors.ProfileNotFound):
         hint = "check `profile` or AWS_PROFILE against ~/.aws/config"
         return Explained(name, f"the AWS profile `{told.get('profile')}` does not exist", hint)
@@ -87,7 +91,8 @@ def _of_identity(error: botocore_errors.BotoCoreError) -> Explained | None:
         meaning = f"the file `{told.get('path')}` is not an AWS configuration"
         return Explained(name, meaning, "fix the file: `[profile NAME]` and `name = value` lines")
     if isinstance(error, botocore_errors.SSOError | botocore_errors.LoginError):
-        hint = "run `aws sso login` and try again"
+        sso = isinstance(error, botocore_errors.SSOError)
+        hint = f"run `aws {'sso ' if sso else ''}login` and try again"
         return Explained(name, "the login of this AWS profile has ended", hint)
     if isinstance(
         error, botocore_errors.CredentialRetrievalError | botocore_errors.MetadataRetrievalError
@@ -187,7 +192,8 @@ class AwsError(Refused):
     """AWS, or the way to it, refused a call.
 
     `code` is the service's error code or, where no answer came, the kind of failure; `status` is
-    the HTTP status or None without an answer; `operation` is the API operation, '' if unknown.
+    the HTTP status or None without an answer; `operation` is the API operation, '' if unknown;
+    `provider` is who gave expired credentials, as botocore names it.
     """
 
     def __init__(
@@ -200,8 +206,10 @@ class AwsError(Refused):
         operation: str = "",
         hint: str | None = None,
         retryable: bool = False,
+        provider: str = "",
     ) -> None:
         super().__init__(message, hint=hint, retryable=retryable)
+        self.provider = provider
         self.code = code
         self.status = status
         self.request_id = request_id
@@ -273,6 +281,14 @@ def aws_call(doing: str) -> Iterator[None]:
             hint="check that the endpoint is an S3 or AWS endpoint, and run again",
             retryable=True,
         ) from error
+    except RuntimeError as error:
+        if not _of_renewal(error):
+            raise
+        raise AwsError(
+            f"{doing}: the credentials have expired, and their source returns old ones",
+            code="ExpiredCredentials",
+            hint="renew them and run again",
+        ) from error
     except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
         # A token, a program or a certificate: botocore opens what the AWS settings name.
         reason = (error.strerror or type(error).__name__).lower()
@@ -288,6 +304,16 @@ def aws_call(doing: str) -> Iterator[None]:
             code="MfaNeeded",
             hint="log in first, for example with `aws sts get-session-token`, and use those keys",
         ) from error
+
+
+def _of_renewal(error: RuntimeError) -> bool:
+    """Whether botocore raised it for keys that were renewed and are old still: it has no class for
+    that, so the place tells."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = trace.tb_frame.f_globals.get("__name__") if trace else ""
+    return type(error) is RuntimeError and place == "botocore.credentials"
 
 
 def _repeats_values(error: botocore_errors.ClientError) -> bool:

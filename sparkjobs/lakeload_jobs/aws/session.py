@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import re
 import threading
 from dataclasses import dataclass, field, replace
@@ -290,8 +291,10 @@ class AwsSession:
                 code="NoCredentialsError",
                 hint=_EXECUTOR_HINT,
             )
+        key = "AWS_ACCESS_KEY_ID"
+        empty = f" ({key} is set and empty)" if os.environ.get(key) == "" else ""
         return AwsError(
-            "reading the base credentials: no AWS credentials were found",
+            f"reading the base credentials: no AWS credentials were found{empty}",
             code="NoCredentialsError",
             hint="set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
             "or `credentials` in the destination",

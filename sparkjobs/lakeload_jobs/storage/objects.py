@@ -6,6 +6,7 @@ import base64
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -241,7 +242,6 @@ class Objects:
         self._encryption = encryption_headers(destination.encryption)
         self.waits = waits or Waits()
         marker = conditional_writes_key(destination.prefix)
-        self._marker = marker
         self._create_marker = lambda: self._create(marker, MARKER)
         if conditional is None and not self._single_writer:
             conditional = True
@@ -323,12 +323,13 @@ class Objects:
 
     def put(self, key: str, body: bytes) -> None:
         """Write an object, whatever is there: for caches only."""
-        self._put(key, body, self._checksum(body))
-
-    def _put(self, key: str, body: bytes, checksum: ChecksumHeader) -> None:
         with aws_call(f"writing `{self.url(key)}`"):
             self._session.s3.put_object(
-                Bucket=self._bucket, Key=key, Body=body, **checksum, **self._encryption
+                Bucket=self._bucket,
+                Key=key,
+                Body=body,
+                **self._checksum(body),
+                **self._encryption,
             )
 
     def _checksum(self, body: bytes) -> ChecksumHeader:
@@ -358,26 +359,29 @@ class Objects:
         except AwsError as error:
             if not error.not_implemented:
                 raise
-            raise self._unsupported(error) from error
+            raise self._unsupported(key, error) from error
 
-    def _unsupported(self, error: AwsError) -> Refused:
+    def _unsupported(self, key: str, error: AwsError) -> Refused:
         """Return what the store lacks that answered 501 to a condition, a checksum and perhaps
-        encryption: found by leaving them out, as no code tells it."""
-        checksum = self._checksum(MARKER)
+        encryption: found by leaving them out, as no code tells it. No object is written."""
         try:
-            self._put(self._marker, MARKER, checksum)
-            return without_conditions(error)
-        except AwsError as again:
-            if not again.not_implemented or not checksum:
-                return error
-        try:
-            self._put(self._marker, MARKER, {})
+            upload_id = self._create_upload(key, {})
         except AwsError:
             return error
-        return ChecksumsUnsupported(
-            f"{error.message}: this store does not accept checksums (`x-amz-checksum-crc32`)",
-            hint="set AWS_REQUEST_CHECKSUM_CALCULATION=WHEN_REQUIRED",
-        )
+        try:
+            self.upload_part(key, upload_id, 1, MARKER)
+        except AwsError as again:
+            if again.not_implemented and self._session.sends_checksums:
+                return ChecksumsUnsupported(
+                    f"{error.message}: this store does not accept checksums "
+                    "(`x-amz-checksum-crc32`)",
+                    hint="set AWS_REQUEST_CHECKSUM_CALCULATION=WHEN_REQUIRED",
+                )
+            return error
+        finally:
+            with suppress(AwsError):
+                self.abort_upload(key, upload_id)
+        return without_conditions(error)
 
     def _put_once(self, key: str, body: bytes) -> bool | None:
         try:
@@ -403,11 +407,16 @@ class Objects:
         algorithm: ChecksumAlgorithm = (
             {"ChecksumAlgorithm": "CRC32"} if self._session.sends_checksums else {}
         )
+        return self._create_upload(key, algorithm, metadata)
+
+    def _create_upload(
+        self, key: str, algorithm: ChecksumAlgorithm, metadata: Mapping[str, str] | None = None
+    ) -> str:
         with aws_call(f"starting the upload of `{self.url(key)}`"):
             answer = self._session.s3.create_multipart_upload(
                 Bucket=self._bucket,
                 Key=key,
-                Metadata=dict(metadata),
+                Metadata=dict(metadata or {}),
                 ContentType=PARQUET_CONTENT_TYPE,
                 **algorithm,
                 **self._encryption,

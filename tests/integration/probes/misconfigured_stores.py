@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.integration.probes.world import Case, World
-from tests.servers.fault_proxy import answer, edit_body, without_header
+from tests.servers.fault_proxy import answer, edit_body, without_header, without_support
 from tests.servers.local_sockets import answering, http_answer
 
 
@@ -40,8 +40,16 @@ STORES = [
     ),
     Case(
         "store that does not implement If-None-Match",
-        lambda world: world.proxy.on("PutObject", answer(501, "NotImplemented")),
+        lambda world: world.proxy.on("PutObject", without_support("if-none-match")),
         *("put", "NotImplemented", "no conditional writes"),
+    ),
+    Case(
+        "store that does not implement checksums",
+        lambda world: [
+            world.proxy.on(operation, without_support("x-amz-checksum-"))
+            for operation in ("PutObject", "UploadPart")
+        ],
+        *("put", "NotImplemented", "AWS_REQUEST_CHECKSUM_CALCULATION=WHEN_REQUIRED"),
     ),
     Case(
         "clock that is wrong, as S3 says it",

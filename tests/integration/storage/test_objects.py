@@ -18,16 +18,14 @@ from lakeload_jobs.storage.objects import (
     UnknownOutcome,
 )
 from tests.integration.conftest import QUICK, make_destination
-from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import (
     Action,
     FaultProxy,
-    Forward,
-    Response,
     answer,
     drop_answer,
     drop_request,
     truncate,
+    without_support,
 )
 from tests.servers.ministack import Lake
 
@@ -80,36 +78,32 @@ def test_rejected_write_is_not_retried(proxied: Objects, fault_proxy: FaultProxy
 def test_store_without_conditional_writes_is_detected(
     proxied: Objects, fault_proxy: FaultProxy
 ) -> None:
-    fault_proxy.on("PutObject", _without("if-none-match"))
+    fault_proxy.on("PutObject", without_support("if-none-match"))
     with pytest.raises(ConditionalWritesUnsupported, match="no conditional writes") as caught:
         proxied.put_if_absent(KEY, b"mine")
     assert "single_writer" in (caught.value.hint or "")
 
 
-def _without(header: str) -> Action:
-    """A store that does not know headers that begin so."""
-
-    def act(request: Request, forward: Forward) -> Response:
-        sent = any(name.lower().startswith(header) for name, _ in request.headers)
-        return answer(501, "NotImplemented")(request, forward) if sent else forward(request)
-
-    return act
+def _all_writes(fault_proxy: FaultProxy, action: Action) -> None:
+    for operation in ("PutObject", "CreateMultipartUpload", "UploadPart"):
+        fault_proxy.on(operation, action)
 
 
 def test_store_without_checksums_is_told_from_one_without_conditional_writes(
     proxied: Objects, fault_proxy: FaultProxy
 ) -> None:
-    fault_proxy.on("PutObject", _without("x-amz-checksum-"))
+    _all_writes(fault_proxy, without_support("x-amz-checksum-"))
     with pytest.raises(ChecksumsUnsupported, match="does not accept checksums") as caught:
         proxied.has_conditional_writes()
     assert caught.value.hint == "set AWS_REQUEST_CHECKSUM_CALCULATION=WHEN_REQUIRED"
-    assert proxied.find(KEY) is None
+    assert list(proxied.list("data-lake/test/")) == []
+    assert list(proxied.list_uploads("data-lake/test/")) == []
 
 
 def test_store_that_rejects_every_write_is_not_told_what_it_lacks(
     proxied: Objects, fault_proxy: FaultProxy
 ) -> None:
-    fault_proxy.on("PutObject", answer(501, "NotImplemented"))
+    _all_writes(fault_proxy, answer(501, "NotImplemented"))
     with pytest.raises(AwsError) as caught:
         proxied.put_if_absent(KEY, b"mine")
     assert (caught.value.code, caught.value.status) == ("NotImplemented", 501)
@@ -131,8 +125,7 @@ def test_uploads_carry_no_checksums_where_awss_settings_want_none(
             "[default]\nrequest_checksum_calculation = when_required\n"
         )
         monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    for operation in ("PutObject", "CreateMultipartUpload", "UploadPart"):
-        fault_proxy.on(operation, _without("x-amz-checksum-"))
+    _all_writes(fault_proxy, without_support("x-amz-checksum-"))
     destination = make_destination(base_identity, fault_proxy.endpoint)
     objects = Objects(AwsSession(destination), destination, waits=QUICK)
 

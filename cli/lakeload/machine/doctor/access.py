@@ -356,7 +356,9 @@ def _nobody(context: CheckContext) -> CheckResult:
     found = "no AWS credentials were found"
     if context.offline:
         found += " in variables and files (--offline: container and instance were not checked)"
-    command = "aws configure sso" if not context.environment.get("AWS_PROFILE") else "aws sso login"
+    profile = context.environment.get("AWS_PROFILE")
+    # One with a login would have answered.
+    command = "aws configure sso" + (f" --profile {shlex.quote(profile)}" if profile else "")
     if context.need.destination is None:
         why = "a destination without `credentials` needs them"
         return warning("credentials", found, why, command)
@@ -375,8 +377,8 @@ def _refused(context: CheckContext, error: Exception, spec: CredentialsSpec) -> 
         "UnauthorizedSSOTokenError": _renewal("sso", profile),
         "SSOTokenLoadError": _renewal("sso", profile),
         "TokenRetrievalError": _renewal("sso", profile),
-        "ExpiredTokenException": _renewal("sso", profile),
-        "ExpiredCredentials": _renewal("sso" if profile else "env", profile),
+        "LoginError": _renewal("login", profile),
+        "ExpiredCredentials": _renewal(getattr(error, "provider", ""), profile),
     }.get(code, _renewal("", profile))
     status = CheckStatus.PROBLEM if context.need.destination else CheckStatus.WARNING
     return CheckResult("credentials", status, str(error), hint, command)
@@ -389,6 +391,8 @@ def _renewal(method: str, profile: str | None) -> str:
         return f"aws {'sso login' if method == 'sso' else 'login'}{tail}"
     if method == "env":
         return "export AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=… AWS_SESSION_TOKEN=…"
+    if method == "custom-process":
+        return f"aws configure get credential_process{tail}"
     return f"aws sts get-caller-identity{tail}"
 
 
@@ -410,7 +414,12 @@ def _aws_variables(context: CheckContext) -> Iterator[CheckResult]:
     # boto3 takes the keys of the environment before the profile of AWS_PROFILE.
     if key and given.get("AWS_PROFILE") and not (spec.profile or spec.access_key_id):
         yield described("keys-and-profile", profile=given["AWS_PROFILE"])
-    if bool(key) != bool(secret):
+    empty = [name for name in (id_name, secret_name, "AWS_PROFILE") if given.get(name) == ""]
+    spaced = [name for name in _KEYS if given.get(name, "") != given.get(name, "").strip()]
+    if empty or spaced:
+        yield from (described("empty-key", variable=name) for name in empty)
+        yield from (described("spaced-key", variable=name) for name in spaced)
+    elif bool(key) != bool(secret):
         there, other = (id_name, secret_name) if key else (secret_name, id_name)
         yield described("half-a-key", there=there, other=other)
     elif key and key.startswith("ASIA") and not token:
@@ -428,6 +437,9 @@ def _aws_variables(context: CheckContext) -> Iterator[CheckResult]:
     if named:
         told = [f"{name} is `{without_userinfo(given[name])}`" for name in sorted(named)]
         yield described("endpoints", told=", ".join(told), names=" ".join(sorted(named)))
+
+
+_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
 def _certificates(given: Mapping[str, str]) -> Iterator[CheckResult]:

@@ -128,6 +128,20 @@ def test_credential_process_with_expired_keys_is_a_problem(tmp_path: Path) -> No
     assert finding.status is CheckStatus.PROBLEM
     assert "have expired" in finding.found
     assert "canary" not in str(finding)
+    assert finding.command == "aws configure get credential_process"
+    named = (tmp_path / "config").read_text().replace("[default]", "[profile shop]")
+    (tmp_path / "config").write_text(named)
+    finding = look(needing(tmp_path, CredentialsSpec(profile="shop")))
+    assert finding.command == "aws configure get credential_process --profile shop"
+
+
+def test_profile_without_keys_names_a_command_that_gives_it_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config").write_text("[profile shop]\nregion = us-east-1\n")
+    monkeypatch.setenv("AWS_PROFILE", "shop")
+    finding = look(context(tmp_path, AWS_PROFILE="shop"))
+    assert finding.command == "aws configure sso --profile shop"
 
 
 def test_offline_starts_no_program(tmp_path: Path) -> None:

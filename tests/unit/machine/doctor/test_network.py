@@ -196,6 +196,10 @@ SECRET = "AWS_SECRET_ACCESS_KEY"
         ({KEY: "AKIA1", SECRET: "s", "AWS_PROFILE": "p"}, "aws-identity", "warning", "unset AWS_"),
         ({KEY: "AKIA1"}, "aws-keys", "warning", f"export {SECRET}=…"),
         ({SECRET: "s"}, "aws-keys", "warning", f"export {KEY}=…"),
+        ({KEY: "", SECRET: "s"}, "aws-keys", "warning", f"unset {KEY}"),
+        ({"AWS_PROFILE": ""}, "aws-keys", "warning", "unset AWS_PROFILE"),
+        ({KEY: "AKIA1 ", SECRET: "s"}, "aws-keys", "warning", f'export {KEY}="$(printf'),
+        ({KEY: "AKIA1", SECRET: "s\n"}, "aws-keys", "warning", f'export {SECRET}="$(printf'),
         ({KEY: "ASIA1", SECRET: "s"}, "aws-keys", "warning", "export AWS_SESSION_TOKEN=…"),
         (
             {KEY: "AKIA1", SECRET: "s", "AWS_SESSION_TOKEN": "t"},
