@@ -323,13 +323,10 @@ class Objects:
 
     def put(self, key: str, body: bytes) -> None:
         """Write an object, whatever is there: for caches only."""
+        checksum = self._checksum(body)
         with aws_call(f"writing `{self.url(key)}`"):
             self._session.s3.put_object(
-                Bucket=self._bucket,
-                Key=key,
-                Body=body,
-                **self._checksum(body),
-                **self._encryption,
+                Bucket=self._bucket, Key=key, Body=body, **checksum, **self._encryption
             )
 
     def _checksum(self, body: bytes) -> ChecksumHeader:
@@ -365,7 +362,7 @@ class Objects:
         """Return what the store lacks that answered 501 to a condition, a checksum and perhaps
         encryption: found by leaving them out, as no code tells it. No object is written."""
         try:
-            upload_id = self._create_upload(key, {})
+            upload_id = self._create_upload(key, {}, checksums=False)
         except AwsError:
             return error
         try:
@@ -384,6 +381,7 @@ class Objects:
         return without_conditions(error)
 
     def _put_once(self, key: str, body: bytes) -> bool | None:
+        checksum = self._checksum(body)
         try:
             with aws_call(f"writing `{self.url(key)}`"):
                 self._session.s3_once.put_object(
@@ -391,7 +389,7 @@ class Objects:
                     Key=key,
                     Body=body,
                     IfNoneMatch="*",
-                    **self._checksum(body),
+                    **checksum,
                     **self._encryption,
                 )
         except AwsError as error:
@@ -404,19 +402,15 @@ class Objects:
 
     def create_upload(self, key: str, metadata: Mapping[str, str]) -> str:
         """Begin a multipart upload and return its id. Nothing is visible at `key`."""
-        algorithm: ChecksumAlgorithm = (
-            {"ChecksumAlgorithm": "CRC32"} if self._session.sends_checksums else {}
-        )
-        return self._create_upload(key, algorithm, metadata)
+        return self._create_upload(key, metadata, checksums=self._session.sends_checksums)
 
-    def _create_upload(
-        self, key: str, algorithm: ChecksumAlgorithm, metadata: Mapping[str, str] | None = None
-    ) -> str:
+    def _create_upload(self, key: str, metadata: Mapping[str, str], *, checksums: bool) -> str:
+        algorithm: ChecksumAlgorithm = {"ChecksumAlgorithm": "CRC32"} if checksums else {}
         with aws_call(f"starting the upload of `{self.url(key)}`"):
             answer = self._session.s3.create_multipart_upload(
                 Bucket=self._bucket,
                 Key=key,
-                Metadata=dict(metadata or {}),
+                Metadata=dict(metadata),
                 ContentType=PARQUET_CONTENT_TYPE,
                 **algorithm,
                 **self._encryption,
