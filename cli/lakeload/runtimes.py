@@ -29,6 +29,8 @@ class Runtime:
     written: str
     """How its masters are written, for messages."""
     traits: RuntimeSpec
+    starts_without_user_name: bool = False
+    """Whether Spark starts as a user id without an entry in /etc/passwd."""
 
     def accepts(self, master: str) -> bool:
         """Tell whether `master` is one of this runtime's."""
@@ -150,6 +152,7 @@ LOCAL = _Local(
     beginning="local",
     written="local[N]",
     traits=RuntimeSpec(tasks_share_driver=True),
+    starts_without_user_name=True,
 )
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.spec import JobSpec
 from lakeload_jobs.contract.traits import format_of
+from lakeload_jobs.core.os_user import stand_in_name
 
 _RUNTIME_SETTINGS = {
     # One meaning of every timestamp text, on every machine.
@@ -78,6 +79,8 @@ def build_session(spec: JobSpec) -> SparkSession:
     conf = SparkConf().setAppName(f"lakeload:{spec.pipeline}")
     of_format = dict(format_of(spec.destination).session_settings)
     conf.setAll([*(_STATIC_SETTINGS | _RUNTIME_SETTINGS | of_format).items()])
+    if user := stand_in_name():
+        _log_in(user)
     context = SparkContext.getOrCreate(conf)
     java: Any = context._jvm
     if java.org.apache.spark.sql.classic.SparkSession.getDefaultSession().isDefined():
@@ -91,6 +94,14 @@ def build_session(spec: JobSpec) -> SparkSession:
     session = SparkSession.builder.getOrCreate()
     _keep_names(java)
     return session
+
+
+def _log_in(user: str) -> None:
+    """Give Hadoop its user: it would ask the system for a name, which has none."""
+    SparkContext._ensure_initialized()
+    jvm: Any = SparkContext._jvm
+    users = jvm.org.apache.hadoop.security.UserGroupInformation
+    users.setLoginUser(users.createRemoteUser(user))
 
 
 def _make_session(context: SparkContext) -> None:

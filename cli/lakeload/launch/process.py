@@ -358,8 +358,10 @@ def submission(
     pipeline: str,
     environment: Mapping[str, str],
     scratch: tuple[Path, ...] = (),
+    user: str = "",
 ) -> Submission:
-    """Return how to start the job of `folder`, with these scratch folders.
+    """Return how to start the job of `folder`, with these scratch folders. `user` is a name for
+    this process's user, where the system has none.
 
     Properties travel in a file: one given by `--conf` could be read by every user of the machine
     in the list of processes.
@@ -370,7 +372,8 @@ def submission(
         *("--name", f"lakeload:{pipeline}"),
         *("--properties-file", str(folder.properties)),
         *(["--load-spark-defaults"] if installation.load_spark_defaults else []),
-        *("--py-files", str(installation.package)),
+        # spark-submit opens what is not called local, and logs in to Hadoop for that.
+        *("--py-files", f"{'local:' if user else ''}{installation.package}"),
         str(installation.entry),
         str(folder.spec),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -166,6 +166,8 @@ class LaunchRequest:
     """Further JVM options of executors."""
     scratch: tuple[Path, ...] = ()
     """The folders of this run alone for what Spark, Java and Python keep for a while."""
+    user: str = ""
+    """A name for this process's user, where the system has none."""
 
 
 def spark_properties(request: LaunchRequest) -> dict[str, str]:
@@ -254,6 +256,7 @@ def _java_options(request: LaunchRequest) -> dict[str, str]:
         heap(request.jvm_bytes, all_of_driver) if in_driver else "",
         class_data(archive, all_of_driver),
         temporary,
+        *_user(request),
         "-Duser.timezone=UTC",
         f"-Dlog4j2.configurationFile={request.folder.log_settings.as_uri()}",
         users["driver"],
@@ -269,6 +272,14 @@ def _java_options(request: LaunchRequest) -> dict[str, str]:
         "driver": " ".join(filter(None, driver)),
         "executor": " ".join(filter(None, executor)),
     }
+
+
+def _user(request: LaunchRequest) -> Iterator[str]:
+    """Return the options without which Java takes a user without a name for `?`."""
+    if request.user:
+        home = request.environment.get("HOME") or (request.scratch or (request.folder.path,))[0]
+        yield f"-Duser.name={request.user}"
+        yield _quoted(f"-Duser.home={home}")
 
 
 def _escape(value: str) -> str:

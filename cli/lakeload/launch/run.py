@@ -43,12 +43,20 @@ from lakeload.launch.scratch import scratch_folders
 from lakeload.launch.stop import StopRequests
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.codec import to_json
-from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, Refused, shared_exit
+from lakeload_jobs.contract.errors import (
+    ExitCode,
+    Interrupted,
+    LakeloadError,
+    MachineNotReady,
+    Refused,
+    shared_exit,
+)
 from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.maintain import MaintainResult, TableMaintenance
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.traits import catalog_of, format_of, vends
+from lakeload_jobs.core.os_user import stand_in_name
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +100,9 @@ def run_job(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Ended:
     installation, environment = launcher.installation, launcher.environment
     conf = {**spark_defaults(installation, environment), **launcher.settings.conf}
     scratch = scratch_folders(folder, environment, conf)
-    _write_inputs(spec, folder, launcher, scratch)
+    user = stand_in_name()
+    _check_user(user, launcher.settings)
+    _write_inputs(spec, folder, launcher, scratch, user)
     started = submission(
         installation,
         folder,
@@ -100,6 +110,7 @@ def run_job(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Ended:
         pipeline=spec.pipeline,
         environment=environment,
         scratch=scratch,
+        user=user,
     )
     with Running(started, folder, launcher.stop, launcher.patience) as running:
         for event in running.events():
@@ -111,8 +122,18 @@ def run_job(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Ended:
     return Ended(ending, observed, cause)
 
 
+def _check_user(user: str, settings: SparkSettings) -> None:
+    """Raise `MachineNotReady` where executors would log in by the name of a user without one."""
+    if user and not settings.runtime.starts_without_user_name:
+        raise MachineNotReady(
+            f"this process runs as {user}, which has no entry in /etc/passwd, and executors of "
+            f"the master `{settings.master}` do not start without one",
+            hint="run lakeload as a user with an entry, or set `spark.master: local[*]`",
+        )
+
+
 def _write_inputs(
-    spec: JobSpec, folder: RunFolder, launcher: Launcher, scratch: tuple[Path, ...]
+    spec: JobSpec, folder: RunFolder, launcher: Launcher, scratch: tuple[Path, ...], user: str
 ) -> None:
     """Write spec.json, spark.conf and log4j's settings into the run folder."""
     traits = format_of(spec.destination)
@@ -126,6 +147,7 @@ def _write_inputs(
         session_settings=traits.session_settings,
         executor_options=executor_options(spec.destination) if traits.has_catalog else (),
         scratch=scratch,
+        user=user,
     )
     properties = render(spark_properties(request))
     # Here, where the master is known for sure: a job told wrong would leave secrets unresolved.

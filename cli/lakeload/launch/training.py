@@ -31,6 +31,7 @@ from lakeload.launch.scratch import remove_scratch
 from lakeload.runtimes import Submission
 from lakeload_jobs.contract.errors import MachineNotReady
 from lakeload_jobs.contract.traits import FORMATS
+from lakeload_jobs.core.os_user import stand_in_name
 
 _CHATTER = re.compile(r"\[[\d.]+s\]\[warning\]\[cds")
 """Java tells of each class that it leaves out."""
@@ -70,6 +71,7 @@ def train(
             name: value for name, value in environment.items() if name not in _BEHIND_SPARK
         },
         scratch=scratch,
+        user=stand_in_name(),
     )
     option = f'"-XX:ArchiveClassesAtExit={target}"'
     settings = SparkSettings(MASTER, MEMORY, {"spark.driver.extraJavaOptions": option}, tuple(jars))
@@ -82,6 +84,7 @@ def train(
         jvm_bytes=0,
         session_settings=FORMATS["ICEBERG"].session_settings if iceberg else {},
         scratch=scratch,
+        user=stand_in_name(),
     )
     run.write(run.log_settings, log_settings())
     run.write(run.properties, render(spark_properties(request)))

@@ -14,9 +14,10 @@ import pytest
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings
 from lakeload.launch.run import Launcher, jvm_bytes, launch
-from lakeload.launch.run_folder import create_run_folder
+from lakeload.launch.run_folder import RunFolder, create_run_folder
 from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.codec import from_json
+from lakeload_jobs.contract.errors import MachineNotReady
 from lakeload_jobs.contract.spec import (
     DELETE_LIMIT,
     CatalogSpec,
@@ -52,6 +53,41 @@ def test_job_spec_has_whether_tasks_run_on_other_machines(
     told = from_json(JobSpec, json.loads(folder.spec.read_text(encoding="utf-8")))
     assert told.runtime.tasks_share_driver is shared
     assert (tmp_path / "argv").read_text(encoding="utf-8").splitlines()[:2] == ["--master", master]
+
+
+def test_user_without_a_name_gets_one_where_tasks_run_in_the_driver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    monkeypatch.setattr("os.getuid", lambda: 54321)
+    home = fake_spark_home(tmp_path)
+    folder = create_run_folder(tmp_path / "runs", SYNCED, ATTEMPT)
+    installation = Installation(home, tmp_path, Path(sys.executable), tmp_path / "z", tmp_path)
+    environment = {**os.environ, "FAKE_SPARK_SCENARIO": "success", "HOME": "/my home"}
+    kept: list[str] = []
+    monkeypatch.setattr(RunFolder, "forget_properties", lambda folder: kept.append(_conf(folder)))
+
+    def run(master: str) -> str:
+        with StopRequests() as stop:
+            settings = SparkSettings(master, "1g", {})
+            launcher = Launcher(installation, settings, environment, stop, lambda _: None)
+            return launch(job_spec(folder), folder, launcher).kind
+
+    with pytest.raises(MachineNotReady, match="`local-cluster") as lack:
+        run("local-cluster[2,1,1024]")
+    assert "uid-54321, which has no entry" in lack.value.message
+    assert "`spark.master: local[*]`" in (lack.value.hint or "")
+    assert run("local[2]") == "LOADED"
+    assert '-Duser.name=uid-54321 "-Duser.home=/my home"' in kept[-1]
+    argv = (tmp_path / "argv").read_text(encoding="utf-8").splitlines()
+    assert argv[argv.index("--py-files") + 1] == f"local:{tmp_path}/z"
+
+
+def _conf(folder: RunFolder) -> str:
+    return folder.properties.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

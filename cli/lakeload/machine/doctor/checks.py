@@ -44,6 +44,7 @@ from lakeload.machine.memory import MIB, Group, available_memory, driver_memory,
 from lakeload.machine.spark import SUPPORTED, find_spark, pyspark_home, read_version
 from lakeload.runtimes import java_temporary, runtime_of, scratch_places, temporary_place
 from lakeload_jobs.contract.errors import LakeloadError, MachineNotReady
+from lakeload_jobs.core.os_user import stand_in_name
 from lakeload_jobs.core.sizes import format_size, parse_jvm_memory
 
 NEEDED_MODULES = (
@@ -349,6 +350,20 @@ def judge_open_files(soft: int, hard: int) -> CheckResult:
     return described("open-files", soft=f"{soft:,}", least=f"{FILES:,}", command=command)
 
 
+def user_name(context: CheckContext) -> Iterator[CheckResult]:
+    """Tell whether this user has a name; Java, and Hadoop in it, ask for it."""
+    yield judge_user_name(stand_in_name(), context)
+
+
+def judge_user_name(stand_in: str, context: CheckContext) -> CheckResult:
+    """Return the finding for a user whose name has to be made up, '' where it need not be."""
+    if not stand_in:
+        return ok("user-name", "the user of this process has a name")
+    if runtime_of(context.need.master).starts_without_user_name:
+        return ok("user-name", f"the user of this process has none: Spark runs as `{stand_in}`")
+    return described("user-name", user=stand_in, master=context.need.master)
+
+
 def host_name(context: CheckContext) -> Iterator[CheckResult]:
     """Tell whether this machine's name resolves; Spark asks for it when it starts."""
     name = socket.gethostname()
@@ -564,6 +579,7 @@ CHECKS = (
     Check("open-files", open_files),
     Check("encoding", encoding),
     Check("host-name", host_name),
+    Check("user-name", user_name),
     Check("variables", variables),
     Check("proxies", proxies),
     Check("clock", clock, silence=silent_endpoint),

@@ -15,6 +15,7 @@ from lakeload.machine.doctor.checks import (
     judge_open_files,
     judge_processors,
     judge_scratch,
+    judge_user_name,
     mount_of,
     own_folders,
     scratch,
@@ -144,6 +145,15 @@ def test_mount_of_a_folder_is_the_innermost_and_latest(tmp_path: Path) -> None:
     assert found is not None
     assert (found.kind, found.options) == ("xfs", frozenset({"rw", "noexec"}))
     assert mount_of(tmp_path, tmp_path / "none") is None
+
+
+def test_user_without_a_name_is_a_problem_where_executors_start(tmp_path: Path) -> None:
+    cluster = context(tmp_path, need=Need(master="spark://host:7077"))
+    assert judge_user_name("", cluster).status is CheckStatus.OK
+    assert judge_user_name("uid-54321", context(tmp_path)).status is CheckStatus.OK
+    finding = judge_user_name("uid-54321", cluster)
+    assert (finding.name, finding.status) == ("user-name", CheckStatus.PROBLEM)
+    assert "$(id -u)" in finding.command
 
 
 @pytest.mark.parametrize(
