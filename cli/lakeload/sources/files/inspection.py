@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import traceback
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ import pyarrow as pa
 from lakeload.sources.files.dialect import Guess, OptionValue, detect_dialect
 from lakeload.sources.files.encoding import suggest_encoding
 from lakeload.sources.files.settings import named_format
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
@@ -37,7 +39,13 @@ from lakeload_jobs.sources.files.text.options import (
 from lakeload_jobs.sources.files.text.splits import Piece, PieceReader, TextValues, Values
 from lakeload_jobs.sources.files.text.table import json_formats, text_formats
 from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
-from lakeload_jobs.sources.files.typed.columns import FileSchema, settled, type_name, unite
+from lakeload_jobs.sources.files.typed.columns import (
+    FileSchema,
+    settled,
+    type_name,
+    unite,
+    unreadable,
+)
 from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.parquet import (
     ParquetSettings,
@@ -93,18 +101,43 @@ class InspectedFile:
 
 
 def inspect_file(file: FileState, files: FileBytes) -> InspectedFile:
-    """Return what a file holds. Raises `AwsError`; what is wrong with the file is its `error`."""
-    found = InspectedFile(file)
+    """Return what a file holds. What is wrong with the file is its `error`, and so is that this
+    one object may not be read. Raises `AwsError` for what would be the same with other files."""
     try:
-        with files.stream(file) as raw:
-            head = _peek(raw, 16)
-        if kind := _binary_format(head):
-            return _BINARY[kind](file, files)
-        if packing(file.path, head) == "zip":
-            _check_archive(file, files)
-        return _inspect_text(file, files)
-    except LoadFailed as error:
-        return replace(found, error=error)
+        return _inspect(file, files)
+    except AwsError as error:
+        if not error.denied:
+            raise
+        return InspectedFile(file, error=error)
+    except LakeloadError as error:
+        return InspectedFile(file, error=error)
+    except (OSError, pa.ArrowException) as error:
+        return InspectedFile(file, error=unreadable(file.path, error, hint=_DAMAGED_HINT))
+    except Exception as error:  # noqa: BLE001 - the other files are inspected
+        return InspectedFile(file, error=_bug(file.path, error))
+
+
+_DAMAGED_HINT = "copy the file from its source again, or leave it out"
+
+
+def _bug(path: str, error: Exception) -> LoadFailed:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    said = " ".join(str(error).split())[:200]
+    where = f"{Path(place.filename).name}, line {place.lineno}"
+    return LoadFailed(
+        f"reading `{path}`: a bug in lakeload: {type(error).__name__} in {where}: {said}",
+        hint="report it with the file, and leave the file out",
+    )
+
+
+def _inspect(file: FileState, files: FileBytes) -> InspectedFile:
+    with files.stream(file) as raw:
+        head = _peek(raw, 16)
+    if kind := _binary_format(head):
+        return _BINARY[kind](file, files)
+    if packing(file.path, head) == "zip":
+        _check_archive(file, files)
+    return _inspect_text(file, files)
 
 
 def _peek(stream: Any, size: int) -> bytes:
@@ -406,6 +439,10 @@ def _date_format(texts: dict[str, list[str]]) -> Guess | None:
     return Guess("date_format", patterns.pop(), "HIGH", f"dates are written like `{example}`")
 
 
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
+"""Numbers may have more digits than Python converts."""
+
+
 @dataclass(frozen=True)
 class JsonLayout:
     """How JSON values follow each other: LINES, ARRAY, VALUE or STREAM, in words."""
@@ -429,7 +466,10 @@ def json_layout(start: bytes, *, whole: bool) -> JsonLayout | None:
     if not text or text[0] not in "{[":
         return None
     try:
-        _, end = json.JSONDecoder().raw_decode(text)
+        _, end = _DECODER.raw_decode(text)
+    except RecursionError:
+        # Whoever reads the records says that they are nested too deep.
+        return JsonLayout("JSON", "it is nested deep")
     except ValueError as error:
         # The value goes on behind what was read: what is there must be good as far as it goes.
         cut = isinstance(error, json.JSONDecodeError) and (
@@ -477,16 +517,18 @@ def _one_value(text: str) -> JsonLayout:
 def _wrapped(text: str) -> str:
     """Return the key of an object whose value is the list of records, beside values that are none;
     '' where there is no such key. The text may be cut."""
-    decoder, blanks = json.JSONDecoder(), re.compile(r"[\s,]*")
+    blanks = re.compile(r"[\s,]*")
     lists: list[str] = []
     at = 1
     while True:
         at = cast("re.Match[str]", blanks.match(text, at)).end()
         try:
-            key, at = decoder.raw_decode(text, at)
+            key, at = _DECODER.raw_decode(text, at)
             at = text.index(":", at) + 1
             at = cast("re.Match[str]", blanks.match(text, at)).end()
-            value, end = decoder.raw_decode(text, at)
+            value, end = _DECODER.raw_decode(text, at)
+        except RecursionError:
+            return ""
         except ValueError:
             if re.match(r"\[\s*\{", text[at:]):
                 lists.append(key)

@@ -19,7 +19,10 @@ import pytest
 
 from lakeload.sources.files import inspection
 from lakeload.sources.files.inspected_tables import InspectedTable, inspect_paths
+from lakeload.sources.files.inspection import InspectedFile
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.text.opening import FileBytes
 
 CSV = b"id,name,day\n1,anna,2024-02-29\n2,bert,2024-03-01\n3,,2024-03-02\n4,dora,\n"
@@ -408,3 +411,88 @@ def test_parquet_files_whose_types_do_not_unite_are_an_error(tmp_path: Path) -> 
 def test_inspect_missing_path_raises_the_error_of_a_load(tmp_path: Path) -> None:
     with pytest.raises(LoadFailed, match="there is no file or folder"):
         tables(tmp_path, "missing.csv")
+
+
+def write_damaged(path: Path) -> None:
+    """Write a file whose footer is as it should be, and whose first page is not."""
+    pq.write_table(pa.table({"id": list(range(1000))}), path, compression="zstd")
+    content = bytearray(path.read_bytes())
+    content[30:60] = bytes(30)
+    path.write_bytes(content)
+
+
+DEEP = 100_000
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "decompression failed"),
+        (b"[" * DEEP + b"]" * DEEP, "line 1: its values are nested more than 500 deep"),
+        (b'{"a":' * DEEP + b"1" + b"}" * DEEP, "nested more than 500 deep"),
+        (b'[{"a":' * DEEP, "nested more than 500 deep"),
+        (b'{"a": [{"b": 1}], "c": ' + b"[" * DEEP, "nested more than 500 deep"),
+    ],
+    ids=["damaged page", "lists", "objects", "cut", "wrapped"],
+)
+def test_inspect_unreadable_file_is_an_error_and_the_others_are_inspected(
+    content: bytes | None, said: str, tmp_path: Path
+) -> None:
+    if content is None:
+        write_damaged(tmp_path / "bad.data")
+    else:
+        (tmp_path / "bad.data").write_bytes(content)
+    (tmp_path / "good.csv").write_bytes(CSV)
+
+    bad, good = tables(tmp_path)
+
+    assert isinstance(bad.error, LoadFailed)
+    assert f"reading `{tmp_path}/bad.data`: " in bad.error.message
+    assert said in bad.error.message
+    assert bad.error.hint
+    assert (good.name, good.error) == ("good", None)
+
+
+def test_inspect_values_of_many_digits_are_text(tmp_path: Path) -> None:
+    digits = "9" * 5000
+    (tmp_path / "a.csv").write_text(f"id,v\n1,{digits}\n2,3\n", encoding="utf-8")
+    (tmp_path / "b.ndjson").write_text(f'{{"id": 1, "v": {digits}}}\n' * 2, encoding="utf-8")
+    (tmp_path / "c.json").write_text(f'[{{"id": 1, "v": {digits}}}]', encoding="utf-8")
+
+    found = tables(tmp_path)
+
+    assert [table.format for table in found] == ["CSV", "NDJSON", "JSON"]
+    assert [table.columns for table in found] == [{"id": "bigint", "v": "string"}] * 3
+    assert [table.first.rows[0] for table in found] == [("1", digits)] * 3
+
+
+def test_inspect_bug_with_one_file_is_an_error_of_that_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(file: Any, files: Any) -> InspectedFile:
+        raise RecursionError("too deep")
+
+    monkeypatch.setitem(inspection._BINARY, "PARQUET", fail)
+    parquet(tmp_path / "a.parquet")
+    (tmp_path / "b.csv").write_bytes(CSV)
+
+    bad, good = tables(tmp_path)
+
+    assert "a bug in lakeload: RecursionError in test_inspected_files.py" in str(bad.error)
+    assert good.error is None
+
+
+def test_inspect_object_that_may_not_be_read_is_an_error_of_that_object(tmp_path: Path) -> None:
+    class Denied(FileBytes):
+        def stream(self, file: FileState, start: int = 0) -> Any:
+            if Path(file.path).name == "denied.csv":
+                raise AwsError("no", code="AccessDenied", status=403)
+            return super().stream(file, start)
+
+    (tmp_path / "denied.csv").write_bytes(CSV)
+    (tmp_path / "good.csv").write_bytes(CSV)
+
+    denied, good = inspect_paths((".",), tmp_path, Denied(), lambda found: ())
+
+    assert isinstance(denied.error, AwsError)
+    assert good.error is None

@@ -33,6 +33,10 @@ BLOCK = 1 << 19
 MAX_RECORD = MAX_VALUE_BYTES // 8
 """The signs of a record take some twenty times its bytes while it is read."""
 MAX_DEPTH = 500
+_TOO_DEEP = f"its values are nested more than {MAX_DEPTH} deep"
+_NO_MATCH = "its brackets do not match"
+_MOST_LEVELS = 32_000
+"""Fits into 16 bits."""
 _LF = 10
 _BLANKS = b" \t\n\r"
 
@@ -147,7 +151,9 @@ def find_signs(data: bytes) -> Signs:
     ends[opening[: len(closing)]] = closing + 1
     depths = np.cumsum(_DEPTHS.take(kinds), dtype=np.int32)
     levels = depths + ((kinds == _CLOSE) | (kinds == _CLOSE_LIST))
-    if len(levels) and (levels.max() > 32000 or levels.min() < -32000):
+    if levels.max(initial=0) > _MOST_LEVELS:
+        raise NotJson(_TOO_DEEP)
+    if levels.min(initial=0) < -_MOST_LEVELS:
         raise NotJson
     return Signs(codes, at, ends, kinds, levels.astype(np.int16), closed)
 
@@ -484,11 +490,10 @@ def problem_of(raw: bytes) -> str:
     except UnicodeDecodeError:
         return "its bytes are not text in the file's encoding"
     try:
-        too_deep = find_signs(raw).levels.max(initial=0) > MAX_DEPTH
-    except NotJson:
-        too_deep = True
-    if too_deep:
-        return f"its values are nested more than {MAX_DEPTH} deep"
+        if find_signs(raw).levels.max(initial=0) > MAX_DEPTH:
+            return _TOO_DEEP
+    except NotJson as error:
+        return str(error) or _NO_MATCH
     text = text.strip(_BLANKS.decode())
     try:
         value = _DECODER.decode(text)
@@ -727,7 +732,7 @@ class ValueBlocks:
         try:
             signs = find_signs(held)
         except NotJson as error:
-            raise BrokenFile(self._line_of(held), "its brackets do not match") from error
+            raise BrokenFile(self._line_of(held), str(error) or _NO_MATCH) from error
         kinds, levels, at = signs.kinds, signs.levels, signs.at
         closed, stop = False, len(held)
         below = np.flatnonzero(
@@ -847,7 +852,7 @@ class WrappedBlocks:
             try:
                 at = _list_at(held, find_signs(held), self.keys, ended=not more)
             except NotJson as error:
-                raise BrokenFile(self.line, "its brackets do not match") from error
+                raise BrokenFile(self.line, str(error) or _NO_MATCH) from error
             if at is not None:
                 return held[: at + 1], held[at + 1 :]
             if not more:
@@ -903,7 +908,10 @@ def first_list(data: bytes) -> str | None:
         inside = 0
         following = kinds[number + 1]
         if kind == _QUOTE and following == _COLON:
-            key = json.loads(data[signs.at[number] : signs.ends[number]])
+            try:
+                key = json.loads(data[signs.at[number] : signs.ends[number]])
+            except ValueError:
+                return None
             path = [*path[: level - 1], key]
         elif kind == _OPEN_LIST and following == _OPEN:
             if len(path) != level - 1:

@@ -42,6 +42,8 @@ pc: Any = pyarrow.compute
 
 Flags = npt.NDArray[np.bool_]
 _NONE_BAD: Positions = np.zeros(0, np.int64)
+MAX_NESTED_TYPES = 100
+"""Values that are nested deeper are text: types are walked by functions that call themselves."""
 _ELEMENT = "element"
 
 
@@ -367,6 +369,8 @@ class JsonEvidence:
     """Of all values that are not nested, where a type of text may hold them."""
     fields: dict[str, JsonEvidence] = field(default_factory=dict)
     element: JsonEvidence | None = None
+    depth: int = 0
+    """How many objects and lists the values are in."""
 
     def __post_init__(self) -> None:
         if self.seen is Seen.NOTHING:
@@ -457,7 +461,9 @@ class JsonEvidence:
 
     def _inner(self, recorded: Kind | None) -> JsonEvidence:
         name = None if recorded is None else type_name(recorded)
-        return JsonEvidence(self.formats, name, self.mode)
+        depth = self.depth + 1
+        as_text = depth >= MAX_NESTED_TYPES
+        return JsonEvidence(self.formats, name, self.mode, as_text, depth=depth)
 
     def _kind(self, mode: Infer) -> Kind:
         seen = self.seen

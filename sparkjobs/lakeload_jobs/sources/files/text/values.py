@@ -415,6 +415,8 @@ _EASY_INTEGER = "^-?[0-9]{1,18}$"
 _EASY_DOUBLE = r"^-?[0-9]{1,20}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?$"
 _EASY_FLOAT = r"^-?[0-9]{1,15}(\.[0-9]{1,15})?$"
 _EASY_EXACT = r"^-?[0-9]{1,20}(\.[0-9]{1,20})?$"
+_MOST_WHOLE_DIGITS = 400
+"""So many digits, or an exponent of so many, are beyond every type."""
 EXACT_LENGTH = 16
 """Shorter decimals, of up to 15 digits, are the shortest forms of their doubles."""
 
@@ -524,9 +526,11 @@ def _integers(kind: Kind, formats: TextFormats) -> _Parser:
 
 
 def whole_number(text: str) -> int:
-    """Return what digits with or without a sign stand for, however many zeros lead them."""
+    """Return what digits with or without a sign stand for, however many zeros lead them; a number
+    of more than `_MOST_WHOLE_DIGITS` is 10 to that power, which is beyond every type as well."""
     digits = text.lstrip("+-").lstrip("0") or "0"
-    number = int(digits)
+    # Python refuses to convert more than 4,300 digits, and takes long for fewer.
+    number = int(digits) if len(digits) <= _MOST_WHOLE_DIGITS else 10**_MOST_WHOLE_DIGITS
     return -number if text.startswith("-") else number
 
 

@@ -169,6 +169,8 @@ def test_nesting_as_deep_as_allowed_is_read() -> None:
         ('[{"v": 1},\n5, {"v": 2}]', 2, "an element of the list is not an object"),
         ('[{"v": 1}, ]', 1, "no object follows the last comma of the list"),
         ('{"v": 1}\n]', 2, "`]` closes nothing"),
+        ('{"v": 1}\n' + "[" * 40_000, 1, "its values are nested more than 500 deep"),
+        ("]" * 40_000, 1, "its brackets do not match"),
         ('{"v": 1}\n{"v": {}', 2, "it is not JSON: expecting ',' delimiter at character 9"),
     ],
 )

@@ -20,7 +20,12 @@ from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.files.listing import local_files
 from lakeload_jobs.sources.files.text import splits
-from lakeload_jobs.sources.files.text.json_values import JsonEvidence, json_type, type_name
+from lakeload_jobs.sources.files.text.json_values import (
+    MAX_NESTED_TYPES,
+    JsonEvidence,
+    json_type,
+    type_name,
+)
 from lakeload_jobs.sources.files.text.splits import ONE_TASK, Parallelism
 from lakeload_jobs.sources.files.text.table import JsonTable, TextTable
 from lakeload_jobs.sources.files.text.values import UnknownType
@@ -86,6 +91,23 @@ def test_nested_values_unite_their_keys(folder: Folder) -> None:
         {"a": {"s": None, "n": {"q": 1.5}, "t": 2}, "l": []},
         {"a": None, "l": [{"k": None, "m": "y"}]},
     ]
+
+
+@pytest.mark.parametrize(("opens", "closes"), [('{"a": ', "}"), ("[", "]")])
+def test_values_nested_deeper_than_types_go_are_text(
+    folder: Folder, opens: str, closes: str
+) -> None:
+    value = opens * 400 + "1" + closes * 400
+    folder.put("a.ndjson", f'{{"a": {value}}}\n')
+
+    table = folder.open()
+
+    (row,) = rows_of(table)
+    inner: Any = row["a"]
+    for _ in range(MAX_NESTED_TYPES):
+        inner = inner["a"] if isinstance(inner, dict) else inner[0]
+    rest = 400 - MAX_NESTED_TYPES
+    assert inner == opens * rest + "1" + closes * rest
 
 
 def test_a_value_under_text_is_as_it_is_written(folder: Folder) -> None:
