@@ -14,7 +14,7 @@ import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.sources.files.listing import local_files
+from lakeload_jobs.sources.files.local_listing import local_files
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
 from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextTable
 from tests.corpus.oracle import Refused, json_records

@@ -36,14 +36,23 @@ def ids(world: World) -> list[int]:
     return sorted(row["id"] for row in world.rows())
 
 
+def link_to(path: str) -> tuple[str, str]:
+    """Make a link to a file beside it; return its path, and what a load says of it."""
+    link = Path(path).with_name("link.parquet")
+    link.symlink_to(path)
+    return str(link), f"`{link}` leads to `{path}` by a link: its rows are loaded once"
+
+
 def test_committed_job_is_reported_and_not_loaded_again(world: World) -> None:
-    spec = world.spec(world.table(world.file("a.parquet", [{"id": 1}, {"id": 2}])))
+    path = world.file("a.parquet", [{"id": 1}, {"id": 2}])
+    link, said = link_to(path)
+    spec = world.spec(world.table(path, link))
     first = world.run(spec).tables[0]
 
     again = world.run(replace(spec, attempt_id=str(uuid.uuid4()))).tables[0]
 
     assert (first.status, first.rows, first.index) == ("LOADED", 2, "dense")
-    assert first.reader == "direct"
+    assert (first.reader, first.warnings) == ("direct", (said,))
     assert (again.status, again.rows, again.snapshot_id) == ("NO_OP", 2, first.snapshot_id)
     assert ids(world) == [1, 2]
     assert sorted(row["_supa_index"] for row in world.rows()) == [1, 2]
@@ -51,7 +60,7 @@ def test_committed_job_is_reported_and_not_loaded_again(world: World) -> None:
 
 
 def test_each_file_is_loaded_once_and_all_of_them_by_a_reload(world: World) -> None:
-    world.file("a.parquet", [{"id": 1}])
+    _, said = link_to(world.file("a.parquet", [{"id": 1}]))
     table = incremental(world)
     first = load(world, table)
     idle = load(world, table)
@@ -60,6 +69,7 @@ def test_each_file_is_loaded_once_and_all_of_them_by_a_reload(world: World) -> N
     state = world.state()
 
     assert (first.status, first.notes) == ("LOADED", ("1 new file (0 known)",))
+    assert (first.warnings, idle.warnings, second.warnings) == ((said,), (), ())
     assert (idle.status, idle.rows, idle.notes) == ("NO_OP", 0, ("no new files (1 known)",))
     assert (second.status, second.rows) == ("LOADED", 1)
     assert (state["kind"], state["loaded"]) == ("FILES", 2)

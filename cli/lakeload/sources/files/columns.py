@@ -23,6 +23,7 @@ from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.base import set_aside_warnings
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.listing import SourceReaders, list_files
+from lakeload_jobs.sources.files.local_listing import link_warnings
 from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
 from lakeload_jobs.sources.files.text.json_values import json_type
 from lakeload_jobs.sources.files.text.opening import FileBytes
@@ -64,9 +65,11 @@ def read_columns(
     if given.format not in _COLUMNS:
         return None
     files = request.files
-    if files is None:
-        files = list_files(given, readers)
-    return _COLUMNS[given.format](given, files, request, readers) if files else None
+    if files is not None:
+        return _COLUMNS[given.format](given, files, request, readers) if files else None
+    files = list_files(given, readers)
+    found = _COLUMNS[given.format](given, files, request, readers)
+    return found and replace(found, warnings=(*found.warnings, *link_warnings(files)))
 
 
 def read_sample(

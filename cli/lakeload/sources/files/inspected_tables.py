@@ -6,7 +6,7 @@ import copy
 import glob
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,11 @@ from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.core.names import normalize
 from lakeload_jobs.sources.files.file_state import FileState, folder_values, is_s3
 from lakeload_jobs.sources.files.key_patterns import alternatives
-from lakeload_jobs.sources.files.listing import local_files
+from lakeload_jobs.sources.files.local_listing import (
+    link_warnings,
+    local_files,
+    without_links,
+)
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
 from lakeload_jobs.sources.files.text.opening import FileBytes
 
@@ -99,14 +103,22 @@ def inspect_paths(
     Raises `LoadFailed` for a path that names nothing, and `AwsError`.
     """
     groups: dict[tuple[str, ...], _Group] = {}
+    faults: dict[str, LoadFailed] = {}
     for path in written:
-        for group in _groups(path, folder, list_objects):
+        for group in _groups(path, folder, list_objects, faults):
             there = groups.setdefault(group.key, group)
             if there is not group:
                 known = {file.path for file in there.files}
                 there.files += [file for file in group.files if file.path not in known]
     tables = [table for group in groups.values() for table in _tables(group, folder, opener)]
-    return tuple(_named(_united_folders(tables, folder)))
+    united = _united_folders(tables, folder, {str(Path(path).parent) for path in faults})
+    return tuple(_named([*united, *(_fault(*fault, folder) for fault in faults.items())]))
+
+
+def _fault(path: str, error: LoadFailed, folder: Path) -> InspectedTable:
+    """Return what stands for a file or folder that cannot be listed."""
+    file = InspectedFile(FileState(path, 0, 0), error=error)
+    return InspectedTable(_name(path), (written_path(path, folder),), 0, 0, (file,), error=error)
 
 
 @dataclass
@@ -120,12 +132,14 @@ class _Group:
     base: str = ""
 
 
-def _groups(path: str, folder: Path, list_objects: ListObjects) -> Iterator[_Group]:
+def _groups(
+    path: str, folder: Path, list_objects: ListObjects, faults: dict[str, LoadFailed]
+) -> Iterator[_Group]:
     if is_s3(path):
         files = [file for one in alternatives(path) for file in list_objects([one])]
     else:
-        found_files = local_files(local_paths(folder, path))
-        files = sorted(found_files, key=lambda file: file.path)
+        found_files = local_files(local_paths(folder, path), on_fault=faults.__setitem__)
+        files = list(without_links(sorted(found_files, key=lambda file: file.path)))
     is_pattern = glob.has_magic(path) or "{" in path
     found: dict[tuple[str, ...], _Group] = {}
     for file in files:
@@ -139,7 +153,8 @@ def _groups(path: str, folder: Path, list_objects: ListObjects) -> Iterator[_Gro
             key = ("files", str(Path(file.path).parent), _stem(file.path))
         found.setdefault(key, _Group(key, [], base=base)).files.append(file)
     groups = list(found.values())
-    if len(groups) == 1:
+    # A load refuses a path that names what cannot be listed.
+    if len(groups) == 1 and not faults:
         (group,) = groups
         one_file = len(files) == 1 and not files[0].root
         if is_pattern or one_file or (group.base and group.base == files[0].root):
@@ -207,6 +222,7 @@ def _table(
 ) -> InspectedTable:
     paths = (path,) if path else _written(files, folder, base)
     warnings = list(dict.fromkeys(text for found in inspected for text in _warnings(found, files)))
+    warnings += link_warnings(files)
     error = next((found.error for found in inspected if found.error is not None), None)
     columns: dict[str, str] = {}
     try:
@@ -303,8 +319,11 @@ def written_path(path: str, folder: Path) -> str:
     return path
 
 
-def _united_folders(tables: list[InspectedTable], folder: Path) -> list[InspectedTable]:
-    """Return the tables, with those that share a folder and all of their columns as one.
+def _united_folders(
+    tables: list[InspectedTable], folder: Path, faulty: Collection[str]
+) -> list[InspectedTable]:
+    """Return the tables, with those that share a folder and all of their columns as one, except in
+    folders with something that cannot be listed.
 
     Files of one table often have names that say nothing, such as those that Spark writes.
     """
@@ -315,7 +334,12 @@ def _united_folders(tables: list[InspectedTable], folder: Path) -> list[Inspecte
     united = []
     for name, inside in by_folder.items():
         first = inside[0]
-        if name and len(inside) > 1 and all(_are_equal(first, other) for other in inside[1:]):
+        if (
+            name
+            and name not in faulty
+            and len(inside) > 1
+            and all(_are_equal(first, other) for other in inside[1:])
+        ):
             files = [found for table in inside for found in table.inspected]
             together = replace(
                 _table(

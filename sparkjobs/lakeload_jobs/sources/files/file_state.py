@@ -127,7 +127,8 @@ class FileState:
     that is gone; `modified` in ns since 1970; `etag` as S3 names it, None for local files. `root`
     is the folder a path of the table names, '' for a file that was named itself. `left_rejects`:
     the load of this version set some of its records aside. `content` is a hash of its bytes, None
-    where none was kept (sources.files.content).
+    where none was kept (sources.files.content). `links` are other paths that lead to the file and
+    are not read.
     """
 
     path: str
@@ -137,6 +138,7 @@ class FileState:
     root: str = field(default="", compare=False)
     left_rejects: bool = field(default=False, compare=False)
     content: str | None = field(default=None, compare=False)
+    links: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def partitioned(self) -> bool:

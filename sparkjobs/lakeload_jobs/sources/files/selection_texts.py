@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lakeload_jobs.sources.files.local_listing import link_warnings
 from lakeload_jobs.sources.files.selection import Selection
 
 _SHOWN = 5
@@ -31,6 +32,8 @@ def selection_warnings(selection: Selection | None, *, reload: bool) -> tuple[st
             "not loaded although the file has changed since it was loaded (`on_changed_file: "
             f"SKIP`): {_shown(selection.skipped)}"
         )
+    if selection is not None:
+        found += link_warnings(selection.files)
     return tuple(found)
 
 

@@ -22,7 +22,7 @@ from lakeload_jobs.contract.state import Bookmark, StateChange
 from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.sources.base import AllRows, Keys, Reader, Rows, Splits
-from lakeload_jobs.sources.files.listing import expand
+from lakeload_jobs.sources.files.local_listing import expand
 from lakeload_jobs.sources.files.spark.paths import spark_path
 from lakeload_jobs.sources.files.spark.reader import check_types
 

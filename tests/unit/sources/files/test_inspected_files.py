@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -496,3 +497,27 @@ def test_inspect_object_that_may_not_be_read_is_an_error_of_that_object(tmp_path
 
     assert isinstance(denied.error, AwsError)
     assert good.error is None
+
+
+def test_inspect_names_what_cannot_be_listed_and_goes_on(tmp_path: Path) -> None:
+    for name in ("a1", "a2"):
+        (tmp_path / f"{name}.csv").write_bytes(CSV)
+    (tmp_path / "gone.csv").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe.csv")
+
+    good, gone, pipe = tables(tmp_path, "*.csv")
+
+    assert (good.error, good.paths) == (None, ("a*.csv",))
+    assert "gone.csv` is a link to `nowhere`, which is not there" in str(gone.error)
+    assert (pipe.name, pipe.paths) == ("pipe", ("pipe.csv",))
+    assert "pipe.csv` is a named pipe" in str(pipe.error)
+
+
+def test_inspect_counts_a_file_that_a_link_names_again_once(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(CSV)
+    (tmp_path / "current.csv").symlink_to("a.csv")
+
+    table = only(tmp_path, "*.csv")
+
+    assert (table.files, table.rows_read) == (1, 4)
+    assert "leads to" in " ".join(table.warnings)

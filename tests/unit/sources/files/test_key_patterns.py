@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.sources.files.key_patterns import KeyPattern, last_name_glob
-from lakeload_jobs.sources.files.listing import expand
+from lakeload_jobs.sources.files.local_listing import expand
 from tests.environments import many
 
 KEYS = (

@@ -17,7 +17,7 @@ from pyarrow import orc
 from lakeload_jobs.sources import batch_sizes
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import ValueTooLarge, row_ranges
-from lakeload_jobs.sources.files.listing import local_files
+from lakeload_jobs.sources.files.local_listing import local_files
 from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable
 from lakeload_jobs.sources.files.typed import parquet

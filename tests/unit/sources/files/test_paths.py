@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
-from lakeload_jobs.sources.files.file_state import normal_path, partition_base
-from lakeload_jobs.sources.files.listing import expand, list_again, list_files, local_files
+from lakeload_jobs.sources.files.file_state import FileState, normal_path, partition_base
+from lakeload_jobs.sources.files.listing import list_again, list_files
+from lakeload_jobs.sources.files.local_listing import expand, link_warnings, local_files
 from lakeload_jobs.sources.files.spark.paths import plain_path, spark_path
+from lakeload_jobs.sources.files.text.opening import FileBytes
 
 
 def files(folder: Path, *names: str) -> None:
@@ -154,3 +158,178 @@ def test_a_changed_file_has_another_state(tmp_path: Path) -> None:
     assert [state.size for state in before] == [1, 1]
     assert [state.size for state in after] == [2, -1]
     assert list_again(before, given) == after
+
+
+def names(found: Iterable[FileState], folder: Path) -> list[str]:
+    return sorted(os.path.relpath(file.path, folder) for file in found)
+
+
+@pytest.mark.parametrize("path", ["", "/**", "/**/*.csv"])
+def test_links_back_to_a_folder_are_not_followed(tmp_path: Path, path: str) -> None:
+    files(tmp_path, "x.csv", "a/y.csv", "b/z.csv")
+    for number in range(5):
+        (tmp_path / f"here{number}").symlink_to(".")
+        (tmp_path / "a" / f"up{number}").symlink_to(tmp_path)
+
+    found = local_files([f"{tmp_path}{path}"])
+
+    assert names(found, tmp_path) == ["a/y.csv", "b/z.csv", "x.csv"]
+
+
+def test_links_between_two_folders_end(tmp_path: Path) -> None:
+    files(tmp_path, "a/y.csv", "b/z.csv")
+    (tmp_path / "a" / "other").symlink_to(tmp_path / "b")
+    (tmp_path / "b" / "other").symlink_to(tmp_path / "a")
+    given = FilesInput("CSV", (str(tmp_path),), {"recursiveFileLookup": "true"})
+
+    found = list_files(given)
+
+    assert names(found, tmp_path) == ["a/y.csv", "b/z.csv"]
+    assert link_warnings(found) == (
+        f"`{tmp_path}/b/other/y.csv` leads to `{tmp_path}/a/y.csv` by a link: its rows are loaded "
+        "once (and 1 more such)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("paths", "read", "links"),
+    [
+        (("*.csv",), ["a.csv"], ["current.csv", "newest.csv"]),
+        (("current.csv", "a.csv"), ["a.csv"], ["current.csv"]),
+        (("newest.csv", "current.csv"), ["current.csv"], ["newest.csv"]),
+        (("current.csv",), ["current.csv"], []),
+        (("day/*.csv", "latest"), ["day/x.csv"], ["latest/x.csv"]),
+    ],
+)
+def test_file_that_links_name_again_is_read_once(
+    tmp_path: Path, paths: tuple[str, ...], read: list[str], links: list[str]
+) -> None:
+    files(tmp_path, "a.csv", "day/x.csv")
+    (tmp_path / "current.csv").symlink_to("a.csv")
+    (tmp_path / "newest.csv").symlink_to("current.csv")
+    (tmp_path / "latest").symlink_to("day")
+
+    found = list_files(FilesInput("CSV", tuple(f"{tmp_path}/{path}" for path in paths), {}))
+
+    assert names(found, tmp_path) == read
+    assert [os.path.relpath(link, tmp_path) for file in found for link in file.links] == links
+    assert len(link_warnings(found)) == bool(links)
+
+
+def test_files_of_one_content_with_two_names_are_two_files(tmp_path: Path) -> None:
+    files(tmp_path, "a.csv")
+    (tmp_path / "b.csv").hardlink_to(tmp_path / "a.csv")
+
+    assert len(list_files(FilesInput("CSV", (f"{tmp_path}/*.csv",), {}))) == 2
+
+
+@pytest.mark.parametrize("path", ["", "/*.csv", "/**", "/x.csv"])
+@pytest.mark.parametrize(
+    ("target", "said"), [("x.csv", "in a circle"), ("gone.csv", "which is not there")]
+)
+def test_link_that_leads_nowhere_is_an_error(
+    tmp_path: Path, path: str, target: str, said: str
+) -> None:
+    files(tmp_path, "a.csv")
+    (tmp_path / "x.csv").symlink_to(target)
+
+    with pytest.raises(LoadFailed) as failed:
+        list_files(FilesInput("CSV", (f"{tmp_path}{path}",), {}))
+
+    assert failed.value.message == f"`{tmp_path}/x.csv` is a link to `{target}`, {said}"
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize(("make", "what"), [(make_pipe, "a named pipe"), (make_device, "a device")])
+def test_what_is_no_file_is_refused_by_name_and_passed_over_in_a_folder(
+    tmp_path: Path, make: Callable[[Path], None], what: str
+) -> None:
+    files(tmp_path, "a.csv")
+    make(tmp_path / "x.csv")
+
+    assert names(local_files([str(tmp_path), f"{tmp_path}/**"]), tmp_path) == ["a.csv", "a.csv"]
+    for path in ("x.csv", "*.csv"):
+        with pytest.raises(LoadFailed, match=f"/x.csv` is {what}, and lakeload reads files alone"):
+            list(local_files([f"{tmp_path}/{path}"]))
+
+
+def test_named_pipe_in_place_of_a_listed_file_is_refused_when_it_is_opened(tmp_path: Path) -> None:
+    make_pipe(tmp_path / "x.csv")
+    listed = FileState(f"{tmp_path}/x.csv", 2, 0)
+
+    with pytest.raises(LoadFailed, match="is a named pipe"), FileBytes().stream(listed):
+        pass
+
+
+@pytest.fixture
+def folder_as_nobody() -> Iterator[Path]:
+    """A folder with another one that the user of the test may not read."""
+    with TemporaryDirectory(dir="/tmp") as made:
+        folder = Path(made)
+        folder.chmod(0o755)
+        files(folder, "a.csv", "closed/b.csv", "listed/c.csv")
+        (folder / "closed").chmod(0)
+        (folder / "listed").chmod(0o444)
+        before = os.geteuid()
+        if before == 0:
+            os.seteuid(65534)
+        try:
+            yield folder
+        finally:
+            os.seteuid(before)
+            for name in ("closed", "listed"):
+                (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("", "closed"),
+        ("/**", "closed"),
+        ("/*", "closed"),
+        ("/*/*.csv", "closed"),
+        ("/closed/*.csv", "closed"),
+        ("/closed/b.csv", "closed/b.csv"),
+        ("/listed/*.csv", "listed"),
+        ("/listed/c.csv", "listed/c.csv"),
+    ],
+)
+def test_folder_that_may_not_be_read_is_named(
+    folder_as_nobody: Path, path: str, named: str
+) -> None:
+    with pytest.raises(LoadFailed) as failed:
+        list(local_files([f"{folder_as_nobody}{path}"]))
+
+    assert f"`{folder_as_nobody}/{named}" in failed.value.message
+    assert "cannot be read: Permission denied" in failed.value.message
+
+
+def test_folders_of_any_depth_are_read(tmp_path: Path) -> None:
+    made = []
+    deepest = tmp_path
+    for _ in range(1500):
+        deepest /= "d"
+        deepest.mkdir()
+        made.append(deepest)
+    (deepest / "a.csv").write_text("x")
+    try:
+        assert [file.size for file in local_files([str(tmp_path)])] == [1]
+    finally:
+        (deepest / "a.csv").unlink()
+        for folder in reversed(made):  # a recursive removal is too deep for Python
+            folder.rmdir()
+
+
+@pytest.mark.parametrize("path", ["x" * 300, "x\\0y", "x" * 300 + "/*.csv", "a.csv/b.csv"])
+def test_path_that_no_file_can_have_is_an_error(tmp_path: Path, path: str) -> None:
+    files(tmp_path, "a.csv")
+
+    with pytest.raises(LoadFailed, match="no file"):
+        list(local_files([f"{tmp_path}/{path}"]))

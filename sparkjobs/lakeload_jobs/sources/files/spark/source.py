@@ -21,6 +21,7 @@ from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.content import content_hashes
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
+from lakeload_jobs.sources.files.local_listing import link_warnings
 from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
 from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.sources.files.selection_texts import selection_warnings
@@ -153,6 +154,8 @@ class FilesSlice:
         files = self.selection.files if self.selection else list_files(given, readers)
         with explained_by_change(lambda: check_unchanged(files, given, readers)):
             rows = self._open(spark, files, earlier)
+        if self.selection is None:
+            rows = replace(rows, warnings=(*rows.warnings, *link_warnings(files)))
         if self.spec.reader == "DIRECT" and rows.reader != "direct":
             raise InvalidInput(
                 f"the table cannot be read with `spark.reader: DIRECT`: {rows.why_no_splits}",
@@ -162,7 +165,7 @@ class FilesSlice:
 
     def _open(
         self, spark: SparkSession, files: tuple[FileState, ...], earlier: Mapping[str, str]
-    ) -> Rows:
+    ) -> FilesRows:
         given, table, s3 = self.given, self.table, self.s3
         if not files:
             empty = StructType([])

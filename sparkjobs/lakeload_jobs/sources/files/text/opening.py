@@ -11,14 +11,15 @@ import codecs
 import gzip
 import io
 import lzma
+import os
 import re
+import stat
 import threading
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO, Any, cast
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.files.file_state import FileState, is_damage, is_s3
 from lakeload_jobs.sources.files.listing import ObjectFile, SourceObjects, changed
+from lakeload_jobs.sources.files.local_listing import not_a_file
 from lakeload_jobs.sources.files.source_bytes import (
     CHUNK,
     Bytes,
@@ -126,7 +128,7 @@ _clients_lock = threading.Lock()
 @contextmanager
 def _opened(file: FileState) -> Iterator[IO[bytes]]:
     try:
-        opened = Path(file.path).open("rb", buffering=0)  # noqa: SIM115
+        opened = open(file.path, "rb", buffering=0, opener=_without_waiting)  # noqa: SIM115
     except FileNotFoundError as error:
         raise changed(file.path, "was removed") from error
     except OSError as error:
@@ -135,7 +137,15 @@ def _opened(file: FileState) -> Iterator[IO[bytes]]:
             hint="allow the user who runs lakeload to read it",
         ) from error
     with opened:
+        mode = os.fstat(opened.fileno()).st_mode
+        if not stat.S_ISREG(mode):
+            raise not_a_file(file.path, mode)
         yield cast("IO[bytes]", opened)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file: a named pipe would wait for a program that writes."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 @dataclass

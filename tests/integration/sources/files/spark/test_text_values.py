@@ -20,7 +20,7 @@ import pyarrow.types as pt
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.sources.files.listing import local_files
+from lakeload_jobs.sources.files.local_listing import local_files
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
 from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextFiles
 from tests.corpus.oracle import said

@@ -18,7 +18,7 @@ import pytest
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.files.listing import local_files
+from lakeload_jobs.sources.files.local_listing import local_files
 from lakeload_jobs.sources.files.text import splits
 from lakeload_jobs.sources.files.text.csv_files import header_names
 from lakeload_jobs.sources.files.text.splits import ONE_TASK, Parallelism, Piece, Scan, Scanned

@@ -14,7 +14,7 @@ import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.listing import file_state
+from lakeload_jobs.sources.files.local_listing import file_state
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence, reconcile
 from lakeload_jobs.sources.files.text.json_values import JsonEvidence
 from lakeload_jobs.sources.files.text.patterns import compile_pattern

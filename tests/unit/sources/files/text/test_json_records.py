@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.sources.files.listing import local_files
+from lakeload_jobs.sources.files.local_listing import local_files
 from lakeload_jobs.sources.files.text import json as json_records_of
 from lakeload_jobs.sources.files.text.json import (
     MAX_DEPTH,

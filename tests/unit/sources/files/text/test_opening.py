@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.sources.files.listing import file_state
+from lakeload_jobs.sources.files.local_listing import file_state
 from lakeload_jobs.sources.files.text.opening import FileBytes, is_splittable, open_text
 
 DATA = "id,name\n1,é🚀\n".encode() * 50_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import os
 import random
 from functools import partial
 from pathlib import Path
@@ -287,7 +288,7 @@ def test_a_file_that_may_not_be_opened_is_not_set_aside(folder: Folder) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Path, "open", denied)
+        patch.setattr(os, "open", denied)
         with pytest.raises(LoadFailed, match="Permission denied") as failed:
             folder.open(on_bad_value="QUARANTINE", max_rejected=ALL)
 
