@@ -20,7 +20,12 @@ from lakeload.sources.files.inspection import (
     inspect_file,
     parquet_columns,
 )
-from lakeload.sources.files.settings import local_paths, table_of
+from lakeload.sources.files.settings import (
+    is_utf8_name,
+    local_paths,
+    table_of,
+    utf8_glob,
+)
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.core.names import normalize
@@ -227,6 +232,7 @@ def _table(
     columns: dict[str, str] = {}
     try:
         columns = _columns(inspected)
+        _check_names(paths, files, folder)
     except LakeloadError as failure:
         error = error or failure
     if base:
@@ -309,8 +315,27 @@ def _matches(pattern: str) -> set[str]:
         return set()
 
 
+def _check_names(paths: Sequence[str], files: Sequence[FileState], folder: Path) -> None:
+    """Raise `LoadFailed` where `?` for bytes that are no UTF-8 names other files too."""
+    named = {path for file in files for path in (file.path, *file.links)}
+    if all(is_utf8_name(path) for path in named):
+        return
+    for path in paths:
+        if others := {file.path for file in local_files(local_paths(folder, path))} - named:
+            raise LoadFailed(
+                f"the files of `{path}` have names that are no UTF-8, and the path names "
+                f"`{min(others)}` too",
+                hint="rename the files",
+            )
+
+
 def written_path(path: str, folder: Path) -> str:
-    """Return an absolute path as it is written in `folder`: relative where it is below."""
+    """Return an absolute path as it is written in `folder`: relative where it is below, and a glob
+    where it is no UTF-8."""
+    return utf8_glob(_relative(path, folder))
+
+
+def _relative(path: str, folder: Path) -> str:
     if is_s3(path):
         return path
     for start in (folder.absolute(), folder.resolve()):

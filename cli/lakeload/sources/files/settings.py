@@ -42,10 +42,29 @@ Options = Annotated[
 ]
 
 
+def is_utf8_name(path: str) -> bool:
+    """Whether a path can be written into a document: Python has a surrogate for each byte of a file
+    name that is no UTF-8."""
+    return not _NO_UTF8.search(path)
+
+
+def utf8_glob(path: str) -> str:
+    """Return a path or glob with `?` in place of bytes that are no UTF-8."""
+    return _NO_UTF8.sub("?", path)
+
+
+_NO_UTF8 = re.compile("[\ud800-\udfff]")
+
+
 def path_text(given: str) -> str:
     """Accept a path or glob, local or `s3://bucket/…`, or a `file:///…`; refuse other places."""
     if not given.strip():
         raise refusal("the path is empty", "write a file, a folder or a glob")
+    if not is_utf8_name(given):
+        raise refusal(
+            f"`{shown(given)}` has bytes that are no UTF-8",
+            "write a glob, with `?` in place of each of these bytes",
+        )
     if any(not char.isprintable() for char in given):
         raise refusal(f"`{shown(given)}` holds a control character")
     scheme, separator, rest = given.partition("://")
@@ -85,7 +104,8 @@ def local_paths(folder: Path, written: str) -> tuple[str, ...]:
 def table_of(path: str) -> str:
     """Return a table's name from a path: its last part with letters that is no pattern."""
     for part in reversed(path.removeprefix("s3://").split("/")):
-        name = re.sub(r"[*?{\[].*", "", part).split(".")[0].strip("-_. ")
+        plain = _NO_UTF8.sub("_", part)
+        name = re.sub(r"[*?{\[].*", "", plain).split(".")[0].strip("-_. ")
         if re.search("[^\\W\\d_]", name):
             return name
     return "table"

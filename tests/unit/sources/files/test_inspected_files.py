@@ -521,3 +521,20 @@ def test_inspect_counts_a_file_that_a_link_names_again_once(tmp_path: Path) -> N
 
     assert (table.files, table.rows_read) == (1, 4)
     assert "leads to" in " ".join(table.warnings)
+
+
+def test_inspect_names_files_whose_names_are_no_utf8_by_globs(tmp_path: Path) -> None:
+    for name, content in ((b"caf\xe9.csv", b"x;y\n1;2\n"), (b"b\xe9.csv", CSV), (b"bo.csv", CSV)):
+        Path(os.fsdecode(bytes(tmp_path) + b"/" + name)).write_bytes(content)
+
+    found = {table.name: table for table in tables(tmp_path, "caf*", "b?.csv")}
+    alone = tables(tmp_path, "caf*", ".")
+
+    assert {name: table.paths for name, table in found.items()} == {
+        "caf": ("caf*",),
+        "b": ("b?.csv",),
+    }
+    assert [table.paths for table in alone if table.name == "caf"] == [("caf*",)]
+    (other,) = (table for table in tables(tmp_path) if table.error is not None)
+    assert other.paths == ("b?.csv",)
+    assert f"the path names `{tmp_path}/bo.csv` too" in str(other.error)
