@@ -71,6 +71,19 @@ class LakeloadError(Exception):
         self.hint = hint
         self.retryable = retryable
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Those of subclasses have other arguments.
+        return _unpickled, (type(self), self.args, self.__dict__)
+
+
+def _unpickled(
+    kind: type[LakeloadError], args: tuple[object, ...], state: dict[str, object]
+) -> LakeloadError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
 
 class InvalidInput(LakeloadError):
     """A flag or a document is wrong; running it again unchanged cannot help."""

@@ -237,9 +237,6 @@ class UnreadableFile(LoadFailed):
         self.path = path
         self.why = why
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.path, self.why), self.__dict__
-
 
 def set_aside_warnings(faults: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     """Return what to report of the files that are set aside, given their paths and reasons."""

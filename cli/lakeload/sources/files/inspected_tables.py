@@ -13,11 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakeload.sources.files.bounded import inspect_files
 from lakeload.sources.files.dialect import Guess, OptionValue
 from lakeload.sources.files.inspection import (
     InspectedFile,
     inferred,
-    inspect_file,
     parquet_columns,
 )
 from lakeload.sources.files.settings import (
@@ -186,7 +186,7 @@ def _tables(group: _Group, folder: Path, opener: FileBytes) -> Iterator[Inspecte
     files = sorted(group.files, key=lambda file: file.path)
     some = files if len(files) <= _INSPECTED else [*files[: _INSPECTED - 1], files[-1]]
     kinds: list[list[InspectedFile]] = []
-    for found in (inspect_file(file, opener) for file in some):
+    for found in inspect_files(some, opener):
         for kind in kinds:
             if _are_alike(kind[0], found):
                 kind.append(found)

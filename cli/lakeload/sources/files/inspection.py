@@ -111,10 +111,21 @@ def inspect_file(file: FileState, files: FileBytes) -> InspectedFile:
         return InspectedFile(file, error=error)
     except LakeloadError as error:
         return InspectedFile(file, error=error)
+    except MemoryError:  # Arrow's is one of its own exceptions, too
+        return not_inspected(file, "its inspection needs more memory than it may have")
     except (OSError, pa.ArrowException) as error:
         return InspectedFile(file, error=unreadable(file.path, error, hint=_DAMAGED_HINT))
     except Exception as error:  # noqa: BLE001 - the other files are inspected
         return InspectedFile(file, error=_bug(file.path, error))
+
+
+def not_inspected(file: FileState, why: str) -> InspectedFile:
+    """Return what stands for a file whose inspection was given up."""
+    error = LoadFailed(
+        f"reading `{file.path}`: {why}",
+        hint="leave the file out, or write the settings of its table by hand",
+    )
+    return InspectedFile(file, error=error)
 
 
 _DAMAGED_HINT = "copy the file from its source again, or leave it out"

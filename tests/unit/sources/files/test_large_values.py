@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -245,6 +246,13 @@ def test_the_row_of_a_nested_value_that_is_too_large_is_found(
         list(row_ranges([small, lists], 9))
 
     assert (failed.value.place, failed.value.row) == (1, 7)
+
+
+@pytest.mark.timeout(20)
+def test_page_header_that_counts_more_than_the_file_holds_ends_the_pages() -> None:
+    list_of_doubles = bytes([0x19, 0xF7, *[0xFF] * 8, 0x3F])
+
+    assert list(pages(io.BytesIO(list_of_doubles), 0, len(list_of_doubles))) == []
 
 
 def test_bytes_that_are_no_page_header_end_the_pages(tmp_path: Path) -> None:

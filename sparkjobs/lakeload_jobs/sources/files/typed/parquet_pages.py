@@ -92,6 +92,8 @@ def _value(kind: int, data: bytes, at: int) -> tuple[Any, int]:
     if kind <= _I64:
         return _signed(data, at)
     if kind == _DOUBLE:
+        if at + 8 > len(data):
+            raise IndexError
         return None, at + 8
     if kind == _BINARY:
         size, at = _unsigned(data, at)
