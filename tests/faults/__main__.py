@@ -10,6 +10,7 @@ LAYERS = (
     "tests.faults.product",
     "tests.faults.iceberg",
     "tests.faults.databases",
+    "tests.faults.inputs",
 )
 
 

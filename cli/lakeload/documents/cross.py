@@ -5,6 +5,7 @@ They look at whatever parts of a document are valid, so that one mistake hides n
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -87,7 +88,9 @@ def _catalog_findings(destination: Destination) -> Iterator[Finding]:
 
 def missing_destination(given: str, path: Path) -> Finding:
     """Say that the destination file of a pipeline does not exist."""
-    here = [file.name for file in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
+    # A method of Path raises where a name is too long.
+    is_folder = os.path.isdir(path.parent)  # noqa: PTH112
+    here = [file.name for file in path.parent.glob("*.y*ml")] if is_folder else []
     return Finding(
         f"the destination file `{shown(given)}` does not exist",
         did_you_mean(path.name, here) or "the path is relative to the folder of this file",

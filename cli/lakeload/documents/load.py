@@ -319,7 +319,7 @@ def _read_destination(read: _Read, page: Page, tree: Tree, environment: Mapping[
     elif isinstance(given, str) and given.strip():
         path = read.path.parent / os.path.expanduser(given)  # noqa: PTH111 - as absolute_path
         explainer = Explainer(page, tree, Pipeline)
-        if not path.is_file():
+        if not os.path.isfile(path):  # noqa: PTH113 - Path's raises for names that are too long
             read.problems.append(explainer.finding(missing_destination(given, path)))
             return
         below = _read(path, environment, "destination")

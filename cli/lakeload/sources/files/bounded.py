@@ -5,6 +5,7 @@ Native code may end its process, run without end or take all memory, whatever Py
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
 import resource
@@ -74,6 +75,7 @@ def _ending(status: int | None) -> str:
 
 
 def _inspect_all(files: Sequence[FileState], opener: FileBytes, sender: Connection) -> None:
+    faulthandler.disable()
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)  # native code says there how it ends
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -1,0 +1,1 @@
+"""The fifth layer: hostile inputs. No file, document or file system ends a command by a bug."""
