@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
 from lakeload.config.problems import Problem
 from lakeload.documents.load import check
@@ -95,3 +96,13 @@ def problems(name: str) -> tuple[Problem, ...]:
 def _all_problems() -> Iterator[Problem]:
     for name in NAMES:
         yield from problems(name)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "folder/" * 200 + "x", "\0"])
+def test_destination_whose_name_no_file_can_have_is_an_error(tmp_path: Path, name: str) -> None:
+    document = {"version": 1, "name": "shop", "destination": name}
+    (tmp_path / "pipeline.yml").write_text(yaml.safe_dump(document), encoding="utf-8")
+
+    found = check([tmp_path / "pipeline.yml"], {})
+
+    assert any("destination" in problem.message for problem in found)
