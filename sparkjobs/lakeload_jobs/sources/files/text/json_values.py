@@ -42,8 +42,9 @@ pc: Any = pyarrow.compute
 
 Flags = npt.NDArray[np.bool_]
 _NONE_BAD: Positions = np.zeros(0, np.int64)
-MAX_NESTED_TYPES = 100
-"""Values that are nested deeper are text: types are walked by functions that call themselves."""
+MAX_NESTED_TYPES = 40
+"""Values that are nested deeper are text. A list takes two levels of a Parquet schema, and Arrow
+opens no file with more than 100; types are also walked by functions that call themselves."""
 _ELEMENT = "element"
 
 

@@ -31,6 +31,8 @@ VARIANT: Kind = pa.json_()
 _INTEGERS: Mapping[Kind, int] = {pa.int8(): 10, pa.int16(): 10, pa.int32(): 10, pa.int64(): 19}
 """How many digits a decimal needs to hold what they are stored as: Spark's reader asks for them."""
 MAX_DIGITS = 38
+MAX_LEVELS = 90
+"""Arrow opens no Parquet file whose schema has more than 100 levels."""
 TYPE_NAMES: Mapping[Kind, str] = {
     pa.bool_(): "boolean",
     pa.int8(): "tinyint",
@@ -131,12 +133,41 @@ def read_all(
 
     def named(file: FileState) -> FileSchema:
         try:
-            return read(file)
+            return _without_deep(read(file))
+        except RecursionError as error:
+            why = "its types are nested too deep to be read"
+            raise UnreadableFile(file.path, why, hint="write it with flatter types") from error
         except (OSError, pa.ArrowException) as error:
             raise unreadable(file.path, error) from error
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="schemas") as pool:
         return tuple(pool.map(one, files))
+
+
+def _without_deep(schema: FileSchema) -> FileSchema:
+    """Return the schema of a file; columns that are nested too deep are refused."""
+    columns = tuple(
+        replace(
+            column,
+            refused=f"column `{column.name}` of `{schema.file.path}` has {MAX_LEVELS} or more "
+            "levels of nested types, with which no Parquet file can be read",
+        )
+        if not column.refused and _levels(column.kind) >= MAX_LEVELS
+        else column
+        for column in schema.columns
+    )
+    return replace(schema, columns=columns)
+
+
+def _levels(kind: Kind) -> int:
+    """Return how many levels a type has in the schema of a Parquet file."""
+    if pt.is_map(kind):
+        return 2 + max(_levels(kind.key_type), _levels(kind.item_type))
+    if pt.is_list(kind):
+        return 2 + _levels(kind.value_type)
+    if pt.is_struct(kind):
+        return 1 + max((_levels(child.type) for child in kind), default=0)
+    return 1
 
 
 def set_aside(file: FileState, fault: UnreadableFile) -> FileSchema:

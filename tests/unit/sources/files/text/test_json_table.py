@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
 import random
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
@@ -108,6 +110,9 @@ def test_values_nested_deeper_than_types_go_are_text(
         inner = inner["a"] if isinstance(inner, dict) else inner[0]
     rest = 400 - MAX_NESTED_TYPES
     assert inner == opens * rest + "1" + closes * rest
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_batches(table.splits.read(table.splits.parts[0])), sink)
+    assert pq.read_table(sink).to_pylist() == [row]
 
 
 def test_a_value_under_text_is_as_it_is_written(folder: Folder) -> None:

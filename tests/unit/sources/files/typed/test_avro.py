@@ -463,3 +463,43 @@ def _as_arrow(value: Any) -> Any:
     if isinstance(value, dict):
         return [(key, _as_arrow(one)) for key, one in value.items()]
     return [_as_arrow(one) for one in value] if isinstance(value, list) else value
+
+
+def nested_schema(depth: int) -> str:
+    """Return a schema of one column of lists in lists, written as text: it may be too deep."""
+    inner = '{"type":"array","items":' * depth + '"long"' + "}" * depth
+    fields = f'[{{"name":"v","type":{inner}}},{{"name":"id","type":"long"}}]'
+    return f'{{"type":"record","name":"r","fields":{fields}}}'
+
+
+def avro_of(schema: str) -> bytes:
+    """Return a file without records."""
+    out = io.BytesIO()
+    notes = {b"avro.schema": schema.encode(), b"avro.codec": b"null"}
+    out.write(b"Obj\x01" + bytes([len(notes) * 2]))
+    for name, value in notes.items():
+        for text in (name, value):
+            size = len(text) * 2
+            while size > 0x7F:
+                out.write(bytes([size & 0x7F | 0x80]))
+                size >>= 7
+            out.write(bytes([size]) + text)
+    out.write(b"\0" + bytes(16))
+    return out.getvalue()
+
+
+def test_types_that_are_nested_too_deep_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.avro"
+    found = {}
+    for depth in (40, 60, 100_000):
+        path.write_bytes(avro_of(nested_schema(depth)))
+        try:
+            (schema,) = read_avro_headers(file_states([path]), FileBytes())
+            found[depth] = [column.refused for column in schema.columns]
+        except LoadFailed as error:
+            found[depth] = [error.message]
+
+    assert found[40] == ["", ""]
+    assert "column `v` of" in found[60][0]
+    assert "90 or more levels of nested types" in found[60][0]
+    assert found[100_000] == [f"reading `{path}`: its types are nested too deep to be read"]
