@@ -11,7 +11,7 @@ from lakeload_jobs.sources.files.source_bytes import byte_order_mark, wide_encod
 
 _WESTERN = ("windows-1252", "windows-1250", "cp850", "mac-roman")
 """Encodings with the letters of Latin alphabets, the most frequent first."""
-_WORD = re.compile(rb"[A-Za-z\x80-\xff]*[\x80-\xff][A-Za-z\x80-\xff]*")
+_WORD = re.compile(rb"(?<![A-Za-z\x80-\xff])[A-Za-z]*[\x80-\xff][A-Za-z\x80-\xff]*")
 _RUN = re.compile(rb"[\x80-\xff]{3,}")
 _WITHIN_WORDS = "’'–-·´`"
 _MOST_WORDS = 5000

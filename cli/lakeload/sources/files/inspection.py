@@ -29,7 +29,12 @@ from lakeload_jobs.sources.files.text.csv_files import CsvReader
 from lakeload_jobs.sources.files.text.json import first_list
 from lakeload_jobs.sources.files.text.json_files import JsonReader
 from lakeload_jobs.sources.files.text.json_values import JsonValues, texts
-from lakeload_jobs.sources.files.text.opening import FileBytes, open_text, open_unpacked
+from lakeload_jobs.sources.files.text.opening import (
+    NOT_A_ZIP_FILE,
+    FileBytes,
+    open_text,
+    open_unpacked,
+)
 from lakeload_jobs.sources.files.text.opening import compression as packing
 from lakeload_jobs.sources.files.text.options import (
     option_text,
@@ -211,7 +216,7 @@ def _check_archive(file: FileState, files: FileBytes) -> None:
     with files.seekable(file) as stream:
         try:
             names = set(zipfile.ZipFile(stream).namelist())
-        except zipfile.BadZipFile:
+        except NOT_A_ZIP_FILE:
             return  # whoever unpacks it says what is wrong
     for name, what, hint in _DOCUMENTS:
         if name in names:
@@ -399,7 +404,7 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
     return _ReadText(ordered, some, rows, rows_read, complete, notes, tuple(broken))
 
 
-_NUMBER_LIKE = re.compile(r"\s*[-+]?[\d.,]*\d[\d.,]*(?:[eE][-+]?\d+)?\s*")
+_NUMBER_LIKE = re.compile(r"\s*[-+]?(?=[\d.,]*\d)[\d.,]+(?:[eE][-+]?\d+)?\s*")
 _SLASHED = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2\d{4}")
 _WITHOUT_CENTURY = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{2}")
 

@@ -538,3 +538,31 @@ def test_inspect_names_files_whose_names_are_no_utf8_by_globs(tmp_path: Path) ->
     (other,) = (table for table in tables(tmp_path) if table.error is not None)
     assert other.paths == ("b?.csv",)
     assert f"the path names `{tmp_path}/bo.csv` too" in str(other.error)
+
+
+DIGITS = b"9" * 300_000
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"id,v\n1," + DIGITS + b"x\n2,3\n",
+        b"id,v\n1,2\n2," + DIGITS + b"x\n",
+        b"id,v\n" + b"1,2\n" * 20 + b"1," + DIGITS + b".x\n",
+        b"id,v\n1,\xe9\n2," + b"a" * 300_000 + b"\n",
+    ],
+)
+def test_inspect_takes_no_time_for_a_long_value(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+
+    assert only(tmp_path).columns["v"] == "string"
+
+
+def test_inspect_zip_file_of_another_version_is_damaged(tmp_path: Path) -> None:
+    content = bytearray(zipped(CSV))
+    directory = content.index(b"PK\x01\x02")
+    content[directory + 6] = 148
+    (tmp_path / "a.zip").write_bytes(content)
+
+    assert "the zip file is damaged: zip file version 14.8" in str(only(tmp_path).error)

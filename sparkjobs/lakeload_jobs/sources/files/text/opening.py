@@ -14,6 +14,7 @@ import lzma
 import os
 import re
 import stat
+import struct
 import threading
 import zipfile
 import zlib
@@ -56,6 +57,8 @@ _MAGIC = (
     (b"\xff\x06\x00\x00sNaPpY", "snappy"),
 )
 _BZ2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", re.DOTALL)
+NOT_A_ZIP_FILE = (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OverflowError)
+"""What `zipfile` raises for damage."""
 _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, pa.ArrowException)
 
 
@@ -242,7 +245,10 @@ def _unpacked(packed: Any, kind: str, file: FileState) -> Bytes:
 
 
 def _member(packed: IO[bytes], file: FileState) -> Bytes:
-    archive = zipfile.ZipFile(packed)
+    try:
+        archive = zipfile.ZipFile(packed)
+    except NOT_A_ZIP_FILE as error:
+        raise zipfile.BadZipFile(str(error)) from error
     members = [
         member
         for member in archive.infolist()

@@ -159,6 +159,12 @@ def test_text_that_is_no_value_is_bad(text: str, kind: str) -> None:
     assert parsed(text, kind) is BAD
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", ["double", "decimal(38,0)", "bigint"])
+def test_long_text_of_digits_takes_no_time(kind: str) -> None:
+    assert parsed("9" * 300_000 + "x", kind) is BAD
+
+
 def test_values_are_found_between_bad_ones_and_nulls() -> None:
     column = pa.array(["zz", "1", None, "x", "+2", "300", "003"]).slice(1)
     values, bad = parse_text(column, pa.int8())
