@@ -180,7 +180,7 @@ def _database_grid(plans: Sequence[TablePlan], width: int) -> Table:
             plan.mode,
             _shortened(", ".join(map(printable, plan.key)), _KEY_WIDTH),
             "" if plan.estimated_rows is None else _about(plan.estimated_rows),
-            format_size(plan.bytes),
+            format_size(plan.bytes) if plan.bytes else "",
             _columns_in_short(plan),
         ]
         for plan in plans

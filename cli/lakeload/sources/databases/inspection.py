@@ -76,12 +76,12 @@ def inspect(
     with _connected(read, readers) as connection:
         if not read.incremental or read.by_xmin:
             relation = database.find_relation(connection, read)
-            whole = InputEstimate(relation.estimated_rows, relation.bytes)
+            whole = InputEstimate(relation.estimated_rows, relation.bytes or 0)
             if not read.by_xmin or bookmark is None:
                 return InputInspected(estimate=whole)
             return _inspect_by_xmin(read, table, options, bookmark(), connection, relation, whole)
         relation, columns, selected = _selected(connection, table, read)
-        whole = InputEstimate(relation.estimated_rows, relation.bytes)
+        whole = InputEstimate(relation.estimated_rows, relation.bytes or 0)
         mark = None if bookmark is None else bookmark()
         with _one_transaction(read, connection, relation) as fetch:
             key = database.key_of(connection, relation)

@@ -10,7 +10,7 @@ import re
 import ssl
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -46,15 +46,33 @@ if TYPE_CHECKING:
 
 _MAX_DIGITS = 38
 _CONNECT_SECONDS = 15
+_MOST = "18446744073709551615"
 _SETTINGS = {
     "time_zone": "'+00:00'",
     # Else `char` may come with its blanks, and quotes may mean other things.
     "sql_mode": "''",
     "sql_auto_is_null": "0",
+    # Below these a server returns fewer rows, or rejects a query; MariaDB's default is the most.
+    "sql_select_limit": _MOST,
+    "sql_big_selects": "1",
+    # Keys longer than this would come in any order; an index holds 3072 bytes.
+    "max_sort_length": "4096",
+    # A COMMIT would begin another transaction, or end the connection.
+    "completion_type": "0",
     # For rows that are written to the lake more slowly than the server sends them.
     "net_write_timeout": "3600",
 }
 """Of each session."""
+_SETTINGS_OF_SOME = {
+    # Rows of another moment. DEFAULT is the server's value, which may be one: no row has ended then.
+    "system_versioning_asof": "'2038-01-19 03:14:07'",
+    # The load itself keeps transactions open and idle.
+    "idle_transaction_timeout": "0",
+    "idle_readonly_transaction_timeout": "0",
+    # A generated key is seen.
+    "show_gipk_in_create_table_and_information_schema": "1",
+}
+"""Of each session, where the server's version has them."""
 
 
 _NOT_A_DATE = "it is not a date of the years 1 to 9999"
@@ -182,14 +200,25 @@ def connect(read: JdbcInput, password: Secret | None, *, streams: bool = False) 
         raise _not_connected(read, error) from None
     try:
         with failures("preparing the connection"):
-            settings = _SETTINGS | _time_outs(connection, read)
-            values = ", ".join(f"SESSION {name} = {value}" for name, value in settings.items())
-            fetch(connection, f"SET {values}")
+            _set(connection, _SETTINGS | _time_outs(connection, read))
+            _set(connection, _settings_of_this_server(connection))
             fetch(connection, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _set(connection: Connection, settings: Mapping[str, str]) -> None:
+    values = ", ".join(f"SESSION {name} = {value}" for name, value in settings.items())
+    if values:
+        fetch(connection, f"SET {values}")
+
+
+def _settings_of_this_server(connection: Connection) -> dict[str, str]:
+    names = ", ".join(f"'{name}'" for name in _SETTINGS_OF_SOME)
+    known = fetch(connection, f"SHOW SESSION VARIABLES WHERE Variable_name IN ({names})")
+    return {name: _SETTINGS_OF_SOME[name] for name, value in known if value != "DEFAULT"}
 
 
 def _time_outs(connection: Connection, read: JdbcInput) -> dict[str, str]:

@@ -79,6 +79,14 @@ _SETTINGS = {
     # The load itself keeps transactions open and idle.
     "idle_in_transaction_session_timeout": "0",
     "transaction_timeout": "0",
+    "idle_session_timeout": "0",
+    # A GIN index would return some of the rows.
+    "gin_fuzzy_search_limit": "0",
+    # `x = NULL` would be true.
+    "transform_null_equals": "off",
+    "xmlbinary": "base64",
+    # What the catalog prints of types and keys has quotes where they are needed.
+    "quote_all_identifiers": "off",
 }
 """Of each session, where the server's version has them: values are written in one way."""
 

@@ -172,6 +172,11 @@ def test_a_plan_needs_no_spark(maria: Database) -> None:
     assert found.types == {"id": "int", "d": "string"}
     inspected = inspect(given, request.table, RunOptions(), None, readers)
     assert inspected.estimate == InputEstimate(2, 16384)
+    maria.run("CREATE VIEW planned_view AS SELECT id FROM planned")
+    of_a_view = inspect(
+        replace(given, table="planned_view"), request.table, RunOptions(), None, readers
+    )
+    assert of_a_view.estimate == InputEstimate(None, 0)
 
 
 def test_a_name_is_the_exact_one(maria: Database) -> None:
