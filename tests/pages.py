@@ -26,7 +26,7 @@ from lakeload.commands.schema import RESULTS, DocumentKind, json_schema, result_
 from lakeload.config.model import Finding
 from lakeload_jobs.contract.errors import DISK_FULL_HINT, LakeloadError, anchor
 from lakeload_jobs.sources.databases import mysql, postgres
-from tests import reference
+from tests import advisories, reference
 from tests.prose import reflow
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -575,6 +575,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "error-codes.md": error_codes_page,
     "configuration.md": reference.reference_page,
+    "advisories.md": advisories.page,
 }
 """Pages that are made, with what makes them."""
 
