@@ -7,6 +7,7 @@ jars anew, after another version of Spark was looked at.
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import re
 import sys
@@ -68,13 +69,15 @@ def unexplained(
     found: Mapping[Artifact, Iterable[frozenset[str]]], jars: Sequence[Mapping[str, Any]]
 ) -> list[str]:
     """Return what is published of jars and not explained; an advisory is all of its names."""
-    unloaded = {jar["file"] for jar in jars if jar.get("unloaded")}
-    listed = {jar["file"]: frozenset(jar["ids"]) for jar in jars}
     return [
         f"{one.file}: {', '.join(sorted(names))}"
         for one, advisories in found.items()
         for names in advisories
-        if one.file not in unloaded and not names & listed.get(one.file, frozenset())
+        if not any(
+            jar.get("unloaded") or names & set(jar["ids"])
+            for jar in jars
+            if fnmatch.fnmatchcase(one.file, jar["file"])
+        )
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from typing import Any
 
 import pytest
@@ -18,8 +19,9 @@ def test_jars_of_spark_are_those_whose_advisories_were_looked_up() -> None:
 
 
 def test_each_jar_with_advisories_is_installed() -> None:
-    installed = {jar.name for jar in spark_jars()}
-    assert [jar["file"] for jar in known()["jar"] if jar["file"] not in installed] == []
+    installed = [jar.name for jar in spark_jars()]
+    files = [jar["file"] for jar in known()["jar"]]
+    assert [file for file in files if not fnmatch.filter(installed, file)] == []
 
 
 def test_each_jar_has_its_name_in_maven() -> None:
@@ -54,7 +56,7 @@ def test_advisory_that_is_not_explained_is_a_problem() -> None:
     unloaded = Artifact("b-1.jar", "g:b", "1")
     new = Artifact("c-1.jar", "g:c", "1")
     jars: list[dict[str, Any]] = [
-        {"file": "a-1.jar", "ids": ["CVE-1"]},
+        {"file": "a-*.jar", "ids": ["CVE-1"]},
         {"file": "b-1.jar", "ids": [], "unloaded": True},
     ]
     found = {
