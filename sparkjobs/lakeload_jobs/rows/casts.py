@@ -392,7 +392,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6}
 _FIRST_SECOND, _END_SECOND = -62_135_596_800, 253_402_300_800
 """The years 1 to 9999, in seconds since 1970."""
 
-_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+_NUMBER = r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?"
 _NO_NUMBER = r"(?i)[+-]?(inf|infinity)|nan"
 _DATE = r"[+-]?\d{4,6}-\d{1,2}-\d{1,2}"
 _MIDNIGHT = r"[ T]0?0:0?0(:0?0(\.0*)?)?Z?"

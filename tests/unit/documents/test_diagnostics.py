@@ -106,3 +106,10 @@ def test_destination_whose_name_no_file_can_have_is_an_error(tmp_path: Path, nam
     found = check([tmp_path / "pipeline.yml"], {})
 
     assert any("destination" in problem.message for problem in found)
+
+
+@pytest.mark.timeout(20)
+def test_document_with_a_value_of_many_digits_takes_no_time(tmp_path: Path) -> None:
+    (tmp_path / "pipeline.yml").write_text(f"version: 1\nname: {'9' * 300_000}x\n")
+
+    assert check([tmp_path / "pipeline.yml"], {})
