@@ -220,6 +220,8 @@ def _changes(changes: RowChanges) -> Iterator[str]:
     yield f"{changes.deleted:,} deleted"
     if changes.unchanged:
         yield f"{changes.unchanged:,} unchanged"
+    if changes.same_key:
+        yield f"{changes.same_key:,} replaced by a later row of this load"
     if changes.ignored:
         yield f"{changes.ignored:,} ignored (older than the row of the table)"
 

@@ -61,6 +61,7 @@ class RowChanges:
 
     `unchanged` rows are equal to those of the table, `ignored` ones have a lower `cursor`; neither
     is written. None where an earlier attempt brought the job in: only that one has counted them.
+    `same_key` rows had the key of a later row of the load, which was taken in their place.
     """
 
     inserted: int
@@ -68,6 +69,7 @@ class RowChanges:
     deleted: int
     unchanged: int | None = None
     ignored: int | None = None
+    same_key: int = 0
 
     @property
     def rows(self) -> int:

@@ -146,6 +146,7 @@ def _told(
         *prepared.rows.warnings,
         *mapping.warnings,
         *writer.warnings,
+        *result.warnings,
         *((f"{bad} (`on_bad_value`)",) if staged.bad_values else ()),
         *((_set_aside(staged.rejected, result),) if result.rejected else ()),
     )

@@ -97,6 +97,7 @@ def test_summary_of_an_iceberg_table_shows_snapshot_and_changes() -> None:
         "deleted": 3,
         "unchanged": 7_000,
         "ignored": 2,
+        "same_key": 0,
     }
     assert document_of(summary(LOADED))["tables"][0]["changes"] is None
 

@@ -64,7 +64,7 @@ _SETTINGS = {
 }
 """Of each session."""
 _SETTINGS_OF_SOME = {
-    # Rows of another moment. DEFAULT is the server's value, which may be one: no row has ended then.
+    # DEFAULT is the server's moment. At this one no row has ended.
     "system_versioning_asof": "'2038-01-19 03:14:07'",
     # The load itself keeps transactions open and idle.
     "idle_transaction_timeout": "0",

@@ -54,8 +54,13 @@ def test_the_latest_version_of_each_key_wins(loads: Loads) -> None:
         )
     )
 
-    assert first.changes == RowChanges(3, 0, 0, unchanged=0, ignored=0)
-    assert (second.rows, second.changes) == (5, RowChanges(2, 2, 0, unchanged=0, ignored=0))
+    assert first.changes == RowChanges(3, 0, 0, unchanged=0, ignored=0, same_key=2)
+    assert [w for w in first.warnings if "later row" in w] == [
+        "2 rows of this load had the key of a later row and were replaced by it, such as "
+        "`region` = eu, `id` = 1; if they are different records, `primary_key` lacks a column"
+    ]
+    changes = RowChanges(2, 2, 0, unchanged=0, ignored=0, same_key=1)
+    assert (second.rows, second.changes) == (5, changes)
     assert [row["name"] for row in loads.rows(order="name")] == [
         "n1v1",
         "n1v3",

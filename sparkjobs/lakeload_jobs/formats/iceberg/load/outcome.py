@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.result import FileResult, IndexKind, RowChanges, TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.formats.iceberg.load.publish import Untouched
+from lakeload_jobs.core.sizes import counted
+from lakeload_jobs.formats.iceberg.load.publish import SameKey, Untouched
 from lakeload_jobs.formats.iceberg.load.tables import Java, added_files
 from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_DELETED,
@@ -35,11 +36,13 @@ def loaded(
     *,
     index: IndexKind,
     untouched: Untouched | None,
+    same_key: SameKey,
     files: tuple[FileResult, ...] | None = None,
 ) -> TableResult:
     """Return the result of a table whose snapshot is in, read from that snapshot.
 
-    `untouched` are the rows that a MERGE had nothing to do with. `files` are those of the snapshot,
+    `untouched` are the rows that a MERGE had nothing to do with, `same_key` those that never came
+    so far. `files` are those of the snapshot,
     None where only it tells.
     """
     found = java_table.snapshot(snapshot)
@@ -56,7 +59,16 @@ def loaded(
         deleted=_number(summary, SUMMARY_DELETED),
         index=index if "_supa_index" in spec.tracking_columns else None,
         snapshot_id=snapshot,
-        changes=_with_untouched(changes(summary), untouched or Untouched()),
+        changes=_complete(changes(summary), untouched or Untouched(), same_key),
+        warnings=(_replaced(same_key),) if same_key.rows else (),
+    )
+
+
+def _replaced(rows: SameKey) -> str:
+    return (
+        f"{counted(rows.rows, 'row')} of this load had the key of a later row and "
+        f"{'was' if rows.rows == 1 else 'were'} replaced by it, such as {rows.example}; if they "
+        "are different records, `primary_key` lacks a column"
     )
 
 
@@ -97,10 +109,10 @@ def merged_rows(summary: Mapping[str, str]) -> int:
     return sum(_number(summary, f"{_MERGED}{what}") for what in ("inserted", "updated", "deleted"))
 
 
-def _with_untouched(merged: RowChanges | None, rows: Untouched) -> RowChanges | None:
+def _complete(merged: RowChanges | None, rows: Untouched, same: SameKey) -> RowChanges | None:
     if merged is None:
         return None
-    return replace(merged, unchanged=rows.unchanged, ignored=rows.ignored)
+    return replace(merged, unchanged=rows.unchanged, ignored=rows.ignored, same_key=same.rows)
 
 
 def _rows(summary: Mapping[str, str]) -> int:

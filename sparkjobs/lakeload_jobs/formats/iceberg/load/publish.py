@@ -49,6 +49,14 @@ class Untouched:
 
 
 @dataclass(frozen=True)
+class SameKey:
+    """Rows of a load that a later one with the same key has replaced, and such a key."""
+
+    rows: int = 0
+    example: str = ""
+
+
+@dataclass(frozen=True)
 class Staged:
     """A snapshot that waits on a branch of its own. `base` is where the branch began."""
 
@@ -61,6 +69,7 @@ class Staged:
     has_rows: bool
     untouched: Untouched | None = None
     """None: the rows were not merged."""
+    same_key: SameKey = SameKey()
     bad_values: int | None = None
     """How many values became null, where the tasks that wrote the rows have counted them."""
     rejected: Rejected | None = None

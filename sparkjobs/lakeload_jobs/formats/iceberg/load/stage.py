@@ -42,7 +42,7 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
 )
 from lakeload_jobs.formats.iceberg.load.outcome import changes, merged_rows
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
-from lakeload_jobs.formats.iceberg.load.publish import Staged, Untouched
+from lakeload_jobs.formats.iceberg.load.publish import SameKey, Staged, Untouched
 from lakeload_jobs.formats.iceberg.load.table_changes import TableChanges
 from lakeload_jobs.formats.iceberg.load.tables import (
     Java,
@@ -164,11 +164,17 @@ class Merge:
 
 
 def latest(
-    frame: DataFrame, key: Sequence[str], cursor: str | None, order: Any, deleted: Any
+    frame: DataFrame,
+    key: Sequence[str],
+    cursor: str | None,
+    order: Any,
+    deleted: Any,
+    replaced: Observation,
 ) -> DataFrame:
     """Return the latest row of each key: by `cursor`, then by `order`, the place in the source.
 
-    Unmatched rows of one key would all be inserted by a MERGE, so there may be only one.
+    Unmatched rows of one key would all be inserted by a MERGE, so there may be only one. `replaced`
+    counts the others (`rows`), and has a key of theirs (`example`).
     """
     ranked = frame.withColumn(_ORDER, order).withColumn(_DELETE, deleted)
     last = [F.col(_ORDER).desc()]
@@ -176,6 +182,12 @@ def latest(
         last.insert(0, F.col(f"`{cursor}`").desc_nulls_last())
     window = Window.partitionBy(*(F.col(f"`{name}`") for name in key)).orderBy(*last)
     ranked = ranked.withColumn(_RANK, F.row_number().over(window))
+    shown = [F.concat(F.lit(f"`{n}` = "), F.col(f"`{n}`").cast("string")) for n in key]
+    ranked = ranked.observe(
+        replaced,
+        F.count_if(F.col(_RANK) > 1).alias("rows"),
+        F.min(F.when(F.col(_RANK) > 1, F.concat_ws(", ", *shown))).alias("example"),
+    )
     return ranked.where(F.col(_RANK) == 1).drop(_RANK, _ORDER)
 
 
@@ -216,6 +228,11 @@ def _observed(counted: Observation) -> int | None:
     except Py4JJavaError:
         return None
     return None if found.isEmpty() else int(found.apply("rows"))
+
+
+def _same_key(replaced: Observation) -> SameKey:
+    rows = _observed(replaced)
+    return SameKey(rows, str(replaced.get["example"])) if rows else SameKey()
 
 
 def merge_sql(merge: Merge, given: Sequence[str]) -> str:
@@ -393,6 +410,7 @@ def stage(given: Stage) -> Staged:
         catalog = given.spec.destination.iceberg.catalog
         check_compares(spark, java_table, catalog, table.target, given.branch)
     untouched, gone, written = None, None, None
+    replaced = Observation()
     if given.direct is not None:
         written = _write_directly(given, given.direct, java_table)
         given = _with_rejected(given, written.rejected)
@@ -406,7 +424,7 @@ def stage(given: Stage) -> Staged:
         try:
             if gone is not None:
                 summary[SUMMARY_DELETED] = str(gone.rows)
-            untouched = _write(given, java_table, summary, base, gone)
+            untouched = _write(given, java_table, summary, base, gone, replaced)
         finally:
             if gone is not None:
                 gone.close()
@@ -433,6 +451,7 @@ def stage(given: Stage) -> Staged:
         summary,
         has_rows,
         untouched,
+        _same_key(replaced) if given.table.mode == "UPSERT" else SameKey(),
         written.bad_values if written else None,
         written.rejected if written else None,
         written.files if written else None,
@@ -567,14 +586,16 @@ def _write(
     summary: Mapping[str, str],
     base: int | None,
     gone: DeletedKeys | None,
+    replaced: Observation,
 ) -> Untouched | None:
-    """Write the rows; return those that a MERGE has left alone, None where nothing is merged."""
+    """Write the rows; return those that a MERGE has left alone, None where nothing is merged.
+    `replaced` is for rows whose key a later one has."""
     target = spark_name(given.table.schema, given.table.table, given.branch)
     columns = table_columns(given.spark, java_table)
     rows = conform(tracked(given), columns)
     if given.table.mode == "UPSERT":
         # Also when all rows are replaced: a key is in the table once.
-        rows = _latest(given, rows)
+        rows = _latest(given, rows, replaced)
     if given.merges:
         copies = java_table.properties().get(_MERGE_MODE) != "merge-on-read"
         return _merge(given, rows, target, columns, summary, base, gone, copies=copies)
@@ -597,11 +618,11 @@ def _write(
     return None
 
 
-def _latest(given: Stage, rows: DataFrame) -> DataFrame:
+def _latest(given: Stage, rows: DataFrame, replaced: Observation) -> DataFrame:
     order = (
         F.col("_supa_index") if "_supa_index" in rows.columns else F.monotonically_increasing_id()
     )
-    return latest(rows, given.rows.key, given.rows.cursor, order, deleted(rows))
+    return latest(rows, given.rows.key, given.rows.cursor, order, deleted(rows), replaced)
 
 
 def _merge(

@@ -246,6 +246,7 @@ class StagedIceberg:
             snapshot,
             index=index,
             untouched=self._staged.untouched,
+            same_key=self._staged.same_key,
             files=self._staged.files,
         )
 
