@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from lakeload.sources.files.dialect import Guess, OptionValue, detect_dialect
 from lakeload.sources.files.encoding import suggest_encoding
@@ -648,7 +649,7 @@ def _inspect_parquet(file: FileState, files: FileBytes) -> InspectedFile:
             column = conversion.column(name, batch.column(name), kinds[name])  # type: ignore[union-attr]
             texts[name] = _arrow_texts(column)
         rows = opened.metadata.num_rows
-        codec = opened.metadata.row_group(0).column(0).compression if rows and columns else ""
+        codec = _codec(opened.metadata)
     shown = len(next(iter(texts.values()), []))
     return InspectedFile(
         file,
@@ -663,6 +664,12 @@ def _inspect_parquet(file: FileState, files: FileBytes) -> InspectedFile:
         rows_read=rows,
         warnings=warnings,
     )
+
+
+def _codec(metadata: pq.FileMetaData) -> str:
+    """Return how the first column is packed; a damaged file may have rows and no column."""
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    return next((group.column(0).compression for group in groups if group.num_columns), "")
 
 
 def parquet_columns(footers: Sequence[FileSchema]) -> dict[str, str]:
