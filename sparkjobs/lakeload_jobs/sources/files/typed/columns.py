@@ -137,6 +137,9 @@ def read_all(
         except RecursionError as error:
             why = "its types are nested too deep to be read"
             raise UnreadableFile(file.path, why, hint="write it with flatter types") from error
+        except UnicodeDecodeError as error:
+            why = "a name in its schema is not UTF-8"
+            raise UnreadableFile(file.path, why, hint="check the file and `format`") from error
         except (OSError, pa.ArrowException) as error:
             raise unreadable(file.path, error) from error
 

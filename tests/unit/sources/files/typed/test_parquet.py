@@ -562,3 +562,12 @@ def test_two_columns_of_one_name_are_refused_where_they_are_loaded(tmp_path: Pat
     with pytest.raises(LoadFailed, match="two columns named `a`"):
         columns_of(path)
     assert [column.name for column in columns_of(path, without=["a"])] == ["b"]
+
+
+def test_name_that_is_not_utf8_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"names": [1]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"names", b"n\xecmes"))
+
+    with pytest.raises(LoadFailed, match="a name in its schema is not UTF-8"):
+        read_footers(file_states([path]), lambda file: nullcontext(file.path), ParquetSettings())
