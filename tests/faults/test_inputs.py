@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 from random import Random
 
@@ -19,7 +18,7 @@ FEW = {"inspect": 100, "load": 100, "plan": 60, "configuration": 40, "file syste
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_hostile_input_ends_a_command_by_a_bug(target: str) -> None:
-    seed = secrets.randbelow(10**9)
+    seed = 1  # The same inputs each time; `make faults` draws others.
     cases = list(run_cases(target, seed, FEW[target]))
     again = f"python -m tests.faults.inputs --only '{target}' --seed {seed} --times {FEW[target]}"
 

@@ -1,0 +1,73 @@
+"""What the sweep calls equal, and that it notices what is not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.other_readers import read, same
+from tests.sweep import Swept, compare
+
+
+@pytest.mark.parametrize(
+    ("other", "own", "equal"),
+    [
+        ("1", 1, True),
+        ("1.0", 1, True),
+        ("0.1", 0.1, True),
+        ("0.1", Decimal("0.10"), True),
+        ("1", 2, False),
+        ("", None, True),
+        ("x", None, False),
+        (None, "x", False),
+        ("true", True, True),
+        ("true", False, False),
+        ("2024-01-01 00:00:00", datetime(2024, 1, 1), True),
+        ("2024-01-01 00:00:01", datetime(2024, 1, 1), False),
+        (datetime(2024, 1, 1), datetime(2024, 1, 1, tzinfo=UTC), True),
+        ({"A b": 1}, {"a_b": 1}, True),
+        ({"a": 1}, {"a": 2}, False),
+        ((1, 2), {"a": 1, "b": 2}, True),
+        ([1, 2], [1], False),
+        ({"k": 1}, [("k", 1)], True),
+        ([1, {"a": 2}], '[1,{"a":2}]', True),
+        (b"a", b"b", False),
+    ],
+)
+def test_values_are_compared_across_types(other: Any, own: Any, equal: bool) -> None:
+    assert same(other, own) == equal
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [
+        ({"id": [1, 2], "name": ["a", None]}, "equal"),
+        ({"id": [1, 3], "name": ["a", None]}, "different"),
+        ({"id": [1], "name": ["a"]}, "different"),
+    ],
+)
+def test_what_was_loaded_is_compared_with_the_file(
+    rows: dict[str, list[Any]], verdict: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id;name\n1;a\n2;\n")
+    options = {"separator": ";", "header": True}
+    swept = Swept(path, {"format": "CSV", "options": options})
+
+    compare(swept, pa.table(rows))
+
+    assert swept.verdict == verdict
+
+
+def test_json_is_read_as_lines_and_as_an_array(tmp_path: Path) -> None:
+    lines, array = tmp_path / "a.json", tmp_path / "b.json"
+    lines.write_text('{"a": 1}\n{"a": 2}\n')
+    array.write_text('[{"a": 1}, {"a": 2}]')
+
+    assert read(lines, "NDJSON", {}).columns(["a"]) == [[1, 2]]
+    assert read(array, "JSON", {}).columns(["a"]) == [[1, 2]]
