@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
+import signal
 import sys
 from collections.abc import Iterator, MutableMapping
 from typing import Annotated, Any, NamedTuple
@@ -203,6 +205,14 @@ def main() -> None:
 
         show_bug(error)
         sys.exit(ExitCode.BUG)
+    finally:
+        atexit.register(_ignore_stop_signals)
+
+
+def _ignore_stop_signals() -> None:
+    """Keep the exit code that was shown: all is said, and Python only ends."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _command(name: str, module: str) -> Any:

@@ -189,14 +189,15 @@ def maintain(
                 done, folder = _in_spark(job, destination, stop)
         except LakeloadError as error:
             done = refused(error)
-    seconds_taken = time.monotonic() - started
-    name, log = document.model.name, folder.log if folder else None
-    report = Report(attempt.job_id, name, apply, attempt.synced, seconds_taken, done, log)
-    if output is OutputFormat.JSON:
-        console.show_json(to_document(report))
-    else:
-        show_text(report, console.out, console.err, quiet=console.quiet())
-    raise typer.Exit(done.exit_code)
+        stop.hold()
+        seconds_taken = time.monotonic() - started
+        name, log = document.model.name, folder.log if folder else None
+        report = Report(attempt.job_id, name, apply, attempt.synced, seconds_taken, done, log)
+        if output is OutputFormat.JSON:
+            console.show_json(to_document(report))
+        else:
+            show_text(report, console.out, console.err, quiet=console.quiet())
+        raise typer.Exit(done.exit_code)
 
 
 @dataclass(frozen=True)

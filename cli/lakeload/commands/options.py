@@ -162,7 +162,8 @@ def parse_age(option: str, text: str) -> timedelta:
 @contextmanager
 def stoppable() -> Iterator[None]:
     """Let SIGTERM and a closed terminal end the block as Ctrl-C does: after it has cleaned up."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
     # nohup starts us with SIGHUP ignored, and it has to stay so.
     changed = {number: old for number, old in before.items() if old is not signal.SIG_IGN}
     for number in changed:

@@ -176,6 +176,8 @@ class Observed:
     stages: dict[str, Stage] = field(default_factory=dict)
     committing: set[str] = field(default_factory=set)
     ended: dict[str, str] = field(default_factory=dict)
+    messages: dict[str, str] = field(default_factory=dict)
+    """The errors of tables that have ended."""
 
     def note(self, event: Event) -> None:
         """Take in one event."""
@@ -187,6 +189,8 @@ class Observed:
                 self.committing.add(event.table)
         elif event.kind == "table" and event.table and event.name:
             self.ended[event.table] = event.name
+            if event.message:
+                self.messages[event.table] = event.message
 
 
 @dataclass(frozen=True)
@@ -234,9 +238,9 @@ def decide(
     missing = (spec for spec in specs if spec.source not in names)
     tables = (*reported, *(_presume(spec, observed, status, maybe) for spec in missing))
     succeeded = isinstance(result, RunResult) and result.status == "SUCCEEDED" and not result.error
-    if succeeded and ending.exit_status == 0:
+    # A signal that came when all was done ends the JVM, and changes nothing else.
+    if succeeded and (ending.exit_status == 0 or ending.stopped_by is not None):
         code = exit_code_of(tables)
-        # A signal that came when all was done changes nothing about that.
         return Outcome("LOADED" if code in (0, 5) else "FAILED", code, tables)
     if ending.stopped_by is not None:
         return _interrupted(ending, tables, maybe)
@@ -327,7 +331,7 @@ def _interrupted(ending: Ending, tables: tuple[TableResult, ...], maybe: str) ->
 
 def _in_commit(table: TableResult) -> bool:
     stage = table.error.stage if table.error else None
-    return table.status == "INTERRUPTED" and stage == "commit"
+    return table.status not in _IN and stage == "commit"
 
 
 def _presume(
@@ -343,7 +347,7 @@ def _presume(
     code = ExitCode.INTERRUPTED if status == "INTERRUPTED" else ExitCode.TABLE_FAILED
     error = ErrorInfo(
         "Interrupted" if status == "INTERRUPTED" else "LoadFailed",
-        maybe if committing else NOTHING_COMMITTED,
+        observed.messages.get(spec.source) or (maybe if committing else NOTHING_COMMITTED),
         code,
         stage=observed.stages.get(spec.source),
         retryable=True,

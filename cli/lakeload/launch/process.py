@@ -277,7 +277,7 @@ class Running:
             yield from self._wait_for_end(patience)
         for event in self._tail.drain():
             yield self._seen(event)
-        trim(self._folder.log)
+        self._trim_log()
 
     @property
     def pid(self) -> int:
@@ -308,15 +308,20 @@ class Running:
 
     def _stopping(self, number: signal.Signals) -> Event:
         message = (
-            f"stopping after {number.name}: the job aborts its uploads; press Ctrl-C "
-            "again to kill it"
+            f"stopping after {number.name}: the job finishes commits that have begun and gives up "
+            "the rest; press Ctrl-C again to kill it"
         )
         return Event("note", datetime.now(UTC), level="info", message=message)
 
     def _look(self) -> Iterator[Event]:
-        trim(self._folder.log)
+        self._trim_log()
         for event in self._tail.read():
             yield self._seen(event)
+
+    def _trim_log(self) -> None:
+        # A full disk must not end a job that may have committed.
+        with contextlib.suppress(OSError):
+            trim(self._folder.log)
 
     def _seen(self, event: Event) -> Event:
         # The driver has read its settings by now.

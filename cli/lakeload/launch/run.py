@@ -246,7 +246,7 @@ def decide_maintenance(ended: Ended, result: MaintainResult | ResultProblem) -> 
     ending = ended.ending
     tables = result.tables if isinstance(result, MaintainResult) else ()
     whole = isinstance(result, MaintainResult) and result.error is None
-    if ending.stopped_by is not None and not (whole and ending.exit_status == 0):
+    if ending.stopped_by is not None and not whole:
         stopped = Interrupted(f"stopped by {ending.stopped_by.name}", hint=AGAIN)
         return Maintained(stopped.exit_code, tables, ErrorInfo.of(stopped))
     if isinstance(result, ResultProblem):
@@ -259,7 +259,8 @@ def decide_maintenance(ended: Ended, result: MaintainResult | ResultProblem) -> 
         return Maintained(code, (), ErrorInfo("NoResult", message, int(code), hint))
     if result.error is not None:
         return Maintained(ExitCode(result.error.exit_code), tables, result.error)
-    if result.status == "SUCCEEDED" and ending.exit_status != 0:
+    # A stop that came when all was done ends the JVM, and changes nothing else.
+    if result.status == "SUCCEEDED" and ending.exit_status != 0 and ending.stopped_by is None:
         code = ExitCode.FOLLOW_UP_FAILED
         message = f"the job reported success but Spark ended with status {ending.exit_status}"
         return Maintained(code, tables, ErrorInfo("ResultMismatch", message, int(code)))

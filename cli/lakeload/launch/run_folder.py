@@ -16,9 +16,12 @@ from typing import Any, Literal
 
 import platformdirs
 
-from lakeload.launch.outcome import ResultProblem, read_result
+from lakeload.launch.outcome import ResultProblem, read_result, read_result_of
 from lakeload_jobs.contract.codec import CodecError, parse_instant
 from lakeload_jobs.contract.errors import MachineNotReady, disk_full
+from lakeload_jobs.contract.maintain import MaintainResult
+from lakeload_jobs.contract.plan import PlanResult
+from lakeload_jobs.contract.result import JobResult
 
 KEPT = 50
 """Run folders that stay; a log is at most 64 MiB and mostly a few KiB."""
@@ -113,13 +116,18 @@ def create_run_folder(runs: Path, synced: datetime, attempt_id: str) -> RunFolde
 
 
 def prune_run_folders(runs: Path, keep: int = KEPT) -> None:
-    """Remove the oldest run folders beyond `keep`, except those still being written to."""
-    names = [
-        entry for entry in runs.iterdir() if entry.is_dir() and (entry / "spec.json").is_file()
-    ]
-    for folder in sorted(names)[: max(0, len(names) - keep)]:
-        if time.time() - _last_written(folder) > IDLE_SECONDS:
-            shutil.rmtree(folder, ignore_errors=True)
+    """Remove the oldest run folders beyond `keep`, except those still being written to.
+
+    Raises nothing: a load that has ended is not changed by what is left of older ones, which
+    another command may be removing as well.
+    """
+    with contextlib.suppress(OSError):
+        names = [
+            entry for entry in runs.iterdir() if entry.is_dir() and (entry / "spec.json").is_file()
+        ]
+        for folder in sorted(names)[: max(0, len(names) - keep)]:
+            if time.time() - _last_written(folder) > IDLE_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _last_written(folder: Path) -> float:
@@ -199,12 +207,23 @@ def matching(runs: Sequence[LocalRun], globs: Sequence[str]) -> tuple[LocalRun, 
     )
 
 
+def _result(spec: dict[str, Any], path: Path) -> JobResult | None:
+    attempt_id, job = spec["attempt_id"], spec.get("job", "load")
+    result: JobResult | ResultProblem
+    if job == "plan":
+        result = read_result_of(PlanResult, path, attempt_id)
+    elif job == "maintain":
+        result = read_result_of(MaintainResult, path, attempt_id)
+    else:
+        result = read_result(path, attempt_id)
+    return None if isinstance(result, ResultProblem) else result
+
+
 def _read(folder: RunFolder) -> LocalRun | None:
     """Read one folder; its spec may be of an older or newer lakeload, so only keys count."""
     try:
         spec: dict[str, Any] = json.loads(folder.spec.read_bytes())
-        result = read_result(folder.result, spec["attempt_id"])
-        ended = None if isinstance(result, ResultProblem) else result
+        ended = _result(spec, folder.result)
         return LocalRun(
             started_at=parse_instant(spec["synced"]),
             job_id=str(spec["job_id"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from lakeload_jobs.sources.base import Rows, Slice, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+logger = logging.getLogger(__name__)
 
 
 class LoadInput:
@@ -77,12 +80,13 @@ class LoadInput:
         return kept
 
     def close(self) -> None:
-        """Give back what the rows took."""
-        try:
-            if self._spooled is not None:
-                self._spooled[2].close()
-        finally:
-            self.source.close()
+        """Give back what the rows took; what fails of that changes nothing about the load."""
+        for held in (self._spooled and self._spooled[2], self.source):
+            try:
+                if held is not None:
+                    held.close()
+            except Exception:
+                logger.warning("closing the source of %s failed", self._name, exc_info=True)
 
 
 def prepare_rows(

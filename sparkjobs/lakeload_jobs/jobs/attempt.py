@@ -6,21 +6,20 @@ import importlib
 import json
 import logging
 import os
-import signal
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn, TypeVar, get_args
+from typing import TypeVar, get_args
 
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.codec import CodecError, from_json, to_json
-from lakeload_jobs.contract.errors import Interrupted, InvalidInput
+from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.maintain import MaintainResult
 from lakeload_jobs.contract.plan import PlanResult
 from lakeload_jobs.contract.result import ErrorInfo, RunResult
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobName, JobSpec
+from lakeload_jobs.jobs import stop_signals
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import describe
 from lakeload_jobs.session import build_session
@@ -66,12 +65,13 @@ def attempt(
     started_at = datetime.now(UTC)
     with EventLog(spec.events_path) as events:
         try:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, _raise_interrupted)
+            stop_signals.install()
             spark = build_session(spec)
             events.emit("opened", message=spark.version, pid=os.getpid())
             result = work(spark, spec, events)
+            stop_signals.hold()
         except Exception as error:
+            stop_signals.hold()
             logger.warning("the job failed", exc_info=True)
             result = failed(spec, started_at, describe(error, "session"))
         write_result(Path(spec.result_path), result)
@@ -124,11 +124,3 @@ def write_result(path: Path, result: RunResult | MaintainResult | PlanResult) ->
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(json.dumps(to_json(result), indent=1), encoding="utf-8")
     temporary.replace(path)
-
-
-def _raise_interrupted(number: int, frame: FrameType | None) -> NoReturn:
-    """Raise `Interrupted` where the job is at; the handler of its signals."""
-    # A second signal must not interrupt the tidying up that the first one started.
-    for stop in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(stop, lambda *_: None)
-    raise Interrupted(f"stopped by {signal.Signals(number).name}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
@@ -11,6 +13,7 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, shared_exit
 from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult
 from lakeload_jobs.contract.spec import JobSpec
+from lakeload_jobs.formats.base import FormatSession
 from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs.attempt import attempt, result_of
 from lakeload_jobs.jobs.event_log import EventLog, Progress
@@ -18,6 +21,8 @@ from lakeload_jobs.jobs.failures import describe
 from lakeload_jobs.jobs.scheduler import GOOD, Scheduler
 from lakeload_jobs.rows.progress import ProgressFiles
 from lakeload_jobs.sources.registry import Sources
+
+logger = logging.getLogger(__name__)
 
 
 def main(spec_path: str) -> int:
@@ -44,10 +49,22 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> RunResult:
         session = kind.connect(spark, spec, aws)
     except LakeloadError as error:
         return _failed_run(spec, started_at, describe(error, "session"))
-    with closing(session), Progress(spark.sparkContext, events, ProgressFiles(spec)):
+    with _closed(session), Progress(spark.sparkContext, events, ProgressFiles(spec)):
         results = Scheduler(spark, spec, session, Sources(spec, aws), events).load_all()
     good = all(result.status in GOOD for result in results)
     return result_of(RunResult, spec, started_at, results, good=good)
+
+
+@contextmanager
+def _closed(session: FormatSession) -> Iterator[None]:
+    """Close the session at the end; what fails of that changes no result."""
+    try:
+        yield
+    finally:
+        try:
+            session.close()
+        except Exception:
+            logger.warning("closing the session failed", exc_info=True)
 
 
 def exit_status(result: RunResult) -> int:

@@ -24,6 +24,7 @@ from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import CommitConflict, FormatSession, MaintenanceStep
 from lakeload_jobs.formats.registry import FORMATS
+from lakeload_jobs.jobs import stop_signals
 from lakeload_jobs.jobs.attempt import attempt, result_of
 from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.jobs.failures import describe
@@ -60,6 +61,7 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> MaintainResult:
         try:
             for table in spec.tables:
                 done.append(_maintain(session, wanted, table, events))
+            stop_signals.hold()
         except Interrupted as stop:
             error = describe(stop, None)
     good = not any(

@@ -20,6 +20,7 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.traits import format_of
 from lakeload_jobs.formats.base import FormatSession
 from lakeload_jobs.formats.load_table import TableLoad, load_table
+from lakeload_jobs.jobs import stop_signals
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import JAVA_GONE, describe
 from lakeload_jobs.sources.registry import Sources
@@ -78,19 +79,21 @@ class Scheduler:
         self._results: dict[str, TableResult] = {}
 
     def load_all(self) -> tuple[TableResult, ...]:
-        """Return one result for each table, in the order of the spec."""
+        """Return one result for each table, in the order of the spec.
+
+        From the first table on, a stop signal is told in the results and raises nothing.
+        """
+        stop_signals.hold()
         count = min(self._spec.concurrency, len(self._spec.tables))
         pool = ThreadPoolExecutor(count, thread_name_prefix="table")
         # One thread takes the small tables, so that none of them waits for all of the large ones.
         workers = [pool.submit(self._work, smallest=number == 0) for number in range(count)]
         try:
+            stop_signals.release()
             wait(workers)
+            stop_signals.hold()
         except Interrupted:
             self._stop(pool, workers)
-        else:
-            pool.shutdown()
-            for worker in workers:
-                worker.result()
         return tuple(
             self._results.get(table.source) or self._interrupted(table)
             for table in self._spec.tables
@@ -106,7 +109,12 @@ class Scheduler:
                 choose = min if smallest else max
                 table = choose(self._waiting, key=lambda table: table.input_bytes or 0)
                 self._waiting.remove(table)
-            self._results[table.source] = self._load(table)
+            self._results[table.source] = result = self._load(table)
+            try:
+                self._report(table, result)
+            except Exception:
+                # The result tells the same: what keeps events from being written ends no table.
+                logger.warning("the events of %s are not written", table.source, exc_info=True)
 
     def _load(self, table: TableSpec) -> TableResult:
         started = time.monotonic()
@@ -115,15 +123,16 @@ class Scheduler:
             self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", table.target)
             reporter = _TableReporter(table, self._enter, self._note, self._check)
             source = self._sources.of(table)
-            result = load_table(TableLoad(self._session, self._spec, table, source, reporter))
+            return load_table(TableLoad(self._session, self._spec, table, source, reporter))
         except Exception as error:
             logger.warning("table %s failed", table.source, exc_info=True)
-            result = self._ended(table, error, round(time.monotonic() - started, 3))
+            return self._ended(table, error, round(time.monotonic() - started, 3))
+
+    def _report(self, table: TableSpec, result: TableResult) -> None:
         message = result.error.message if result.error else None
         for warning in result.warnings:
             self._note(table, warning, "warning")
         self._events.emit("table", table=table.source, name=result.status, message=message)
-        return result
 
     def _ended(self, table: TableSpec, error: Exception, seconds: float) -> TableResult:
         """Return the result of a table that is not in, or not known to be."""

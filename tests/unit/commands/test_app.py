@@ -315,3 +315,17 @@ def test_a_shell_completes_commands_and_options() -> None:
 
     assert completed("lakeload im", 1).split() == ["import"]
     assert "--full-refresh" in completed("lakeload sync --fu", 2)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_while_python_ends_changes_no_exit_code(number: signal.Signals) -> None:
+    # What is registered before the command runs after it, at the end of the process.
+    program = (
+        "import atexit, os, sys\n"
+        f"atexit.register(os.kill, os.getpid(), {number})\n"
+        "sys.argv = ['lakeload', '--version']\n"
+        "from lakeload.app import main; main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+
+    assert (ended.returncode, ended.stderr) == (0, b"")

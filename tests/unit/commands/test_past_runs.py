@@ -11,7 +11,7 @@ import pytest
 from lakeload.commands.runs import _running
 from lakeload.documents.load import DestinationDocument, PipelineDocument, load_pipeline
 from lakeload.formats.tables import TablesRequest
-from lakeload.launch.run_folder import dead_attempts, matching, past_runs
+from lakeload.launch.run_folder import dead_attempts, matching, past_runs, prune_run_folders
 from lakeload.launch.spec import author
 from lakeload_jobs.jobs.event_log import EventLog
 
@@ -58,6 +58,22 @@ def test_runs_come_newest_first_with_their_ends(tmp_path: Path) -> None:
     ]
     assert found[0].log == last / "spark.log"
     assert found[0].tables == ("orders", "visits")
+
+
+@pytest.mark.parametrize("job", ["plan", "maintain"])
+def test_past_runs_tell_the_end_of_every_job(tmp_path: Path, job: str) -> None:
+    folder = write_folder(tmp_path, "1", result="SUCCEEDED", job=job)
+    document = json.loads((folder / "result.json").read_text())
+    # What only the result of this job has.
+    table = {"table": "orders", "target": "shop.orders"}
+    document["tables"] = [{**table, **({"columns": {}} if job == "plan" else {"steps": []})}]
+    (folder / "result.json").write_text(json.dumps(document))
+
+    assert [run.outcome for run in past_runs(tmp_path)] == ["SUCCEEDED"]
+
+
+def test_pruning_of_run_folders_that_cannot_be_listed_changes_no_outcome(tmp_path: Path) -> None:
+    prune_run_folders(tmp_path / "removed")
 
 
 def test_past_runs_ignore_other_folders(tmp_path: Path) -> None:

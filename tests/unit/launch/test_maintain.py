@@ -76,6 +76,7 @@ NO_RESULT = ResultProblem("Spark finished but reported no result", missing=True)
     [
         (ended(0), result(), ExitCode.OK, "SUCCEEDED"),
         (ended(0, signal.SIGINT), result(), ExitCode.OK, "SUCCEEDED"),
+        (ended(143, signal.SIGTERM), result(), ExitCode.OK, "SUCCEEDED"),
         (ended(130, signal.SIGINT), result("FAILED", 130), ExitCode.INTERRUPTED, "INTERRUPTED"),
         (ended(-9, signal.SIGTERM), NO_RESULT, ExitCode.INTERRUPTED, "INTERRUPTED"),
         (ended(3), result("FAILED", 3), ExitCode.REFUSED, "FAILED"),

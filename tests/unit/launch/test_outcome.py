@@ -16,9 +16,10 @@ from lakeload.launch.outcome import (
     exit_code_of,
 )
 from lakeload_jobs.contract.errors import ExitCode
-from lakeload_jobs.contract.result import ErrorInfo, TableResult, TableStatus
+from lakeload_jobs.contract.events import Event
+from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult, TableStatus
 from lakeload_jobs.contract.traits import FORMATS
-from tests.unit.launch.specs import table
+from tests.unit.launch.specs import SYNCED, table
 
 
 def result(status: TableStatus, code: int | None = None) -> TableResult:
@@ -64,3 +65,41 @@ def test_interrupted_iceberg_commit_reports_committed_or_not() -> None:
     assert outcome.error.message == f"stopped by SIGTERM: `orders` is {maybe}"
     said = [one.error.message for one in outcome.tables if one.error]
     assert said == [maybe, NOTHING_COMMITTED]
+
+
+NO_CAUSE = Cause("stopped", None, ExitCode.TABLE_FAILED)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [("LOADED", 0), ("NO_OP", 0), ("LOADED_CATALOG_OUT_OF_DATE", 5)]
+)
+def test_stop_after_the_result_leaves_a_finished_load_as_it_is(
+    status: TableStatus, code: int
+) -> None:
+    done = RunResult(1, "j", "a", "SUCCEEDED", SYNCED, SYNCED, (result(status),))
+    # The signal that reaches the job ends the JVM, whose status is that of spark-submit.
+    ending = Ending(143, signal.SIGTERM)
+    outcome = decide(ending, done, Observed(), [table("orders")], NO_CAUSE, maybe="maybe")
+    assert (outcome.kind, outcome.exit_code, outcome.error) == ("LOADED", code, None)
+
+
+def test_stopped_commit_whose_result_was_lost_is_not_called_uncommitted() -> None:
+    observed = Observed()
+    observed.note(Event("stage", SYNCED, table="orders", stage="commit"))
+    message = "stopped during the commit: the next sync or `recover` finishes it"
+    observed.note(Event("table", SYNCED, table="orders", name="INTERRUPTED", message=message))
+    lost, ending = ResultProblem("no result", missing=True), Ending(-9, signal.SIGTERM, killed=True)
+    outcome = decide(ending, lost, observed, [table("orders")], NO_CAUSE, maybe="maybe")
+    assert [one.error.message for one in outcome.tables if one.error] == [message]
+    assert outcome.error is not None
+    assert outcome.error.message.endswith("`orders` is maybe")
+
+
+def test_stop_during_a_commit_that_failed_is_not_called_uncommitted() -> None:
+    error = ErrorInfo("JavaGone", "Spark's Java process ended during the commit", 4, stage="commit")
+    failed = TableResult("orders", "shop.orders", "FAILED", error=error)
+    done = RunResult(1, "j", "a", "FAILED", SYNCED, SYNCED, (failed,))
+    ending = Ending(143, signal.SIGTERM)
+    outcome = decide(ending, done, Observed(), [table("orders")], NO_CAUSE, maybe="maybe")
+    assert outcome.error is not None
+    assert NOTHING_COMMITTED not in outcome.error.message
