@@ -211,7 +211,7 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
         "#reading-and-repairing-the-log-by-hand).",
     ),
     "NewerFormat": (
-        "A newer lakeload wrote the commit log.",
+        "A newer lakeload wrote the log or the state of the table.",
         "Upgrade lakeload on this machine ([compatibility](upgrade.md)).",
     ),
     "CatalogConflict": (

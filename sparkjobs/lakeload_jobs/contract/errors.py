@@ -109,6 +109,17 @@ class LoadFailed(LakeloadError):
     exit_code = ExitCode.TABLE_FAILED
 
 
+class NewerFormat(LoadFailed):
+    """What is stored was written by a newer lakeload than this one."""
+
+    def __init__(self, what: str, found: int, newest: int) -> None:
+        super().__init__(
+            f"{what} was written by a newer lakeload: it has format {found}, but this one reads "
+            f"formats up to {newest}",
+            hint="upgrade lakeload on this machine, as with `pip install --upgrade lakeload`",
+        )
+
+
 class FollowUpFailed(LakeloadError):
     """All data is in; something that follows a commit did not work."""
 

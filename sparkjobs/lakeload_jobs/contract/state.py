@@ -9,6 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lakeload_jobs.contract.errors import NewerFormat
+
+
+def check_format(data: Any, newest: int, what: str, name: str = "format") -> None:
+    """Raise `NewerFormat` for JSON whose format is higher than `newest`; without one it is 1."""
+    found = data.get(name) if isinstance(data, dict) else None
+    if isinstance(found, int) and found > newest:
+        raise NewerFormat(what, found, newest)
+
 
 @dataclass(frozen=True)
 class StateChange:

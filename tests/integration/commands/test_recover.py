@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.commands.conftest import Command
@@ -92,6 +93,26 @@ def test_void_without_yes_is_a_dry_run(command: Command, broken: LoadRecord, lak
     # The unfinished job of the same id in the other table was not meant.
     assert command("recover", "pipeline.yml").code == 0
     assert [key for key in lake.data_keys() if "visits" in key and "tuesday" in key] != []
+
+
+def test_void_in_a_copied_log_leaves_the_rows_of_the_original(
+    command: Command, broken: LoadRecord, lake: Lake, admin_objects: Objects
+) -> None:
+    original, copy = (
+        TableLocation("data-lake/test", "shop", name).log_path for name in ("orders", "payments")
+    )
+    before = lake.keys()
+    for key in filter(lambda key: key.startswith(original), before):
+        body = admin_objects.get(key)
+        assert body is not None
+        admin_objects.put(copy + key.removeprefix(original), body)
+    before = lake.keys()
+
+    ended = command("recover", "pipeline.yml", "--table", "payments", "--void", "tuesday", "--yes")
+
+    assert ended.code == 1
+    assert "is a record of the table `data-lake/test/shop/orders`" in ended.err.replace("\n", " ")
+    assert lake.keys() == before
 
 
 def test_void_without_table_lists_every_table_of_the_job(

@@ -4,21 +4,32 @@
 whose code wrote them, one for each commit at which a shape changed: 227677c is the last with the
 first shape of records and checkpoints, 67f4b59 the first with Glue's partitions and source files,
 7dc0885 with claims of targets and with settings in checkpoints, 5208ecd with the state of source
-files, 9d9be6b with Iceberg's state and lists of files. They are never written again.
+files, 9d9be6b with Iceberg's state and lists of files, 3ac32d8 with hashes of files and the last
+whose checkpoints have no digest. They are never written again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from lakeload_jobs.contract.codec import to_json
+from lakeload_jobs.contract.errors import LoadFailed, NewerFormat
+from lakeload_jobs.contract.state import Evidence
 from lakeload_jobs.formats.iceberg.file_ledger import LedgerEntry, read_entry, read_evidence
-from lakeload_jobs.formats.iceberg.rules.facts import PipelineState
+from lakeload_jobs.formats.iceberg.rules.facts import (
+    JOBS,
+    PROPERTIES_FORMAT,
+    PipelineState,
+    TableFacts,
+    remembered_jobs,
+)
+from lakeload_jobs.formats.iceberg.rules.rejects import pending_rejects
 from lakeload_jobs.formats.parquet.log.commit_log import Checkpoint
 from lakeload_jobs.formats.parquet.log.records import (
     CatMarker,
@@ -30,6 +41,8 @@ from lakeload_jobs.formats.parquet.log.records import (
     decode_record,
 )
 from lakeload_jobs.formats.parquet.log.target_claims import Binding
+from lakeload_jobs.sources.databases import bookmark as databases
+from lakeload_jobs.sources.databases.seen import read_seen
 from lakeload_jobs.sources.files.bookmark import compare, read_state
 from lakeload_jobs.sources.files.known_files import files_of, known_files
 from lakeload_jobs.storage.objects import Objects
@@ -100,9 +113,51 @@ def test_kept_records_are_read_completely(path: Path) -> None:
     assert list(lost(document, json.loads(json.dumps(after)))) == []
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_kept_records_of_a_newer_format_are_told_as_such(path: Path, tmp_path: Path) -> None:
+    document = json.loads(path.read_bytes())
+    number = "version" if kind_of(path) == "ledger" else "format"
+    newer = tmp_path / path.name
+    newer.write_text(json.dumps({**document, number: 9, "a key of then": 1}))
+
+    with pytest.raises(NewerFormat, match="was written by a newer lakeload") as caught:
+        read(newer)
+
+    # Loading all files again would double the rows of a table that rows are appended to.
+    assert "upgrade" in (caught.value.hint or "")
+    assert "reload" not in (caught.value.hint or "")
+
+
+def newer_source_states() -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield what sources keep, as a newer lakeload may write it, and what reads it."""
+    folder = {"folder": "", "names": [], "sizes": [], "modified": [], "kinds": [], "format": 2}
+    yield "files", lambda: list(files_of([folder]))
+    yield "state of files", lambda: read_state({"kind": "FILES", "since": 1, "x": 1, "format": 2})
+    yield "cursor", lambda: databases.read_state({"cursor": "id", "upto": [1], "format": 2})
+    noted = [Evidence(({"window": {"rows": "", "format": 2}},))]
+    yield "rows", lambda: read_seen(noted)
+    properties = {PROPERTIES_FORMAT: "2", JOBS: "of another form"}
+    table = TableFacts("s3://lake/t", "u", properties, {}, {}, {}, frozenset(), (), 2, None)
+    yield "jobs", lambda: remembered_jobs(table)
+    side = replace(table, properties={"lakeload.pending.b": '{"branches": [], "format": 2}'})
+    yield "pending", lambda: list(pending_rejects(side))
+
+
+@pytest.mark.parametrize(("name", "reader"), [*newer_source_states()])
+def test_state_of_a_newer_source_is_told_as_such(name: str, reader: Callable[[], object]) -> None:
+    with pytest.raises(NewerFormat, match="format 2, but this one reads formats up to 1"):
+        reader()
+
+
+def test_lost_list_of_loaded_files_is_no_reason_to_double_rows() -> None:
+    with pytest.raises(LoadFailed, match="it is gone") as caught:
+        read_entry(cast(Objects, Bucket({})), "ledger.json")
+    assert "--reload" not in (caught.value.hint or "")
+
+
 def test_every_kind_of_object_is_kept() -> None:
     assert {kind_of(path) for path in FILES} == {"load", "fence", "ledger", "state", *KINDS}
-    assert len({path.parent for path in FILES}) == 5
+    assert len({path.parent for path in FILES}) == 6
 
 
 def states() -> list[Any]:
@@ -146,7 +201,8 @@ def test_the_files_of_a_first_load_are_known_by_its_state() -> None:
 
 
 def test_lists_of_loaded_files_are_followed_to_the_first() -> None:
-    first, second = (path.read_bytes() for path in FILES if kind_of(path) == "ledger")
+    kept = sorted((KEPT / "9d9be6b").glob("ledger-*"))
+    first, second = (path.read_bytes() for path in kept)
     bucket = Bucket({json.loads(second)["previous"]: first, "newest": second})
 
     noted = read_evidence(cast(Objects, bucket), "newest", 1)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from lakeload_jobs.contract.codec import CodecError, from_json, to_json
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.state import Bookmark, Evidence, RejectedRecords
+from lakeload_jobs.contract.state import Bookmark, Evidence, RejectedRecords, check_format
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState
 from lakeload_jobs.storage.objects import Objects
@@ -78,16 +78,20 @@ def write_entry(objects: Objects, key: str, entry: LedgerEntry) -> None:
 
 
 def read_entry(objects: Objects, key: str) -> LedgerEntry:
-    """Read one entry. Raises `AwsError`, and `LoadFailed` for one that is gone or damaged."""
+    """Read one entry. Raises `AwsError`, `NewerFormat`, and `LoadFailed` for one that is gone or
+    damaged."""
     body = objects.get(key)
     try:
         if body is None:
             raise ValueError("it is gone")
-        return from_json(LedgerEntry, json.loads(body))
-    except (ValueError, CodecError) as error:
+        data = json.loads(body)
+        check_format(data, VERSION, f"the list of loaded files `{objects.url(key)}`", "version")
+        return from_json(LedgerEntry, data)
+    except (ValueError, RecursionError, CodecError) as error:
         raise LoadFailed(
             f"the list of loaded files `{objects.url(key)}` cannot be read: {error}",
-            hint="restore the object, or load everything again with `--reload`",
+            hint="restore the object as it was (bucket versioning keeps it), or remove this "
+            "pipeline's rows with `lakeload reset` and load everything again",
         ) from error
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.state import StateChange
+from lakeload_jobs.contract.state import StateChange, check_format
 
 Kind = Literal["INTEGER", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "TEXT"]
 
@@ -28,6 +28,10 @@ CALLED: dict[Kind, str] = {
     "TIMESTAMPTZ": "a timestamp with time zone",
     "TEXT": "text",
 }
+
+
+STATE_FORMAT = 1
+"""Of `CursorState` as a commit holds it; one without a number has this one."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +60,11 @@ class CursorState:
 
 
 def read_state(state: Any) -> CursorState | None:
-    """Return what a commit holds; None where no load has kept a cursor. Raises `LoadFailed` for
-    the state of another kind of source."""
+    """Return what a commit holds; None where no load has kept a cursor. Raises `NewerFormat`, and
+    `LoadFailed` for the state of another kind of source."""
     if state is None:
         return None
+    check_format(state, STATE_FORMAT, "the state of this pipeline")
     if not isinstance(state, dict) or "kind" in state:
         raise damaged("it is not the state of a table of a database")
     if "cursor" not in state:

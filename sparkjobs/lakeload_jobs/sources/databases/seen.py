@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.contract.state import Bookmark, Evidence
+from lakeload_jobs.contract.state import Bookmark, Evidence, check_format
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 
 ENTRY_BYTES, ID_BYTES = 16, 8
 """An entry begins with the hash of key and cursor; the rest is that of all values."""
+SEEN_FORMAT = 1
+"""Of what a load has noted; one without a number has this one."""
 MOST_ROWS = 1_000_000
 """How many entries are kept. A driver compares them in memory, and each commit has them."""
 
@@ -127,6 +129,7 @@ def read_seen(noted: Sequence[Evidence]) -> Seen:
     """Return what the newest of some loads has noted. Raises `LoadFailed` where it is not there."""
     try:
         window = noted[-1].inputs[0]["window"]
+        check_format(window, SEEN_FORMAT, "the list of rows that the last load has seen")
         return Seen(
             window["low"],
             dict(window["columns"]),

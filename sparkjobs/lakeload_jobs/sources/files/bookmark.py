@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from lakeload_jobs.contract.codec import CodecError, from_json, to_json
 from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.state import check_format
 from lakeload_jobs.sources.files.file_state import FileState
 
 MAX_FOLDERS = 256
@@ -24,6 +25,9 @@ MAX_FOLDERS = 256
 
 MAX_FOLDERS_BYTES = 32 * 1024
 """About how many bytes of JSON the folds of folders may take."""
+
+STATE_FORMAT = 1
+"""Of `FilesState`. It is written once there is a higher one, so that every program reads 1."""
 
 _FOLD_BYTES = 110
 _MODULUS = 1 << 128
@@ -60,6 +64,7 @@ class FilesState:
     folders: dict[str, Fold] = field(default_factory=dict)
     rest: Fold = Fold()
     kind: Literal["FILES"] = "FILES"
+    format: int = STATE_FORMAT
 
     def group(self, folder: str) -> str | None:
         """Return the folder itself where it has a fold of its own; None where it is the rest."""
@@ -100,7 +105,11 @@ def folder_of(file: FileState) -> str:
 
 
 def read_state(data: Any) -> FilesState | None:
-    """Return the state a record holds; None before the first. Raises `ValueError`."""
+    """Return the state a record holds; None before the first.
+
+    Raises `ValueError`, and `NewerFormat`.
+    """
+    check_format(data, STATE_FORMAT, "the state of this pipeline")
     try:
         return None if data is None else from_json(FilesState, data)
     except CodecError as error:
@@ -109,7 +118,10 @@ def read_state(data: Any) -> FilesState | None:
 
 def state_json(state: FilesState) -> Any:
     """Return the state as a record holds it."""
-    return to_json(state)
+    data = to_json(state)
+    if state.format == 1:
+        del data["format"]
+    return data
 
 
 def compare(state: FilesState | None, files: Iterable[FileState]) -> Comparison:

@@ -8,9 +8,12 @@ from typing import Any
 
 from lakeload_jobs.contract.codec import CodecError, from_json, to_json
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.state import Evidence
+from lakeload_jobs.contract.state import Evidence, check_format
 from lakeload_jobs.sources.files.bookmark import folder_of, identity
 from lakeload_jobs.sources.files.file_state import FileState
+
+FOLDER_FORMAT = 1
+"""Of `LoadedFolder`. It is written once there is a higher one, so that every program reads 1."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class LoadedFolder:
     etags: tuple[str, ...] = ()
     left_rejects: tuple[int, ...] = ()
     contents: tuple[str, ...] = ()
+    format: int = FOLDER_FORMAT
 
 
 @dataclass(frozen=True)
@@ -84,16 +88,18 @@ def _noted(folder: str, files: Sequence[FileState]) -> Any:
             contents=tuple(f.content or "" for f in files) if any(f.content for f in files) else (),
         )
     )
-    for name in ("left_rejects", "contents"):
+    for name, usual in (("left_rejects", []), ("contents", []), ("format", 1)):
         # Without them a note is as it has always been.
-        if not noted[name]:
+        if noted[name] == usual:
             del noted[name]
     return noted
 
 
 def files_of(noted: Iterable[Any]) -> Iterator[FileState]:
-    """Yield the files that a load noted. Raises `LoadFailed` for what are no files."""
+    """Yield the files that a load noted. Raises `NewerFormat`, and `LoadFailed` for what are no
+    files."""
     for data in noted:
+        check_format(data, FOLDER_FORMAT, "the stored list of loaded files")
         try:
             folder = from_json(LoadedFolder, data)
         except CodecError as error:

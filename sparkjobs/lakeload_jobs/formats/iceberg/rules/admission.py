@@ -12,7 +12,9 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     CREATED_BY,
     JOBS,
     JOBS_REMEMBERED,
+    PROPERTIES_FORMAT,
     SEQ,
+    STATE_FORMAT,
     STATE_PREFIX,
     SUMMARY_FINGERPRINT,
     SUMMARY_JOB,
@@ -130,6 +132,7 @@ def next_properties(
     return {
         JOBS: ",".join(f"{key}:{number}" for key, number in latest),
         SEQ: str(publish_count(facts) + len(own)),
+        PROPERTIES_FORMAT: str(STATE_FORMAT),
         STATE_PREFIX + pipeline: state.to_property(),
     }
 

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.errors import LoadFailed, NewerFormat
 from lakeload_jobs.contract.spec import Mode, TableHandling
+from lakeload_jobs.contract.state import check_format
 from lakeload_jobs.formats.iceberg.rules.partitions import NO_PARTITION, spec_field
 
 JOBS_REMEMBERED = 1000
@@ -44,6 +45,11 @@ SUMMARY_MODE = "lakeload.mode"
 SUMMARY_SYNCED = "lakeload.synced"
 SUMMARY_FINGERPRINT = "lakeload.fingerprint"
 """Optional: the settings of the job, for ids that come again after other jobs."""
+
+STATE_FORMAT = 1
+"""Of `PipelineState`. A key that earlier programs may pass over does not raise it."""
+PROPERTIES_FORMAT = "lakeload.format"
+"""Of all that lakeload keeps in properties of the table, jobs and counts; absent: 1."""
 
 _GC_ENABLED = "gc.enabled"
 _NESSIE_COMMIT = "nessie.commit.id"
@@ -99,6 +105,7 @@ class PipelineState:
     """The key of an object with what is too large for a property."""
     rows_job: str | None = None
     """The latest job that left rows: whether they are still there tells of a rollback (I5)."""
+    format: int = STATE_FORMAT
 
     def to_property(self) -> str:
         """Return the JSON that the property holds."""
@@ -108,15 +115,16 @@ class PipelineState:
     def from_property(cls, text: str, name: str) -> PipelineState:
         """Read what `to_property` wrote; keys of later versions are passed over.
 
-        Raises `LoadFailed` naming the property `name`.
+        Raises `NewerFormat`, and `LoadFailed` naming the property `name`.
         """
         try:
             data = json.loads(text)
+            check_format(data, STATE_FORMAT, f"the table property `{name}`")
             known = {f.name: data[f.name] for f in fields(cls) if f.name in data}
             state = cls(**known)
             if not isinstance(state.snapshot, int) or not isinstance(state.columns, dict):
                 raise TypeError
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise damaged(name, text) from error
         return state
 
@@ -178,7 +186,12 @@ def retry_key(pipeline: str, job_id: str) -> str:
 
 
 def remembered_jobs(facts: TableFacts) -> dict[str, int]:
-    """Return job key → published snapshot, the oldest first. Raises `LoadFailed`."""
+    """Return job key → published snapshot, the oldest first. Raises `LoadFailed`, `NewerFormat`."""
+    number = facts.properties.get(PROPERTIES_FORMAT, "1")
+    if not re.fullmatch(r"[0-9]{1,9}", number):
+        raise damaged(PROPERTIES_FORMAT, number)
+    if int(number) > STATE_FORMAT:
+        raise NewerFormat(f"the table property `{JOBS}`", int(number), STATE_FORMAT)
     text = facts.properties.get(JOBS, "")
     found: dict[str, int] = {}
     for entry in text.split(",") if text else []:

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Literal
 
 from lakeload_jobs.contract.maintain import DEAD_AFTER
-from lakeload_jobs.contract.state import UNKNOWN_JOB, RejectedRecords
+from lakeload_jobs.contract.state import UNKNOWN_JOB, RejectedRecords, check_format
 from lakeload_jobs.formats.iceberg.rules.admission import (
     JobFound,
     find_job,
@@ -66,13 +66,15 @@ class PendingRejects:
 
 
 def pending_rejects(side: TableFacts) -> Iterator[PendingRejects]:
-    """Yield the rounds that a side table remembers. Raises `LoadFailed` for what lakeload did not
-    write."""
+    """Yield the rounds that a side table remembers. Raises `NewerFormat`, and `LoadFailed` for what
+    lakeload did not write."""
     for name, text in sorted(side.properties.items()):
         if not name.startswith(PENDING_PREFIX):
             continue
         try:
-            yield PendingRejects(**json.loads(text))
+            data = json.loads(text)
+            check_format(data, 1, f"the table property `{name}`")
+            yield PendingRejects(**data)
         except (ValueError, TypeError) as error:
             raise damaged(name, text) from error
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -9,6 +11,8 @@ from datetime import datetime
 from typing import Any, ClassVar, Literal, TypeVar
 
 from lakeload_jobs.aws import AwsError
+from lakeload_jobs.contract.codec import to_json
+from lakeload_jobs.contract.errors import NewerFormat
 from lakeload_jobs.contract.spec import PartitionStrategy
 from lakeload_jobs.core.layout import TableLocation, log_root
 from lakeload_jobs.core.nested_types import with_new_fields
@@ -20,8 +24,8 @@ from lakeload_jobs.formats.parquet.log.records import (
     GlueTarget,
     LoadRecord,
     LogDamaged,
-    NewerFormat,
     Record,
+    Target,
     decode,
     decode_record,
     encode,
@@ -67,6 +71,24 @@ class Checkpoint:
     number: int
     pipelines: dict[str, PipelineHistory]
     columns: tuple[Column, ...]
+    digest: str | None = None
+    """Of its key and of all the rest; None in a checkpoint of before there was one."""
+
+    def digest_at(self, key: str) -> str:
+        """Return the digest of a checkpoint that is stored under this key."""
+        text = json.dumps([key, to_json(replace(self, digest=None))], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def is_usable(self, key: str) -> bool:
+        """Whether its digest is right, and each number is that of a record that it covers."""
+        numbers = [
+            number
+            for known in self.pipelines.values()
+            for number in (*known.done.values(), *known.void.values(), known.latest)
+            if number is not None
+        ]
+        covered = all(0 < number <= self.number for number in numbers)
+        return 0 <= self.number < 10**20 and covered and self.digest in (None, self.digest_at(key))
 
 
 @dataclass(frozen=True)
@@ -275,10 +297,11 @@ class CommitLog:
         if data is None:
             return None
         try:
-            return decode(Checkpoint, data, self._objects.url(key))
+            stored = decode(Checkpoint, data, self._objects.url(key))
         except (LogDamaged, NewerFormat):
             # Only a cache: the records themselves say the same, at more requests.
             return None
+        return stored if stored.is_usable(key) else None
 
     def record(self, number: int) -> Record:
         """Return record `number`, which LIST or a 412 has shown. Records never change."""
@@ -290,7 +313,9 @@ class CommitLog:
                     f"`{self._objects.url(key)}` was deleted while lakeload was running",
                     hint="restore it from the bucket's versions; log records are never deleted",
                 )
-            self._records[number] = decode_record(data, self._objects.url(key))
+            record = decode_record(data, self._objects.url(key))
+            check_place(record, self._location, self._objects.url(key))
+            self._records[number] = record
         return self._records[number]
 
     def load_records(self, numbers: Iterable[int]) -> None:
@@ -342,10 +367,38 @@ class CommitLog:
 
     def write_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Overwrite the cache; a failure is no failure of the load."""
+        key = self._location.checkpoint_key
         try:
-            self._objects.put(self._location.checkpoint_key, encode(checkpoint))
+            self._objects.put(key, encode(replace(checkpoint, digest=checkpoint.digest_at(key))))
         except AwsError:
             return
+
+
+def check_place(record: Record, location: TableLocation, url: str) -> None:
+    """Raise `LogDamaged` for a record of another table: a log that was copied. Whoever resolved it
+    would delete files of the original."""
+    if not isinstance(record, LoadRecord):
+        return
+    target = record.target
+    what = None
+    if target != Target(location.prefix, location.schema, location.table):
+        place = "/".join(filter(None, (target.prefix, target.schema, target.table)))
+        what = f"is a record of the table `{place}`"
+    elif key := next(_keys_elsewhere(record, location), None):
+        what = f"names the file `{key}`"
+    if what is not None:
+        raise LogDamaged(
+            f"`{url}` {what}, and this is the log of `{location.data_path}`",
+            hint="if the log was copied here, remove the copy; else restore the object as it was "
+            "(bucket versioning keeps it)",
+        )
+
+
+def _keys_elsewhere(record: LoadRecord, location: TableLocation) -> Iterator[str]:
+    yield from (f.key for f in record.files if not f.key.startswith(location.data_path))
+    if record.rejected is not None:
+        side = location.side_table.data_path
+        yield from (f.key for f in record.rejected.files if not f.key.startswith(side))
 
 
 def run_all(function: Callable[[T], R], items: Iterable[T], parallelism: int) -> list[R]:

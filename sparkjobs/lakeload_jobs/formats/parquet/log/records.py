@@ -12,7 +12,7 @@ from lakeload_jobs.contract.codec import CodecError, from_json, to_json
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import IndexKind
 from lakeload_jobs.contract.spec import PartitionStrategy, TableHandling
-from lakeload_jobs.contract.state import StateChange
+from lakeload_jobs.contract.state import StateChange, check_format
 from lakeload_jobs.formats.data_files.uploads import StagedFile
 
 
@@ -201,7 +201,7 @@ FORMAT = 3
 _FIRST_FORMAT = 1
 """Of all objects but records with one of these keys: every lakeload reads it. An older one would
 not publish the uploads of a side table, and not know of deleted rows."""
-_FORMATS = {"rejected": 2, "retried": 2, "deleted_rows": 3}
+_FORMATS = {"rejected": 2, "retried": 2, "deleted_rows": 3, "digest": 1}
 
 
 class LogObject(Protocol):
@@ -215,10 +215,6 @@ T = TypeVar("T", bound=LogObject)
 
 class LogDamaged(LoadFailed):
     """The commit log holds something that no lakeload wrote, or misses something."""
-
-
-class NewerFormat(LoadFailed):
-    """The commit log was written by a newer lakeload than this one."""
 
 
 def encode(value: LogObject) -> bytes:
@@ -265,12 +261,8 @@ def _document(data: bytes, key: str) -> dict[str, Any]:
         raise _damaged(key, "it is not JSON") from error
     if not isinstance(document, dict) or not isinstance(document.get("format"), int):
         raise _damaged(key, "it has no `format`")
-    if (found := document.pop("format")) > FORMAT:
-        raise NewerFormat(
-            f"the record `{key}` was written by a newer lakeload: it has record format {found}, "
-            f"but this one reads formats up to {FORMAT}",
-            hint="upgrade lakeload on this machine, as with `pip install --upgrade lakeload`",
-        )
+    check_format(document, FORMAT, f"the record `{key}`")
+    document.pop("format")
     if "kind" not in document:
         raise _damaged(key, "it has no `kind`")
     return document

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed, NewerFormat
 from lakeload_jobs.formats.parquet.log.records import (
     CatMarker,
     GlueTarget,
     LogDamaged,
-    NewerFormat,
     encode,
 )
 from lakeload_jobs.formats.parquet.log.table_log import Committed

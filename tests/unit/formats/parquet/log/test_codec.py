@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakeload_jobs.contract.errors import NewerFormat
 from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.parquet.log.commit_log import Checkpoint, PipelineHistory
@@ -26,7 +27,6 @@ from lakeload_jobs.formats.parquet.log.records import (
     LoadRecord,
     LogDamaged,
     LogObject,
-    NewerFormat,
     Rejects,
     Target,
     decode,
