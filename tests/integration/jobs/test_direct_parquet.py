@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import ColumnsSpec, ReaderChoice, RunOptions, TableSpec
 from tests.integration.jobs.conftest import Job
+from tests.unit.sources.files.typed.typed_files import flip_bit
 
 U8, U16, U32, U64 = pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()
 NTZ, LTZ = pa.timestamp("us"), pa.timestamp("us", "UTC")
@@ -751,6 +752,20 @@ def test_a_file_that_is_damaged_inside_is_named(twins: Twins) -> None:
     assert result.error.exit_code == 1
     assert twins.job.lake.data_keys() == []
     assert twins.job.lake.uploads_left() == []
+
+
+def test_a_page_that_differs_from_its_checksum_is_refused_by_both_readers(twins: Twins) -> None:
+    path = twins.folder / "a.parquet"
+    options: Any = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    pq.write_table(pa.table({"a": range(1_000)}), path, **options)
+    flip_bit(path)
+    given = twins.job.table(str(path), file_format="PARQUET")
+
+    for reader in ("JVM", "DIRECT"):
+        result = twins.load(given, reader)
+        assert result.error is not None
+        assert str(path) in result.error.message
+        assert twins.job.lake.data_keys() == []
 
 
 def test_bad_values_of_all_parts_are_counted(twins: Twins) -> None:

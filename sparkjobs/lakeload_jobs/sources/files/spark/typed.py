@@ -70,6 +70,7 @@ _CALENDARS = {
 """Reader options that may choose another calendar for old dates, and the same as properties."""
 
 _SHIFTED = "spark.sql.parquet.int96TimestampConversion"
+_CHECKSUMS = "parquet.page.verify-checksum.enabled"
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,7 @@ def _by_spark(table: TypedTable, columns: Sequence[Column], *, by_spark: bool) -
 
     def read(reader: DataFrameReader, paths: tuple[str, ...]) -> tuple[DataFrame, tuple[str, ...]]:
         # With a schema no file is opened before rows are read, whatever its format.
-        return reader.schema(schema).parquet(*paths), ()
+        return reader.option(_CHECKSUMS, "true").schema(schema).parquet(*paths), ()
 
     table.s3.connect(table.spark, table.given, table.files)
     return read_listed(table.spark, table.given, table.files, read)[0]

@@ -81,9 +81,16 @@ class ParquetSettings:
 
 
 def open_parquet_file(source: Any, *, int96_unit: str = "us") -> pq.ParquetFile:
-    """Open a file; nanoseconds, which Arrow takes for INT96 otherwise, end in 1677 and 2262."""
+    """Open a file; nanoseconds, which Arrow takes for INT96 otherwise, end in 1677 and 2262.
+
+    A page that its writer gave a checksum is compared with it when it is read.
+    """
     return pq.ParquetFile(
-        source, coerce_int96_timestamp_unit=int96_unit, pre_buffer=False, buffer_size=_BUFFER
+        source,
+        coerce_int96_timestamp_unit=int96_unit,
+        pre_buffer=False,
+        buffer_size=_BUFFER,
+        page_checksum_verification=True,
     )
 
 

@@ -29,7 +29,7 @@ from lakeload_jobs.sources.files.typed.parquet import (
     read_footers,
 )
 from lakeload_jobs.sources.files.typed.rows import OnLoss
-from tests.unit.sources.files.typed.typed_files import file_states, read_rows
+from tests.unit.sources.files.typed.typed_files import file_states, flip_bit, read_rows
 
 PAGE = Path(__file__).parents[5] / "docs" / "file-formats.md"
 PLAIN = ParquetSettings()
@@ -336,6 +336,27 @@ def test_a_column_that_is_not_loaded_may_be_damaged(tmp_path: Path) -> None:
     with pytest.raises(LoadFailed, match=str(path)):
         read(path)
     assert read(path, without=["x"])["id"].to_pylist() == list(range(100))
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_a_page_that_differs_from_its_checksum_is_refused(
+    tmp_path: Path, version: Any, dictionary: bool
+) -> None:
+    content = {"id": [number % 7 for number in range(1_000)]}
+    path = write(
+        tmp_path / "a",
+        content,
+        compression="none",
+        use_dictionary=dictionary,
+        data_page_version=version,
+        write_page_checksum=True,
+    )
+    assert read(path).to_pydict() == content
+    flip_bit(path)
+
+    with pytest.raises(LoadFailed, match=rf"{path}.*checksum"):
+        read(path)
 
 
 def test_digits_are_cut_off_and_not_rounded(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.sources.files.file_state import FileState
@@ -50,3 +51,12 @@ def read_rows(
     assert splits.counts is not None
     assert sum(splits.counts) == sum(batch.num_rows for batch in batches)
     return pa.Table.from_batches(batches, read.batch_schema)
+
+
+def flip_bit(path: Path) -> None:
+    """Change one bit in the last page of a Parquet file of one column."""
+    chunk = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    start = min(chunk.dictionary_page_offset or chunk.data_page_offset, chunk.data_page_offset)
+    data = bytearray(path.read_bytes())
+    data[start + chunk.total_compressed_size - 1] ^= 1
+    path.write_bytes(data)
