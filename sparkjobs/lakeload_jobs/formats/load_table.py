@@ -109,6 +109,8 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         if rows.repeatable:
             load.reporter.on_stage("count")
             counted = writer.count()
+            chosen = table.where is not None or spec.options.limit is not None
+            rows.check_read(None if counted is None or chosen else counted.rows)
         load.reporter.on_stage("stage", None if counted is None else counted.rows)
         staged = writer.stage(counted)
     if found.idle and not opened.replaces and not staged.deleted:

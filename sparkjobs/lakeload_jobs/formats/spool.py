@@ -76,6 +76,9 @@ class SpooledRows:
         """Ask the source."""
         self._rows.check_unchanged()
 
+    def check_read(self, count: int | None) -> None:
+        """Do nothing: all have been read."""
+
     def check_values(self) -> None:
         """Do nothing: all have been read."""
 

@@ -168,6 +168,11 @@ class Rows(Protocol):
         """Raise `LoadFailed` when the source is not what it was when the slice was taken. Called
         when all has been read, before the commit."""
 
+    def check_read(self, count: int | None) -> None:
+        """Raise `LoadFailed` where `frame` has other rows than the source says it has, or hides
+        that it is damaged. Called before repeatable rows are written. `count` are the rows of
+        `frame`, None where they were not counted."""
+
     def check_values(self) -> None:
         """Raise `LoadFailed` with the first bad values of all rows and how many there are, where
         values turn out to be bad while rows are read, and `ReadAgain` where whole files are set

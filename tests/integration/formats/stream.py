@@ -109,6 +109,9 @@ class StreamRows:
     def check_unchanged(self) -> None:
         """It always is another."""
 
+    def check_read(self, count: int | None) -> None:
+        """It reads itself."""
+
     def check_values(self) -> None:
         """None is bad."""
 

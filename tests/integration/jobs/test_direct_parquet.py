@@ -19,7 +19,15 @@ from pyspark.sql import SparkSession
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import ColumnsSpec, ReaderChoice, RunOptions, TableSpec
 from tests.integration.jobs.conftest import Job
-from tests.unit.sources.files.typed.typed_files import flip_bit
+from tests.unit.sources.files.typed.test_parquet import (
+    FOOTER_ALONE,
+    LEVELS_1,
+    LEVELS_3,
+    ROWS_20,
+    ROWS_25,
+    ROWS_30,
+)
+from tests.unit.sources.files.typed.typed_files import flip_bit, replace_bytes
 
 U8, U16, U32, U64 = pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()
 NTZ, LTZ = pa.timestamp("us"), pa.timestamp("us", "UTC")
@@ -766,6 +774,30 @@ def test_a_page_that_differs_from_its_checksum_is_refused_by_both_readers(twins:
         assert result.error is not None
         assert str(path) in result.error.message
         assert twins.job.lake.data_keys() == []
+
+
+SIZE_227, SIZE_8191 = b"\x16\xc6\x03", b"\x16\xfe\x7f"
+DAMAGE = {
+    "rows of the row group": (ROWS_25, [ROWS_30, ROWS_30, ROWS_30]),
+    "values of the column": (ROWS_25, [ROWS_25, ROWS_20, ROWS_25]),
+    "levels": (LEVELS_1, [LEVELS_3]),
+    # The middle of the row group is beyond the file, so it is in none of Spark's parts.
+    "size of the row group": (SIZE_227, [SIZE_8191] * 4),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_that_spark_does_not_see_is_refused(twins: Twins, name: str) -> None:
+    path = twins.folder / "a.parquet"
+    pq.write_table(pa.table({"n": range(25)}), path, **FOOTER_ALONE)
+    old, new = DAMAGE[name]
+    replace_bytes(path, old, *new)
+
+    result = twins.load(twins.job.table(str(path), file_format="PARQUET"), "JVM")
+
+    assert result.error is not None
+    assert f"reading `{path}`" in result.error.message
+    assert twins.job.lake.data_keys() == []
 
 
 def test_bad_values_of_all_parts_are_counted(twins: Twins) -> None:

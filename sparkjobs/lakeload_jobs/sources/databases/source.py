@@ -608,6 +608,9 @@ class RowsReadOnce:
     def check_unchanged(self) -> None:
         """Do nothing: the read was one transaction, which has ended."""
 
+    def check_read(self, count: int | None) -> None:
+        """Do nothing: a database checks its own pages, and cuts no result short."""
+
     def check_values(self) -> None:
         """Do nothing: the read has reported all bad values, in the transaction."""
 
@@ -716,6 +719,9 @@ class JdbcRows:
     def check_unchanged(self) -> None:
         """Raise `LoadFailed` where the snapshot is lost."""
         self.snapshot.check()
+
+    def check_read(self, count: int | None) -> None:
+        """Do nothing: a database checks its own pages, and cuts no result short."""
 
     def check_values(self) -> None:
         """Raise `LoadFailed` with the bad values of the table, by column and key."""

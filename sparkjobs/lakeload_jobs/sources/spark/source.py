@@ -124,6 +124,9 @@ class SparkReaderRows:
     def check_unchanged(self) -> None:
         """Do nothing: what was read is kept, and nobody knows what it was read from."""
 
+    def check_read(self, count: int | None) -> None:
+        """Do nothing: nobody knows how many rows there are."""
+
     def check_values(self) -> None:
         """Do nothing: what is bad, Spark says."""
 

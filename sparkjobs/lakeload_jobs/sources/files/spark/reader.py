@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -27,15 +28,18 @@ from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
 from lakeload_jobs.rows.row_id import Column as Array
 from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
-from lakeload_jobs.sources.base import BadValuesFound, Keys, Reader, Splits
+from lakeload_jobs.sources.base import BadValuesFound, Keys, Reader, Splits, UnreadableFile
 from lakeload_jobs.sources.files.file_state import FileState, hidden, partition_base
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
 from lakeload_jobs.sources.files.reader_options import option_problems
 from lakeload_jobs.sources.files.spark.paths import by_name, plain_path, shortest, spark_path
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.schemas import open_avro
-from lakeload_jobs.sources.files.typed.columns import Column
+from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.files.typed.avro import read_avro_headers
+from lakeload_jobs.sources.files.typed.columns import Column, FileSchema
 from lakeload_jobs.sources.files.typed.exact import column_notes, record_bytes
+from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT
 
 NO_TYPES: Mapping[str, str] = {}
 NO_FILE = "no file can be read"
@@ -62,6 +66,8 @@ class FilesRows:
     keys: Keys | None = None
     values: Callable[[], None] | None = None
     """Raises `LoadFailed` with the bad values of all rows, where the reader finds them."""
+    read_check: Callable[[int | None], None] | None = None
+    """Is `check_read` where Spark reads the files."""
 
     @property
     def frame(self) -> DataFrame:
@@ -72,6 +78,11 @@ class FilesRows:
     def schema(self) -> StructType:
         """The columns of `frame`."""
         return self.deferred.schema
+
+    def check_read(self, count: int | None) -> None:
+        """Raise `LoadFailed` where Spark reads other rows than the files have."""
+        if self.read_check is not None:
+            self.read_check(count)
 
     def check_values(self) -> None:
         """Raise `LoadFailed` with the bad values of all rows."""
@@ -115,12 +126,42 @@ def open_files(
     def read(reader: DataFrameReader, paths: tuple[str, ...]) -> tuple[DataFrame, tuple[str, ...]]:
         frame = open_avro(reader, source, listed, paths, s3)
         names = tuple(frame.columns)
-        if own := check_types(types, names):
-            frame = cast_rows(with_places(frame), own, on_bad_value)
         return frame, names
 
     frame, names = read_listed(spark, source, listed, read)
-    return FilesRows(DeferredFrame.made(frame), names, listed, filtered, source, s3)
+    check = partial(_check_avro, frame, listed, source, s3)
+    if own := check_types(types, names):
+        frame = cast_rows(with_places(frame), own, on_bad_value)
+    made = DeferredFrame.made(frame)
+    return FilesRows(made, names, listed, filtered, source, s3, read_check=check)
+
+
+def _check_avro(
+    frame: DataFrame,
+    files: Sequence[FileState],
+    given: FilesInput,
+    s3: S3Source | None,
+    count: int | None,
+) -> None:
+    opener = FileBytes() if s3 is None else FileBytes(s3.readers.identity(given), s3.label)
+    check_rows(frame, read_avro_headers(files, opener), count)
+
+
+def check_rows(frame: DataFrame, schemas: Sequence[FileSchema], count: int | None) -> None:
+    """Raise `UnreadableFile` where Spark reads other rows than files say they have. `count` are
+    those of `frame`, None where they were not counted."""
+    rows = {schema.file.path: sum(unit.rows for unit in schema.units) for schema in schemas}
+    if (frame.count() if count is None else count) == sum(rows.values()):
+        return
+    counted = frame.groupBy(F.input_file_name().alias("uri")).count().collect()
+    read = {plain_path(row["uri"]): row["count"] for row in counted}
+    for path, own in rows.items():
+        if read.get(path, 0) != own:
+            raise UnreadableFile(
+                path,
+                f"it says that it has {own:,} rows, and Spark reads {read.get(path, 0):,}",
+                hint=DAMAGED_HINT,
+            )
 
 
 def cast_rows(

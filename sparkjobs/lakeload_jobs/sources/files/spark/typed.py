@@ -34,6 +34,7 @@ from lakeload_jobs.sources.files.spark.reader import (
     cast_rows,
     check_casts,
     check_options,
+    check_rows,
     check_types,
     read_listed,
     with_places,
@@ -49,15 +50,18 @@ from lakeload_jobs.sources.files.typed.columns import (
     kind_in_table,
     set_aside,
     unite,
+    unreadable,
 )
 from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.rows import (
+    DAMAGED_HINT,
     Failures,
     FormatReader,
     NotDirect,
     OnLoss,
     ReadTyped,
+    TypedPiece,
     folder_columns,
     split_files,
 )
@@ -154,6 +158,7 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
             return replace(rows, warnings=aside)
     _check_spark_reads(table, columns, only_spark)
     frame, values = _by_spark(table, columns, by_spark=True), None
+    read_frame = frame
     if casts:
         placed = with_places(frame)
         values = partial(check_casts, placed, casts)
@@ -167,7 +172,43 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
         table.s3,
         why_no_splits=only_spark,
         values=values,
+        read_check=partial(_check_spark_read, table, read_frame, schemas, columns),
     )
+
+
+def _check_spark_read(
+    table: TypedTable,
+    frame: DataFrame,
+    schemas: Sequence[FileSchema],
+    columns: Sequence[Column],
+    count: int | None,
+) -> None:
+    """Raise `UnreadableFile` where Spark reads other rows of Parquet files than they have, or where
+    Arrow finds columns damaged that Spark reads as nulls."""
+    check_rows(frame, schemas, count)
+    reader = ParquetReader(table.opener, exact=False)
+    nothing = ReadTyped(pa.schema([]), reader)
+    cores = table.spark.sparkContext.defaultParallelism
+    parts = split_files(schemas, nothing, base=None, parallelism=cores).parts
+    names = tuple(column.name for column in columns)
+    check = _CheckColumns(reader, names)
+    table.spark.sparkContext.parallelize(parts, max(len(parts), 1)).foreach(check)
+
+
+@dataclass(frozen=True)
+class _CheckColumns:
+    """The function of tasks that let Arrow decode what Spark is to read."""
+
+    reader: ParquetReader
+    names: tuple[str, ...]
+
+    def __call__(self, part: Sequence[TypedPiece]) -> None:
+        with failures_for_driver("count"):
+            for piece in part:
+                try:
+                    self.reader.check(piece, self.names)
+                except OSError as error:
+                    raise unreadable(piece.path, error, hint=DAMAGED_HINT) from error
 
 
 def _schemas(table: TypedTable) -> tuple[FileSchema, ...]:

@@ -183,7 +183,7 @@ class _Blocks:
             yield Unit(rows, self._at - start, number, None, before, start, self._at)
 
     def read(self, end: int, before: int) -> Iterator[tuple[int, bytearray]]:
-        """Yield blocks up to `end` as fastavro reads them, with how many records they hold;
+        """Yield the unpacked records of blocks up to `end`, with how many the blocks say they are;
         `before` records of the file come first.
 
         Raises `UnreadableFile`.
@@ -197,9 +197,7 @@ class _Blocks:
                 self._check_size(error.args[0], before + rows, count)
                 raise
             self._check_sync()
-            held += _varint(count) + _varint(len(block))
             held += block
-            held += bytes(_SYNC)
             del block
             rows += count
             if len(held) >= _BATCH_BYTES:
@@ -407,22 +405,24 @@ class _Record:
         self._start = _container_header(node.plain)
 
     def arrays(
-        self, file: FileState, count: int, blocks: bytearray, names: Sequence[str]
+        self, file: FileState, count: int, packed: bytearray, names: Sequence[str]
     ) -> dict[str, Array]:
-        """Return columns of so many records in blocks. Raises `UnreadableFile`."""
+        """Return columns of so many records, given their bytes. Raises `UnreadableFile`."""
         # It takes a while, and only tasks need it.
         import fastavro
 
         nodes = dict(self.columns)
         try:
-            reader = fastavro.reader(
-                io.BytesIO(self._start + blocks),
+            head = _varint(count) + _varint(len(packed))
+            (block,) = fastavro.block_reader(
+                io.BytesIO(b"".join((self._start, head, packed, bytes(_SYNC)))),
                 return_record_name=True,
                 return_record_name_override=True,
             )
-            records: list[Any] = list(reader)
-            if len(records) != count:
-                raise ValueError(f"{len(records)} records are in blocks of {count}")
+            records: list[Any] = list(block)
+            left: Any = block
+            if left.bytes_.read(1):
+                raise ValueError(f"blocks of {count:,} records have more of them")
             arrays = {}
             for place, (name, _) in enumerate(self.columns):
                 if name not in names:

@@ -316,6 +316,9 @@ def _read_tail(file: FileState, stream: Any) -> _Tail:
     for message in map(_Message, footer.many(3)):
         numbers = (message.number(field) for field in range(1, 6))
         stripes.append(_Stripe(*numbers))
+    rows = sum(stripe.rows for stripe in stripes)
+    if (count := footer.number(6, rows)) != rows:
+        raise _Damaged(f"its footer says that it has {count:,} rows, and its stripes have {rows:,}")
     return _Tail(postscript, footer, codec, _types(footer.many(4)), tuple(stripes), start)
 
 

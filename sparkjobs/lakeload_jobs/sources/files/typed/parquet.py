@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -44,7 +44,7 @@ from lakeload_jobs.sources.files.typed.columns import (
     without_twins,
 )
 from lakeload_jobs.sources.files.typed.parquet_pages import pages
-from lakeload_jobs.sources.files.typed.rows import Batch, TypedPiece
+from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT, Batch, TypedPiece, other_rows
 from lakeload_jobs.sources.files.typed.variant import is_variant, unknown_type
 
 _BUFFER = 1 << 20
@@ -120,6 +120,14 @@ def _footer(file: FileState, opened: pq.ParquetFile, settings: ParquetSettings) 
     spark_types = _spark_types(notes)
     columns = [walk.column(child, spark_types.get(child.name)) for child in own]
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    rows = sum(group.num_rows for group in groups)
+    if metadata.num_rows != rows or any(group.num_rows < 0 for group in groups):
+        raise UnreadableFile(
+            file.path,
+            f"its footer says that it has {metadata.num_rows:,} rows, and its row groups have "
+            f"{rows:,}",
+            hint=DAMAGED_HINT,
+        )
     unpacked = max(sum(group.total_byte_size for group in groups), 1)
     units = tuple(
         Unit(group.num_rows, group.total_byte_size * file.size // unpacked, number, number + 1)
@@ -349,6 +357,24 @@ class ParquetReader:
             else:
                 yield (Batch(columns, rows) for columns, rows in batches)
 
+    def check(self, piece: TypedPiece, names: Sequence[str]) -> None:
+        """Decode columns of a piece, one after the other, but what Arrow has no type for. Raises
+        `UnreadableFile` for other rows than the piece has, and `OSError` for damage."""
+        groups = [unit.number for unit in piece.units]
+        with self._open(piece.file) as file:
+            metadata = file.parquet.metadata
+            present = set(file.parquet.schema_arrow.names)
+            for name in names:
+                if name not in present:
+                    continue
+                for group in groups:
+                    for place, _ in _chunks(metadata.row_group(group), [name]):
+                        _check_values(metadata, group, place, piece.path)
+                with suppress(pa.ArrowException):
+                    rows = sum(file.rows(group, name) for group in groups)
+                    if rows != piece.rows:
+                        raise other_rows(piece, rows)
+
     @contextmanager
     def _open(self, file: FileState, *, int96_unit: str = "us") -> Iterator[_OpenFile]:
         ranges = self.files.object_file(file) if is_s3(file.path) else None
@@ -402,6 +428,15 @@ class _OpenFile:
             self.ranges.prefetch(_ranges(self.parquet.metadata.row_group(group), names))
             yield from self._batches(piece, self.ranges, (group,), names)
 
+    def rows(self, group: int, name: str) -> int:
+        """Return how many rows of a column can be decoded in a row group."""
+        if self.ranges is not None:
+            self.ranges.prefetch(_ranges(self.parquet.metadata.row_group(group), [name]))
+        batches = self.parquet.iter_batches(
+            batch_size=_FEW_ROWS, row_groups=[group], columns=[name], use_threads=False
+        )
+        return sum(batch.num_rows for batch in batches)
+
     def _batches(
         self, piece: TypedPiece, stream: Any, groups: Sequence[int], names: Sequence[str]
     ) -> Iterator[_Columns]:
@@ -441,12 +476,14 @@ class _Widths:
         path: str,
         stream: Any,
     ) -> _Widths:
-        """Raises `UnreadableFile` for a value that is too large."""
+        """Raises `UnreadableFile` for a value that is too large, and for a column that has other
+        rows than its row group."""
         rows, sizes, most = [np.zeros(1)], [np.zeros(1)], BATCH_ROWS
         for number in groups:
             group = metadata.row_group(number)
             size, curves = 0, []
             for place, chunk in _chunks(group, names):
+                is_flat = _check_values(metadata, number, place, path)
                 is_text = chunk.physical_type == "BYTE_ARRAY"
                 if is_text and chunk.total_uncompressed_size > _DICTIONARY:
                     first = next(pages(stream, *_extent(chunk)), None)
@@ -454,7 +491,6 @@ class _Widths:
                         width = first.size // max(first.values, 1)
                         most = max(1, min(most, _DICTIONARY_BYTES // max(width, 1)))
                 if is_text and chunk.total_uncompressed_size > _LARGE_CHUNK:
-                    is_flat = metadata.schema.column(place).max_repetition_level == 0
                     where = f"row group {number + 1}"
                     curves.append(_curve(group, chunk, stream, path, where, is_flat=is_flat))
                 else:
@@ -475,6 +511,21 @@ class _Widths:
 
         usual, largest = rows(_BATCH_BYTES), rows(BATCH_BYTES)
         return max(1, min(most, self.most, max(usual, min(_FEW_ROWS, largest))))
+
+
+def _check_values(metadata: pq.FileMetaData, number: int, place: int, path: str) -> bool:
+    """Return whether a leaf of a row group has one value in each row. Raises `UnreadableFile` where
+    it does not have as many as it should."""
+    group = metadata.row_group(number)
+    chunk, is_flat = group.column(place), metadata.schema.column(place).max_repetition_level == 0
+    if is_flat and chunk.num_values != group.num_rows:
+        raise UnreadableFile(
+            path,
+            f"row group {number + 1} has {group.num_rows:,} rows, and its column "
+            f"`{chunk.path_in_schema}` {chunk.num_values:,} values",
+            hint=DAMAGED_HINT,
+        )
+    return is_flat
 
 
 def _curve(

@@ -43,6 +43,8 @@ _LEAST_PART_BYTES = 4 << 20
 _EXPANDS = 8
 """How many times its size a packed row group is taken for."""
 
+DAMAGED_HINT = "copy the file from its source again"
+
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -122,6 +124,15 @@ def _bounded(piece: TypedPiece, first: int, batch: Batch) -> Iterator[Batch]:
             f"{where}: a value of column `{name}` {too_large(error.size)}",
             hint=LARGE_VALUE_HINT,
         ) from None
+
+
+def other_rows(piece: TypedPiece, rows: int) -> UnreadableFile:
+    """Return the error of a piece of which other rows were read than its file says it has."""
+    return UnreadableFile(
+        piece.path,
+        f"it says that it has {piece.rows:,} rows where {rows:,} can be read",
+        hint=DAMAGED_HINT,
+    )
 
 
 class FormatReader(Protocol):
@@ -216,7 +227,9 @@ class ReadTyped:
             try:
                 yield from self._read(piece, failures)
             except (OSError, pa.ArrowException) as error:
-                raise unreadable(piece.path, error, hint=self.hint) from error
+                # Spark would load what Arrow cannot decode, perhaps as nulls.
+                hint = DAMAGED_HINT if isinstance(error, OSError) else self.hint
+                raise unreadable(piece.path, error, hint=hint) from error
 
     def _read(self, piece: TypedPiece, failures: Failures) -> Iterator[pa.RecordBatch]:
         if piece.fault:
@@ -230,8 +243,12 @@ class ReadTyped:
                 for batch in _bounded(piece, first, whole):
                     made = self._batch(piece, first, batch, failures)
                     first += batch.rows
+                    if first > piece.rows:
+                        raise other_rows(piece, first)
                     if not failures.count:
                         yield made
+            if first < piece.rows:
+                raise other_rows(piece, first)
 
     def _set_aside(self, piece: TypedPiece) -> pa.RecordBatch:
         """Return the row that stands for a whole file."""

@@ -28,7 +28,7 @@ from lakeload_jobs.sources.files.typed.columns import type_name
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
 from tests.environments import many
 from tests.unit.sources.files.typed.test_parquet import PAGE, UUID, shown
-from tests.unit.sources.files.typed.typed_files import file_states, read_rows
+from tests.unit.sources.files.typed.typed_files import file_states, read_rows, replace_bytes
 
 INSTANT = datetime(2024, 2, 29, 1, 2, 3, 4, UTC)
 MICROS = 1_709_168_523_000_004
@@ -503,3 +503,13 @@ def test_types_that_are_nested_too_deep_are_refused(tmp_path: Path) -> None:
     assert "column `v` of" in found[60][0]
     assert "90 or more levels of nested types" in found[60][0]
     assert found[100_000] == [f"reading `{path}`: its types are nested too deep to be read"]
+
+
+@pytest.mark.parametrize("count", [24, 26])
+def test_a_block_of_other_records_than_it_says_is_refused(tmp_path: Path, count: int) -> None:
+    path = column(tmp_path / "a.avro", "string", *["abcdefg"] * 25)
+    size = 25 * 8
+    replace_bytes(path, _varint(25) + _varint(size), _varint(count) + _varint(size))
+
+    with pytest.raises(LoadFailed, match=rf"`{path}`: .*records"):
+        read(path)

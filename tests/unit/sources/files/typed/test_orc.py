@@ -35,7 +35,7 @@ from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPiece, split_files
 from tests.environments import EXHAUSTIVE, many
 from tests.unit.sources.files.typed.test_parquet import PAGE, shown
-from tests.unit.sources.files.typed.typed_files import file_states, read_rows
+from tests.unit.sources.files.typed.typed_files import file_states, read_rows, replace_bytes
 
 
 def read(*paths: Path, **options: Any) -> pa.Table:
@@ -515,3 +515,12 @@ def test_random_tables_are_read_as_they_were_written(data: Any) -> None:
         path = write(Path(folder, "a.orc"), columns, **options)
 
         assert read(path).to_pylist() == pa.table(columns).to_pylist()
+
+
+def test_other_rows_than_the_footer_says_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.orc"
+    orc.write_table(pa.table({"n": range(25)}), path)
+    replace_bytes(path, bytes((6 << 3, 25)), bytes((6 << 3, 20)))
+
+    with pytest.raises(LoadFailed, match=rf"`{path}`: .* has 20 rows, and its stripes have 25"):
+        read(path)

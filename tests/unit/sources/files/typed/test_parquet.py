@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,12 @@ from lakeload_jobs.sources.files.typed.parquet import (
     read_footers,
 )
 from lakeload_jobs.sources.files.typed.rows import OnLoss
-from tests.unit.sources.files.typed.typed_files import file_states, flip_bit, read_rows
+from tests.unit.sources.files.typed.typed_files import (
+    file_states,
+    flip_bit,
+    read_rows,
+    replace_bytes,
+)
 
 PAGE = Path(__file__).parents[5] / "docs" / "file-formats.md"
 PLAIN = ParquetSettings()
@@ -357,6 +363,50 @@ def test_a_page_that_differs_from_its_checksum_is_refused(
 
     with pytest.raises(LoadFailed, match=rf"{path}.*checksum"):
         read(path)
+
+
+ROWS_25, ROWS_20, ROWS_30 = b"\x16\x32", b"\x16\x28", b"\x16\x3c"
+"""Numbers of rows or values as footers have them: of the file, of a column, of a row group."""
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("counts", list(product((ROWS_25, ROWS_20, ROWS_30), repeat=3)))
+def test_other_rows_than_the_footer_says_are_refused(
+    tmp_path: Path, counts: tuple[bytes, ...], nested: bool
+) -> None:
+    column = [[number] if nested else number for number in range(25)]
+    path = write(tmp_path / "a", {"n": column}, **FOOTER_ALONE)
+    replace_bytes(path, ROWS_25, *counts)
+    # What repeats may have any number of values, and no count of pages is asked where all agree.
+    of_file, of_column, of_group = counts
+    agrees = of_file == of_group != ROWS_30 and (nested or of_column == of_file)
+
+    if agrees:
+        assert read(path).num_rows == (25 if of_file == ROWS_25 else 20)
+    else:
+        with pytest.raises(LoadFailed, match=rf"reading `{path}`: .* \d+ (rows|values)"):
+            read(path)
+
+
+FOOTER_ALONE: dict[str, Any] = {
+    "compression": "none",
+    "use_dictionary": False,
+    "write_statistics": False,
+    "store_schema": False,
+}
+"""Options of files in which numbers of rows are easily found."""
+
+
+def test_a_level_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", {"n": range(25)}, **FOOTER_ALONE)
+    replace_bytes(path, LEVELS_1, LEVELS_3)
+
+    with pytest.raises(LoadFailed, match=rf"reading `{path}`"):
+        read(path)
+
+
+LEVELS_1, LEVELS_3 = (bytes((2, 0, 0, 0, 25 << 1, level)) for level in (1, 3))
+"""The levels of 25 values of a column that may be null: they have a value, and what cannot be."""
 
 
 def test_digits_are_cut_off_and_not_rounded(tmp_path: Path) -> None:

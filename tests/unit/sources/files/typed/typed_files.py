@@ -25,6 +25,16 @@ def file_states(paths: Sequence[Path]) -> list[FileState]:
     return [FileState(str(path), path.stat().st_size, 0) for path in paths]
 
 
+def replace_bytes(path: Path, old: bytes, *new: bytes) -> None:
+    """Put `new` in the place of the first occurrences of `old` in a file, one for each."""
+    data, at = bytearray(path.read_bytes()), 0
+    for one in new:
+        at = data.index(old, at)
+        data[at : at + len(old)] = one
+        at += len(one)
+    path.write_bytes(data)
+
+
 def read_rows(
     schemas: Sequence[FileSchema],
     reader: FormatReader,
