@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakeload.commands.options import Output
+from lakeload.config.document import quoted
 from lakeload.documents.load import inspect_all
-from lakeload.init.documents import DOTENV, Given, documents, variables
+from lakeload.init.documents import DOTENV, Given, documents, key_columns, variables
 from lakeload.init.files import (
     is_tracked,
     next_steps,
@@ -33,6 +34,7 @@ from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.init import Initialized, ask, show_json, show_text
 from lakeload_jobs.contract.errors import InvalidInput, Refused
+from lakeload_jobs.core.names import did_you_mean
 
 if TYPE_CHECKING:
     from lakeload.init.database import Database
@@ -87,6 +89,7 @@ def init(
     )
     tables, warnings = table_files(inspected, given.get("table"), folder)
     names = [table.name for table in tables]
+    warnings = (*warnings, *_without_key(answers, tables))
     if database is None:
         answers = replace(answers, path=path_from(folder, answers.path))
     else:
@@ -251,6 +254,7 @@ def table_files(
                 if guess.confidence in _CONFIDENCE
             },
             table.rename,
+            tuple(table.columns),
         )
         for table in good
     )
@@ -260,6 +264,27 @@ def table_files(
         if table.error is not None
     ]
     return tables, (*left, *(f"{one.name}: {text}" for one in good for text in one.warnings))
+
+
+def _without_key(answers: Answers, tables: Sequence[TableFiles]) -> tuple[str, ...]:
+    """Return what to say of tables that lack columns of the key.
+
+    Raises `InvalidInput` where no table has them all.
+    """
+    lacking = {table.name: table.lacking(key_columns(answers)) for table in tables}
+    if tables and all(lacking.values()):
+        least = min(lacking.values(), key=len)
+        what = f"the column{'s' if len(least) > 1 else ''} {quoted(least)}"
+        near = did_you_mean(least[0], [name for table in tables for name in table.columns])
+        raise InvalidInput(
+            f"`--primary-key {answers.primary_key}`: no table has {what}",
+            hint=near or "name columns that `lakeload inspect` shows",
+        )
+    return tuple(
+        f"{name}: no column {quoted(missing)}, so it is not loaded with UPSERT"
+        for name, missing in lacking.items()
+        if missing
+    )
 
 
 _CONFIDENCE = {"MEDIUM": "probably", "LOW": "perhaps"}

@@ -56,16 +56,24 @@ def documents(
         "own_store": own_store(answers.endpoint_url or ""),
         "located": catalog is not None and catalog.located,
         "source_lines": list(source_lines(shared)),
-        "tables": [list(table_lines(table, shared)) for table in tables],
+        "tables": [
+            (list(table_lines(table, shared)), not table.lacking(key_columns(answers)))
+            for table in tables
+        ],
         "database": database,
         "has_csv": shared.format == "CSV",
         "schema": normalize(answers.name),
-        "keys": [key.strip() for key in answers.primary_key.split(",") if key.strip()],
+        "keys": key_columns(answers),
     }
     return {
         name: _environment().get_template(f"{name}.jinja").render(facts)
         for name in (DESTINATION, PIPELINE)
     }
+
+
+def key_columns(answers: Answers) -> list[str]:
+    """Return the columns that `primary_key` names."""
+    return [key.strip() for key in answers.primary_key.split(",") if key.strip()]
 
 
 @cache

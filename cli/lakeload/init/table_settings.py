@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakeload.config.document import resolved
+from lakeload_jobs.core.names import spelling
 
 _LINE = 76
 
@@ -27,6 +28,13 @@ class TableFiles:
     """What to say of an option beside it."""
     rename: Mapping[str, str] = field(default_factory=dict)
     """New names of columns."""
+    columns: tuple[str, ...] = ()
+    """All columns; none where the files were not inspected."""
+
+    def lacking(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return those of the names that no column has."""
+        known = {*self.columns, *map(spelling, self.columns)}
+        return tuple(name for name in names if known and not known & {name, spelling(name)})
 
 
 @dataclass(frozen=True)

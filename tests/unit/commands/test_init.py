@@ -237,3 +237,24 @@ def test_init_tilde_is_the_home_folder(
     assert result.exit_code == 0
     [table] = table_specs(load_pipeline(tmp_path / "pipeline.yml", {}))
     assert os.path.normpath(files_of(table).paths[0]) == (found or str(Path.cwd() / given))
+
+
+def test_init_writes_the_key_only_for_tables_that_have_its_columns(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "orders.csv").write_text("Order ID,amount\n1,5\n")
+    (tmp_path / "in" / "stores.csv").write_text("code,city\nx,Bonn\n")
+    rest = ("--table-format", "ICEBERG", "--catalog", "GLUE", "--mode", "UPSERT")
+    flags = ("--bucket", "my-bucket", "--region", "eu-central-1", "--path", str(tmp_path / "in"))
+
+    result = init(str(tmp_path / "p"), *flags, *rest, "--primary-key", "order_id")
+    wrong = init(str(tmp_path / "q"), *flags, *rest, "--primary-key", "orderid, nr")
+
+    assert result.exit_code == 0, result.stderr
+    orders, stores = load_pipeline(tmp_path / "p" / "pipeline.yml", {}).model.tables
+    assert (orders.mode, orders.primary_key) == ("UPSERT", ("order_id",))
+    assert (stores.mode, stores.primary_key) == ("OVERWRITE", ())
+    said = " ".join(result.stderr.split())
+    assert "stores: no column `order_id`, so it is not loaded with UPSERT" in said
+    assert wrong.exit_code == 2
+    assert "no table has the columns `orderid`, `nr`" in " ".join(wrong.stderr.split())
+    assert not (tmp_path / "q").exists()
