@@ -177,19 +177,19 @@ def compare(swept: Swept, loaded: pa.Table | None) -> None:
 
 
 def sweep(files: Sequence[Path], folder: Path) -> Iterator[Swept]:
-    """Yield what became of each file."""
-    every = [Swept(path) for path in files]
-    for number, one in enumerate(every):
-        inspect(one, number, folder)
-    left = [one for one in every if one.verdict is None]
+    """Yield what became of each file, in batches."""
     with EmbeddedAws(folder / "aws") as embedded:
         server = AwsServer(embedded.endpoint)
-        for start in range(0, len(left), BATCH):
+        for start in range(0, len(files), BATCH):
+            batch = [Swept(path) for path in files[start : start + BATCH]]
+            for number, one in enumerate(batch):
+                inspect(one, number, folder)
             bucket = f"lake-{secrets.token_hex(6)}"
             lake = Lake(server, seed_lake(server.admin, bucket=bucket, prefix="sweep"))
-            load(lake, left[start : start + BATCH], folder / f"batch{start}")
+            if left := [one for one in batch if one.verdict is None]:
+                load(lake, left, folder / f"batch{start}")
             lake.empty()
-    yield from every
+            yield from batch
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
