@@ -6,10 +6,12 @@ is seen in the one that starts a JVM of its own.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -137,3 +139,25 @@ def test_sigterm_after_the_record_reports_committed_and_the_next_run_publishes(
     assert ended.tables["people"]["status"] == "NO_OP"
     assert _rows(lake, tmp_path / "seen") == (ROWS, ROWS)
     assert lake.uploads() == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("warm_spark")
+@pytest.mark.parametrize("seconds", [0, 0.3, 1, 2])
+def test_sigterm_after_the_end_marker_reports_a_loaded_table(
+    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, seconds: float
+) -> None:
+    _pipeline(lake, tmp_path, fault_proxy)
+    ended = threading.Event()
+    fault_proxy.on("PutObject", after(_setting(ended)), key="*/log/*.end")
+    process = start(lake, tmp_path, "sync", "pipeline.yml", "--output", "json")
+    assert ended.wait(SECONDS)
+    time.sleep(seconds)
+    os.kill(process.pid, signal.SIGTERM)
+    stdout, stderr = process.communicate(timeout=60)
+    document = json.loads(stdout)
+
+    assert (document["status"], document["exit_code"]) == ("SUCCEEDED", 0), stderr
+    assert process.returncode == 0, stderr
+    assert [(table["status"], table["rows"]) for table in document["tables"]] == [("LOADED", ROWS)]
+    assert _rows(lake, tmp_path / "seen") == (ROWS, ROWS)
