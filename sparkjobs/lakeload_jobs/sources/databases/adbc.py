@@ -38,6 +38,7 @@ _CONNECTIONS, _PAUSE_SECONDS = 4, 0.5
 _BY_PAGE = (
     *("synchronize_seqscans = off", "max_parallel_workers_per_gather = 0"),
     *("enable_indexscan = off", "enable_indexonlyscan = off", "enable_bitmapscan = off"),
+    *("enable_seqscan = on", "enable_tidscan = on"),
 )
 """With these the rows of a table always come in the order of its pages."""
 

@@ -507,7 +507,7 @@ def _digest(given: CursorRequest, low: str, high: str | None) -> str:
             f" FROM {given.relation} WHERE {where}"
         )
     values = ", ".join(
-        f"COALESCE(HEX(CAST({column.expression} AS BINARY)), '-')" for column in given.selected
+        f"COALESCE(SHA2({column.expression}, 256), '-')" for column in given.selected
     )
     bits = f"CAST(CONV(LEFT(SHA2(CONCAT_WS(',', {values}), 256), 15), 16, 10) AS SIGNED)"
     return (

@@ -46,33 +46,44 @@ if TYPE_CHECKING:
 
 _MAX_DIGITS = 38
 _CONNECT_SECONDS = 15
-_MOST = "18446744073709551615"
-_SETTINGS = {
+_LEAST_PACKET = 1 << 20
+"""Bytes of `max_allowed_packet`: what a load computes for a row is less."""
+SETTINGS = {
+    # First: it cuts what SHOW and the catalog return. In MariaDB DEFAULT is the global value.
+    "sql_select_limit": "18446744073709551615",
+    "sql_big_selects": "1",
     "time_zone": "'+00:00'",
     # Else `char` may come with its blanks, and quotes may mean other things.
     "sql_mode": "''",
     "sql_auto_is_null": "0",
-    # Below these a server returns fewer rows, or rejects a query; MariaDB's default is the most.
-    "sql_select_limit": _MOST,
-    "sql_big_selects": "1",
-    # Keys longer than this would come in any order; an index holds 3072 bytes.
-    "max_sort_length": "4096",
-    # A COMMIT would begin another transaction, or end the connection.
+    # A view with GROUP_CONCAT has all of its text, and DISTINCT compares this much at least.
+    "group_concat_max_len": "4294967295",
+    "max_sort_length": "GREATEST(@@max_sort_length, 4096)",
+    # Of warnings: one may say that a value was cut.
+    "max_error_count": "65535",
+    # Else ROLLBACK may end the session, and LOCK TABLES may not reach InnoDB.
     "completion_type": "0",
+    "innodb_table_locks": "1",
     # For rows that are written to the lake more slowly than the server sends them.
     "net_write_timeout": "3600",
+    "wait_timeout": "28800",
 }
-"""Of each session."""
-_SETTINGS_OF_SOME = {
-    # DEFAULT is the server's moment. At this one no row has ended.
-    "system_versioning_asof": "'2038-01-19 03:14:07'",
-    # The load itself keeps transactions open and idle.
+"""Of each session (docs/databases.md)."""
+SETTINGS_OF_SOME = {
+    # Else a recursive query ends early, with a warning.
+    "max_recursive_iterations": "4294967295",
+    # Rows of another moment. DEFAULT is none, also where the server's value is a moment.
+    "system_versioning_asof": "DEFAULT",
+    "wsrep_dirty_reads": "OFF",
     "idle_transaction_timeout": "0",
     "idle_readonly_transaction_timeout": "0",
     # A generated key is seen.
-    "show_gipk_in_create_table_and_information_schema": "1",
+    "show_gipk_in_create_table_and_information_schema": "ON",
+    "information_schema_stats_expiry": "0",
+    "use_secondary_engine": "OFF",
+    "explain_format": "TRADITIONAL",
 }
-"""Of each session, where the server's version has them."""
+"""Of each session whose server has the variable with another value."""
 
 
 _NOT_A_DATE = "it is not a date of the years 1 to 9999"
@@ -200,8 +211,8 @@ def connect(read: JdbcInput, password: Secret | None, *, streams: bool = False) 
         raise _not_connected(read, error) from None
     try:
         with failures("preparing the connection"):
-            _set(connection, _SETTINGS | _time_outs(connection, read))
-            _set(connection, _settings_of_this_server(connection))
+            _set(connection, SETTINGS)
+            _set(connection, _settings_of_this_server(connection, read))
             fetch(connection, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     except BaseException:
         connection.close()
@@ -210,26 +221,33 @@ def connect(read: JdbcInput, password: Secret | None, *, streams: bool = False) 
 
 
 def _set(connection: Connection, settings: Mapping[str, str]) -> None:
-    values = ", ".join(f"SESSION {name} = {value}" for name, value in settings.items())
-    if values:
-        fetch(connection, f"SET {values}")
+    fetch(connection, "SET " + ", ".join(f"SESSION {n} = {v}" for n, v in settings.items()))
 
 
-def _settings_of_this_server(connection: Connection) -> dict[str, str]:
-    names = ", ".join(f"'{name}'" for name in _SETTINGS_OF_SOME)
-    known = fetch(connection, f"SHOW SESSION VARIABLES WHERE Variable_name IN ({names})")
-    return {name: _SETTINGS_OF_SOME[name] for name, value in known if value != "DEFAULT"}
-
-
-def _time_outs(connection: Connection, read: JdbcInput) -> dict[str, str]:
-    wait, limit = str(read.lock_timeout), read.statement_timeout
-    settings = {"lock_wait_timeout": wait, "innodb_lock_wait_timeout": wait}
-    if limit:
-        ((version,),) = fetch(connection, "SELECT version()")
-        if "MariaDB" in version:
-            settings["max_statement_time"] = str(limit)
-        else:
-            settings["max_execution_time"] = str(1000 * limit)
+def _settings_of_this_server(connection: Connection, read: JdbcInput) -> dict[str, str]:
+    """Return the settings that this server needs: no more, as some ask for a right. Raises
+    `Refused` where it makes nulls of short values."""
+    names = (*SETTINGS_OF_SOME, "max_allowed_packet", "max_statement_time")
+    shown = ", ".join(f"'{name}'" for name in names)
+    values = dict(fetch(connection, f"SHOW SESSION VARIABLES WHERE Variable_name IN ({shown})"))
+    if int(values["max_allowed_packet"]) < _LEAST_PACKET:
+        raise Refused(
+            f"the server sets `max_allowed_packet` to {values['max_allowed_packet']} bytes, with "
+            "which its functions return null for values that are not large",
+            hint=f"raise it on the server: `SET GLOBAL max_allowed_packet = {_LEAST_PACKET}` or "
+            "more",
+        )
+    settings = {
+        name: value
+        for name, value in SETTINGS_OF_SOME.items()
+        if values.get(name, value).upper() != value
+    }
+    wait = str(read.lock_timeout)
+    settings |= {"lock_wait_timeout": wait, "innodb_lock_wait_timeout": wait}
+    if read.statement_timeout and "max_statement_time" in values:
+        settings["max_statement_time"] = str(read.statement_timeout)
+    elif read.statement_timeout:
+        settings["max_execution_time"] = str(1000 * read.statement_timeout)
     return settings
 
 
@@ -803,6 +821,7 @@ class ReadTable:
                     rows += count
                     if batch is not None:
                         yield self._told(batch, key_only=False)
+                _check_warnings(connection, name)
             if rows != counted:
                 raise LoadFailed(
                     f"reading `{name}`: {counted:,} rows were counted, and {rows:,} were read in "
@@ -918,6 +937,20 @@ class ReadTable:
                 for batch in bounded(_batch(rows, schema), name):
                     yield batch.num_rows + left_out, batch
                     left_out = 0
+
+
+_CUT = (ER.CUT_VALUE_GROUP_CONCAT, ER.WARN_ALLOWED_PACKET_OVERFLOWED)
+
+
+def _check_warnings(connection: Connection, name: str) -> None:
+    """Raise `LoadFailed` where the server has left something out of the rows of a SELECT, which it
+    only warns of."""
+    for _, number, text in fetch(connection, "SHOW WARNINGS"):
+        if int(number) in _CUT:
+            raise LoadFailed(
+                f"reading `{name}`: the server has cut a value: {text} (warning {number})",
+                hint="raise `max_allowed_packet` on the server",
+            )
 
 
 def fetch_batch(cursor: Any) -> list[Sequence[Any]]:

@@ -69,26 +69,42 @@ _DEFAULTS = {
     "keepalives_idle": "60",
     "client_encoding": "UTF8",
 }
-_SETTINGS = {
+SETTINGS = {
     "TimeZone": "UTC",
+    "timezone_abbreviations": "Default",
     "DateStyle": "ISO, YMD",
     "IntervalStyle": "iso_8601",
     "extra_float_digits": "1",
     "bytea_output": "hex",
     "xmloption": "content",
+    "xmlbinary": "base64",
+    "quote_all_identifiers": "off",
+    "standard_conforming_strings": "on",
+    # `x = NULL` would be true.
+    "transform_null_equals": "off",
+    "array_nulls": "on",
+    # It drops rows that a GIN index finds.
+    "gin_fuzzy_search_limit": "0",
+    # An error that is expected ends the session with it.
+    "exit_on_error": "off",
     # The load itself keeps transactions open and idle.
     "idle_in_transaction_session_timeout": "0",
     "transaction_timeout": "0",
     "idle_session_timeout": "0",
-    # A GIN index would return some of the rows.
-    "gin_fuzzy_search_limit": "0",
-    # `x = NULL` would be true.
-    "transform_null_equals": "off",
-    "xmlbinary": "base64",
-    # What the catalog prints of types and keys has quotes where they are needed.
-    "quote_all_identifiers": "off",
 }
-"""Of each session, where the server's version has them: values are written in one way."""
+"""Of each session, where the server's version has them (docs/databases.md): values are written in
+one way."""
+_SEARCH_PATH = (
+    "pg_catalog.rtrim(pg_catalog.concat("
+    "'pg_catalog, ', pg_catalog.current_setting('search_path')), ', ')"
+)
+"""With the user's own functions, operators and types behind those of PostgreSQL."""
+REFUSED = {
+    "ignore_checksum_failure": "rows of damaged pages would be loaded",
+    "zero_damaged_pages": "rows of damaged pages would be left out silently",
+    "quote_all_identifiers": "the driver does not know the types of columns then",
+}
+"""Settings that must be off, and why. A session cannot change them, or not in time."""
 
 
 _AS_TEXT = "{0}::text"
@@ -241,6 +257,7 @@ def connect(read: JdbcInput, password: Secret | None) -> psycopg.Connection[Any]
     try:
         with failures(read, "preparing the connection"):
             connection.execute(session_settings(read).encode())
+            _check_session(connection, read)
     except BaseException:
         connection.close()
         raise
@@ -249,15 +266,31 @@ def connect(read: JdbcInput, password: Secret | None) -> psycopg.Connection[Any]
 
 def session_settings(read: JdbcInput) -> str:
     """Return the statement that sets up a session."""
-    settings = _SETTINGS | {"lock_timeout": f"{read.lock_timeout}s"}
+    settings = SETTINGS | {"lock_timeout": f"{read.lock_timeout}s"}
     if read.statement_timeout:
         settings["statement_timeout"] = f"{read.statement_timeout}s"
     values = ", ".join(f"({literal(n)}, {literal(v)})" for n, v in settings.items())
     return (
         "SELECT pg_catalog.set_config(s.name, v.value, false)"  # noqa: S608 - all constants
-        " FROM pg_catalog.pg_settings s"
-        f" JOIN (VALUES {values}) v(name, value) ON s.name = v.name"
+        f" FROM (VALUES {values}, ('search_path', {_SEARCH_PATH})) v(name, value)"
+        # Not what a user's own `search_path` has for `=`.
+        " JOIN pg_catalog.pg_settings s ON s.name OPERATOR(pg_catalog.=) v.name"
     )
+
+
+def _check_session(connection: psycopg.Connection[Any], read: JdbcInput) -> None:
+    """Raise `Refused` for a setting that no load can do with."""
+    rows = connection.execute(
+        "SELECT name, pg_catalog.quote_ident(current_user) FROM pg_catalog.pg_settings"
+        " WHERE name = ANY(%s) AND reset_val = 'on'",
+        (list(REFUSED),),
+    )
+    for name, user in rows:
+        raise Refused(
+            f"`{name}` is on for the user {user}: {REFUSED[name]}",
+            hint=f"let a superuser run `ALTER ROLE {user} IN DATABASE {quoted(read.name)} "
+            f"SET {name} = off`",
+        )
 
 
 def literal(text: str) -> str:
