@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.state import StateChange, check_format
+from lakeload_jobs.sources.databases.relation_identity import NotedRelation, read_relation
 
 Kind = Literal["INTEGER", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "TEXT"]
 
@@ -41,7 +42,8 @@ class CursorState:
     `last` is the greatest value of the cursor that was loaded, None: there were no rows. `at` is a
     digest of the rows that had it, or were within `lookback` of it, by which a load knows that they
     are still the same. `seen` is the number of the load that has noted these rows, None where none
-    were noted. `since` is where this load has begun, if the user has said where.
+    were noted. `since` is where this load has begun, if the user has said where. `relation` is what
+    was read; None: it has no identity, or the state is from before identities were noted.
     """
 
     cursor: str
@@ -50,12 +52,20 @@ class CursorState:
     at: str | None = None
     seen: int | None = None
     since: str | None = None
+    relation: NotedRelation | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a commit holds it."""
-        state = {"cursor": self.cursor, "type": self.type, "last": self.last, "at": self.at}
+        state: dict[str, Any] = {
+            "cursor": self.cursor,
+            "type": self.type,
+            "last": self.last,
+            "at": self.at,
+        }
         if self.since is not None:
             state["from"] = self.since
+        if self.relation is not None:
+            state["relation"] = self.relation.to_json()
         return state if self.seen is None else {**state, "seen": self.seen}
 
 
@@ -72,11 +82,11 @@ def read_state(state: Any) -> CursorState | None:
     try:
         found = CursorState(
             state["cursor"], state["type"], state["last"], state.get("at"), state.get("seen"),
-            state.get("from"),
+            state.get("from"), read_relation(state),
         )  # fmt: skip
         if found.last is not None:
             check_text(found.type, found.last)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise damaged(str(error)) from error
     return found
 

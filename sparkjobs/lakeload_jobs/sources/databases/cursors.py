@@ -26,6 +26,7 @@ from lakeload_jobs.sources.databases.bookmark import (
     rows_between,
 )
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
+from lakeload_jobs.sources.databases.relation_identity import NotedRelation, RelationIdentity
 from lakeload_jobs.sources.databases.seen import (
     Seen,
     check_first,
@@ -286,6 +287,7 @@ class CursorRequest:
     appends: bool = False
     since: str | None = None
     """Where the load begins, whatever the state says; None: as the state says."""
+    identity: RelationIdentity | None = None
 
 
 def request_of(
@@ -319,19 +321,21 @@ def request_of(
             hint="write a value of this column, as `2024-02-29 12:00:00` of a timestamp",
         ) from None
     return CursorRequest(
-        cursor, relation.sql, name, tuple(selected), key, options, lookback, appends, since
-    )
+        cursor, relation.sql, name, tuple(selected), key, options, lookback, appends, since,
+        relation.identity,
+    )  # fmt: skip
 
 
 def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Window:
     """Return the rows to read, by asking the database, in the transaction of `fetch`.
 
     Raises `LoadFailed` for rows without a value of the cursor, and for a state that another cursor
-    has left.
+    or relation has left.
     """
     cursor = given.cursor
     before = None if given.options.reload else read_state(bookmark.state)
     _check_same(given, before)
+    _check_relation(given, before, fetch)
     _check_usable(given, fetch)
     if given.since is not None:
         return _window_since(given, given.since, before, bookmark, fetch)
@@ -365,7 +369,11 @@ def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Windo
             low = later(low, seen.low, given.lookback)
         appended = AppendedWindow(last, seen, kept_from)
     noted = bookmark.next_number if given.appends else None
-    after = CursorState(cursor.name, cursor.kind, high, at, noted)
+    relation = _relation(given, high, fetch)
+    if warnings and before is not None:
+        # Rows that come later are compared with those that were loaded.
+        relation = before.relation
+    after = CursorState(cursor.name, cursor.kind, high, at, noted, relation=relation)
     state = StateChange(bookmark.state, after.to_json())
     return Window(cursor, low, high, idle, state, warnings, appended, bool(given.lookback))
 
@@ -405,7 +413,8 @@ def _window_since(
     elif given.appends:
         warnings = (f"`--from {since}` appended rows of `{given.name}` that were loaded before",)
     noted = bookmark.next_number if given.appends else None
-    after = CursorState(cursor.name, cursor.kind, high, at, noted, since)
+    relation = _relation(given, high, fetch)
+    after = CursorState(cursor.name, cursor.kind, high, at, noted, since, relation)
     state = StateChange(bookmark.state, after.to_json())
     appended = AppendedWindow(None, None, kept_from) if given.appends else None
     looks_back = bool(given.lookback)
@@ -450,6 +459,58 @@ def _check_same(given: CursorRequest, before: CursorState | None) -> None:
             f"{CALLED[before.type]} in earlier loads",
             hint=_AGAIN,
         )
+
+
+def _relation(given: CursorRequest, high: str | None, fetch: Fetch) -> NotedRelation | None:
+    """Return what the state notes of the relation; None where it has no identity."""
+    if given.identity is None or high is None:
+        return None
+    return NotedRelation(given.identity, _row_digests(given, high, fetch))
+
+
+def _check_relation(given: CursorRequest, before: CursorState | None, fetch: Fetch) -> None:
+    """Raise `LoadFailed` where the rows that were loaded are not those of this relation."""
+    noted = None if before is None else before.relation
+    if before is None or before.last is None or noted is None or given.identity is None:
+        return
+    given.identity.check_same(noted.identity, given.name, _AGAIN)
+    if not given.identity.has_other_rows(noted.identity):
+        return
+    cursor, last = given.cursor, before.last
+    earlier_rows = f"{given.relation} WHERE {cursor.between(None, last)}"
+    ((count,),) = fetch(f"SELECT {cursor.functions}count(*) FROM {earlier_rows}")  # noqa: S608
+    if not int(count):
+        # It was emptied, and all rows that have come since are new.
+        return
+    now = _row_digests(given, last, fetch)
+    common = noted.rows.keys() & now.keys()
+    if common and all(noted.rows[name] == now[name] for name in common):
+        # It was rewritten, as by VACUUM FULL or ALTER TABLE: the rows are the same.
+        return
+    raise LoadFailed(
+        f"`{given.name}` was truncated, created again or rewritten since the last load, and the "
+        f"rows with `{cursor.name}` {last} are not those that were loaded: {int(count):,} rows up "
+        "to this value may be new, and would be missed",
+        hint=_AGAIN,
+    )
+
+
+def _row_digests(given: CursorRequest, value: str, fetch: Fetch) -> dict[str, str]:
+    """Return a digest of each column of the rows with a value of the cursor."""
+    digest = "COALESCE(SUM(CAST(CONV(LEFT(SHA2({0}, 256), 15), 16, 10) AS SIGNED)), 0)"
+    expressions = [column.expression for column in given.selected]
+    count, text = "COUNT(*)", "CONCAT({0}, ':', {1})"
+    if given.cursor.database == "POSTGRESQL":
+        hashed = "pg_catalog.sha256(pg_catalog.convert_to({0}::text, 'UTF8'))"
+        bits = f"('x' || pg_catalog.left(pg_catalog.encode({hashed}, 'hex'), 16))::bit(64)::int8"
+        digest = f"COALESCE(pg_catalog.sum({bits}), 0)"
+        expressions = [postgres.quoted(column.name) for column in given.selected]
+        count, text = "pg_catalog.count(*)", "{0} || ':' || {1}"
+    digests = [text.format(count, digest.format(expression)) for expression in expressions]
+    where = given.cursor.between(value, value)
+    (row,) = fetch(f"SELECT {', '.join(digests)} FROM {given.relation} WHERE {where}")  # noqa: S608
+    names = [column.name for column in given.selected]
+    return {name: str(_text(found)) for name, found in zip(names, row, strict=True)}
 
 
 def _check_usable(given: CursorRequest, fetch: Fetch) -> None:

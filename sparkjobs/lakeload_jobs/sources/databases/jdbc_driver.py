@@ -120,6 +120,7 @@ class Relation:
     quote: str
     query: str | None = None
     comment: str = ""
+    identity: None = None
 
     def quoted(self, name: str) -> str:
         """Return an identifier as SQL has it."""

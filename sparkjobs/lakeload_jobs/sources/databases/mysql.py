@@ -38,6 +38,7 @@ from lakeload_jobs.sources.databases.columns import (
 )
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.databases.key_ranges import MYSQL_PLACES, Ranges, all_of, find_bounds
+from lakeload_jobs.sources.databases.relation_identity import RelationIdentity
 from lakeload_jobs.sources.databases.seen import ENTRY_BYTES, ID_BYTES, check_size, entries
 from lakeload_jobs.sources.files.text.values import text_type
 
@@ -155,6 +156,8 @@ class Relation:
     bytes: int | None
     query: str | None = None
     comment: str = ""
+    identity: RelationIdentity | None = None
+    """Of a table."""
 
     @property
     def sql(self) -> str:
@@ -378,11 +381,11 @@ def find_relation(connection: Connection, read: JdbcInput) -> Relation:
     with failures(f"finding the table `{read.schema}.{read.table}`"):
         rows = fetch(
             connection,
-            "SELECT table_name, engine, table_rows, data_length, table_comment"
+            "SELECT table_name, engine, table_rows, data_length, table_comment, create_time"
             " FROM information_schema.tables WHERE table_schema = %s",
             read.schema,
         )
-    for name, engine, count, size, comment in rows:
+    for name, engine, count, size, comment, created in rows:
         # The server compares names without case.
         if name == read.table:
             return Relation(
@@ -393,6 +396,7 @@ def find_relation(connection: Connection, read: JdbcInput) -> Relation:
                 None if size is None else int(size),
                 # That of a view is the word VIEW.
                 comment=comment if engine else "",
+                identity=RelationIdentity("", frozenset([created])) if engine and created else None,
             )
     names = [name for name, *_ in rows]
     raise LoadFailed(

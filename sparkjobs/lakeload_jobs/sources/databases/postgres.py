@@ -35,6 +35,7 @@ from lakeload_jobs.sources.databases.key_ranges import (
     find_bounds,
     with_nulls,
 )
+from lakeload_jobs.sources.databases.relation_identity import RelationIdentity
 from lakeload_jobs.sources.databases.seen import ID_BYTES, Unseen, check_size
 from lakeload_jobs.sources.databases.xids import XminRequest
 
@@ -223,6 +224,8 @@ class Relation:
     pages: int = 0
     warnings: tuple[str, ...] = ()
     comment: str = ""
+    identity: RelationIdentity | None = None
+    """Of a table: other relations have no rows of their own."""
 
     @property
     def shown(self) -> str:
@@ -379,13 +382,14 @@ def failure(doing: str, state: str | None, text: str) -> LoadFailed:
 
 
 _RELATION = """
-SELECT c.oid::int8, c.relkind::text, tree.rows, tree.bytes, tree.pages,
+SELECT c.oid::int8, c.relkind::text, tree.rows, tree.bytes, tree.pages, tree.files,
        pg_catalog.row_security_active(c.oid), pg_catalog.obj_description(c.oid, 'pg_class')
   FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   CROSS JOIN LATERAL (
     SELECT pg_catalog.sum(CASE WHEN l.reltuples >= 0 THEN l.reltuples::float8 END) AS rows,
            COALESCE(pg_catalog.sum(pg_catalog.pg_relation_size(l.oid)), 0)::int8 AS bytes,
+           pg_catalog.array_agg(l.relfilenode::text) FILTER (WHERE l.relkind = 'r') AS files,
            CASE WHEN pg_catalog.bool_and(COALESCE(a.amname = 'heap', false))
                 THEN pg_catalog.max(pg_catalog.pg_relation_size(l.oid))
                      / pg_catalog.current_setting('block_size')::int8
@@ -411,7 +415,7 @@ def find_relation(connection: psycopg.Connection[Any], read: JdbcInput) -> Relat
     with failures(read, f"finding the table `{name}`"):
         row = connection.execute(_RELATION, (read.schema, read.table, list(KINDS))).fetchone()
         if row is not None:
-            oid, kind, rows, size, pages, limited, comment = row
+            oid, kind, rows, size, pages, files, limited, comment = row
             return Relation(
                 name,
                 f"{quoted(read.schema)}.{quoted(read.table)}",
@@ -424,6 +428,7 @@ def find_relation(connection: psycopg.Connection[Any], read: JdbcInput) -> Relat
                 if limited
                 else (),
                 comment or "",
+                RelationIdentity(str(oid), frozenset(files or ())) if kind in "rp" else None,
             )
         names = _names(connection, read.schema)
     raise LoadFailed(
@@ -704,8 +709,9 @@ def xmin_request(relation: Relation, table: TableSpec, options: RunOptions) -> X
     """Return what a load of a table by `xmin` reads."""
     appends = table.mode == "APPEND"
     return XminRequest(
-        relation.oid, relation.kind, relation.sql, relation.name, appends, options.reload
-    )
+        relation.oid, relation.kind, relation.sql, relation.name, appends, options.reload,
+        relation.identity,
+    )  # fmt: skip
 
 
 def server_of(connection: psycopg.Connection[Any]) -> str:

@@ -16,6 +16,11 @@ from typing import Any
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.sources.databases.relation_identity import (
+    NotedRelation,
+    RelationIdentity,
+    read_relation,
+)
 from lakeload_jobs.sources.databases.seen import check_first
 
 Fetch = Callable[[str], Sequence[Sequence[Any]]]
@@ -170,6 +175,7 @@ class XminState:
     snapshot: XidSnapshot
     tables: frozenset[int]
     seen: int | None
+    relation: NotedRelation | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a commit holds it."""
@@ -177,6 +183,8 @@ class XminState:
         state: dict[str, Any] = {"cursor": CURSOR, "type": "XID", "last": None}
         state |= {"horizon": now.horizon, "end": now.end, "server": now.server}
         state["tables"] = sorted(self.tables)
+        if self.relation is not None:
+            state["relation"] = self.relation.to_json()
         return state if self.seen is None else {**state, "seen": self.seen}
 
 
@@ -193,8 +201,9 @@ def read_xmin_state(state: Any, name: str) -> XminState | None:
                 hint=f"set `cursor: {state['cursor']}` again, or {_AGAIN}",
             )
         snapshot = XidSnapshot(int(state["horizon"]), int(state["end"]), str(state["server"]))
-        return XminState(snapshot, frozenset(state["tables"]), state.get("seen"))
-    except (KeyError, TypeError, ValueError) as error:
+        relation = read_relation(state)
+        return XminState(snapshot, frozenset(state["tables"]), state.get("seen"), relation)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise LoadFailed(f"the state of `{name}` cannot be read: {error}", hint=_AGAIN) from error
 
 
@@ -242,6 +251,7 @@ class XminRequest:
     name: str
     appends: bool
     reload: bool = False
+    identity: RelationIdentity | None = None
 
 
 def find_xmin_window(
@@ -260,7 +270,10 @@ def find_xmin_window(
         if before is None:
             check_first(given.name, bookmark, reload=given.reload)
     condition, idle, seen = "", False, SeenXids(now)
+    identity = given.identity
     if before is not None:
+        if before.relation is not None and identity is not None:
+            identity.check_same(before.relation.identity, given.name, _AGAIN)
         seen = SeenXids(before.snapshot, _noted_xids(given, before, bookmark))
         condition = seen.new(now, given.name, appends=given.appends).sql
         if added := tables - before.tables:
@@ -277,7 +290,8 @@ def find_xmin_window(
     after = seen.after(now, visible or ())
     evidence = None if visible is None else Evidence(({"xids": sorted(after.visible)},))
     number = None if visible is None else bookmark.next_number
-    state = XminState(after.snapshot, tables, number)
+    relation = None if identity is None else NotedRelation(identity)
+    state = XminState(after.snapshot, tables, number, relation)
     change = StateChange(bookmark.state, state.to_json())
     return XminWindow(condition, idle, change, evidence, refreshes)
 

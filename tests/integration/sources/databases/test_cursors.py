@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -97,6 +98,8 @@ def postgres_windows(database: Database) -> Windows:
 
     # As the sessions of a load are.
     database.run(postgres.session_settings(database.input))
+    # They create no tables, and these would be in the schema of the catalog.
+    database.run("SET search_path = public")
     return find
 
 
@@ -442,3 +445,115 @@ def test_rounds_of_changes_in_mariadb_are_in_the_lake(world: World, maria: Maria
             return list(cursor.fetchall())
 
     check_rounds(world, table, maria.run, oracle)
+
+
+FILL_POSTGRES = (
+    "INSERT INTO orders SELECT n, 'old ' || n FROM generate_series(1, 3) n",
+    "INSERT INTO orders SELECT n, 'new ' || n FROM generate_series(1, 5) n",
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ("DROP TABLE orders; CREATE TABLE orders (c int NOT NULL, v text)", "dropped and created"),
+        ("TRUNCATE orders RESTART IDENTITY", "was truncated, created again or rewritten"),
+    ],
+)
+def test_another_relation_of_the_name_in_postgres_is_refused(
+    database: Database, postgres_windows: Windows, change: str, error: str
+) -> None:
+    database.run("CREATE TABLE orders (c int NOT NULL, v text)")
+    database.run(FILL_POSTGRES[0])
+    state = json.loads(json.dumps(postgres_windows().state.after))
+    database.run(change)
+    database.run(FILL_POSTGRES[1])
+
+    with pytest.raises(LakeloadError, match=error) as refused:
+        postgres_windows(state)
+    assert "`lakeload sync --full-refresh`" in (refused.value.hint or "")
+    # A state of an earlier version has no relation; it is noted with the next load.
+    accepted = postgres_windows({**state, "relation": None}).state.after
+    assert accepted["relation"]["id"] != ""
+    assert accepted["last"] == "5"
+    assert postgres_windows(reload=True).low is None
+
+
+def test_a_rewritten_or_emptied_table_of_postgres_goes_on(
+    database: Database, postgres_windows: Windows
+) -> None:
+    database.run("CREATE TABLE orders (c int NOT NULL, v text)")
+    database.run(FILL_POSTGRES[0])
+    state = postgres_windows().state.after
+    database.run("VACUUM FULL orders")
+    database.run("ALTER TABLE orders ALTER c TYPE bigint, ADD w text, DROP v")
+    database.run("ALTER TABLE orders ADD v text")
+    database.run("UPDATE orders SET v = 'old ' || c")
+    assert postgres_windows(state).low == "3"
+
+    database.run("TRUNCATE orders")
+    emptied = postgres_windows(state)
+    assert emptied.idle
+    assert emptied.state.after == state
+    database.run("INSERT INTO orders VALUES (4, 'w', 'v')")
+    window = postgres_windows(state)
+    assert (window.low, window.high) == ("3", "4")
+    assert window.state.after["relation"]["files"] != state["relation"]["files"]
+
+
+def test_partitions_come_and_go_in_postgres(database: Database, postgres_windows: Windows) -> None:
+    database.run("CREATE TABLE orders (c int NOT NULL, v text) PARTITION BY RANGE (c)")
+    for number in (0, 10):
+        database.run(
+            f"CREATE TABLE p{number} PARTITION OF orders FOR VALUES FROM ({number}) "
+            f"TO ({number + 10})"
+        )
+    database.run("INSERT INTO orders VALUES (1, 'a'), (11, 'b')")
+    state = postgres_windows().state.after
+    database.run("DROP TABLE p0")
+    database.run("CREATE TABLE p20 PARTITION OF orders FOR VALUES FROM (20) TO (30)")
+    database.run("INSERT INTO orders VALUES (21, 'c')")
+    assert postgres_windows(state).low == "11"
+    database.run("TRUNCATE orders")
+    database.run("INSERT INTO orders VALUES (11, 'other'), (12, 'd')")
+    with pytest.raises(LakeloadError, match="1 rows up to this value may be new"):
+        postgres_windows(state)
+
+
+def test_another_table_of_the_name_in_mariadb_is_refused(
+    maria: MariaDatabase, mariadb_windows: Windows
+) -> None:
+    create = "CREATE TABLE orders (c INT PRIMARY KEY, v TEXT)"
+    maria.run(create, "INSERT INTO orders VALUES (1, 'old'), (2, 'old')")
+    state = json.loads(json.dumps(mariadb_windows().state.after))
+    # The catalog has seconds.
+    state["relation"]["files"] = ["2024-01-01 00:00:00"]
+    maria.run("ALTER TABLE orders ADD w INT")
+    assert mariadb_windows(state).low == "2"
+    maria.run("DROP TABLE orders", create, "INSERT INTO orders VALUES (1, 'new'), (3, 'new')")
+
+    with pytest.raises(LakeloadError, match="was truncated, created again or rewritten") as refused:
+        mariadb_windows(state)
+    assert "`lakeload sync --full-refresh`" in (refused.value.hint or "")
+    assert mariadb_windows({**state, "relation": None}).high == "3"
+
+
+def test_another_relation_by_xmin_is_refused(database: Database) -> None:
+    def find(state: Any = None) -> Any:
+        relation = postgres.find_relation(database.admin, database.input)
+        table = TableSpec("orders", "", "orders", database.input, "", mode="UPSERT")
+        request = postgres.xmin_request(relation, table, RunOptions())
+        fetch: Fetch = lambda sql: database.run(sql).fetchall()  # noqa: E731
+        return find_xmin_window(request, bookmark(state), fetch, "")
+
+    database.run("CREATE TABLE orders (c int)")
+    database.run("INSERT INTO orders VALUES (1)")
+    state = {**find().state.after, "seen": None}
+    database.run("TRUNCATE orders; INSERT INTO orders VALUES (1)")
+    # All its rows are new, and are loaded.
+    assert not find(state).idle
+    database.run("DROP TABLE orders; CREATE TABLE orders (c int)")
+    with pytest.raises(LakeloadError, match="dropped and created again") as refused:
+        find(state)
+    assert "`--full-refresh`" in (refused.value.hint or "")
+    assert find({**state, "relation": None}).state.after["relation"]["id"] != ""
