@@ -149,7 +149,15 @@ def _json(path: Path, options: Options) -> Other:
 
 def _parquet(path: Path, options: Options) -> Other:
     table = pq.ParquetFile(path).read()
+    variants = [one.name for one in table.schema if _is_variant(one.type)]
+    if variants:
+        raise Unreadable(f"pyarrow reads the VARIANT `{variants[0]}` as a struct of its parts")
     return Other(list(zip(*(_values(column) for column in table.columns), strict=True)))
+
+
+def _is_variant(kind: pa.DataType) -> bool:
+    names = {kind.field(i).name for i in range(kind.num_fields)} if pa.types.is_struct(kind) else ()
+    return {"metadata", "value"} <= set(names)
 
 
 def _values(column: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Which relation a state belongs to: one that is created again under the name is another one."""
+"""Identity of a relation: a table that is created again under its name is another one."""
 
 from __future__ import annotations
 
