@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,6 +86,10 @@ def isolation(monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
         if is_foreign(name):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
+    if signals := sys.modules.get("lakeload_jobs.jobs.stop_signals"):
+        # A signal of an earlier test would stop the jobs of this process.
+        monkeypatch.setattr(signals, "_noted", [])
+        monkeypatch.setattr(signals, "_holding", False)
     # Without it the default chain asks the instance metadata service, where there may be one.
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")

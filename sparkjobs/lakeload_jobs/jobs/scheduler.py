@@ -94,6 +94,10 @@ class Scheduler:
             stop_signals.hold()
         except Interrupted:
             self._stop(pool, workers)
+        else:
+            pool.shutdown()
+            for worker in workers:
+                worker.result()
         return tuple(
             self._results.get(table.source) or self._interrupted(table)
             for table in self._spec.tables
