@@ -153,7 +153,7 @@ def test_user_without_a_name_is_a_problem_where_executors_start(tmp_path: Path) 
     assert judge_user_name("uid-54321", context(tmp_path)).status is CheckStatus.OK
     finding = judge_user_name("uid-54321", cluster)
     assert (finding.name, finding.status) == ("user-name", CheckStatus.PROBLEM)
-    assert "$(id -u)" in finding.command
+    assert finding.command == "lakeload sync pipeline.yml --master 'local[*]'"
 
 
 @pytest.mark.parametrize(
