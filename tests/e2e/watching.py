@@ -12,20 +12,15 @@ from types import TracebackType
 from typing import Self
 
 
-class ArgvWatcher:
-    """Collects the argv of every process that runs while the block does.
+class _Watcher:
+    """Runs `_watch` in a thread while the block runs."""
 
-    A young process is looked at often: it may soon end, or become another program. The others are
-    looked at twice in a second, as each look costs CPU.
-    """
-
-    def __init__(self, *, every: float = 0.02, young: float = 5, later: float = 0.5) -> None:
-        self._every = every
-        self._young = young
-        self._later = later
+    def __init__(self) -> None:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
-        self.seen: set[bytes] = set()
+
+    def _watch(self) -> None:
+        raise NotImplementedError
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -39,6 +34,21 @@ class ArgvWatcher:
     ) -> None:
         self._stop.set()
         self._thread.join()
+
+
+class ArgvWatcher(_Watcher):
+    """Collects the argv of every process that runs while the block does.
+
+    A young process is looked at often: it may soon end, or become another program. The others are
+    looked at twice in a second, as each look costs CPU.
+    """
+
+    def __init__(self, *, every: float = 0.02, young: float = 5, later: float = 0.5) -> None:
+        super().__init__()
+        self._every = every
+        self._young = young
+        self._later = later
+        self.seen: set[bytes] = set()
 
     def _watch(self) -> None:
         # Those that run already are not the command's.
@@ -62,37 +72,23 @@ class ArgvWatcher:
             return
 
 
-class ModeWatcher:
+class ModeWatcher(_Watcher):
     """Collects what is below folders while the block runs, and what of it others could read."""
 
     def __init__(self, *roots: Path, every: float = 0.05) -> None:
+        super().__init__()
         self._roots = roots
         self._every = every
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
         self.seen: set[Path] = set()
         self.readable: dict[Path, str] = {}
         """Paths with their modes, of those that not only their owner can read."""
         self.properties = ""
         """Spark's properties, which are there for a moment only."""
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
-        self._look()
-
     def _watch(self) -> None:
         while not self._stop.wait(self._every):
             self._look()
+        self._look()
 
     def _look(self) -> None:
         for root in self._roots:

@@ -116,8 +116,8 @@ _PLAIN = "plain"
 def read_nodes(text: str) -> yaml.Node | None:
     """Return the document's root, None when it is empty. Raises `YamlRefused`.
 
-    libyaml reads it ten times as fast. What it refuses PyYAML's own parser reads again: its marks
-    are those that the messages are written for.
+    libyaml is ten times as fast. Documents that it rejects are read again by PyYAML's own parser:
+    the messages are written for its errors.
     """
     if _UNLIKE.search(text):
         return _read_slowly(text)
@@ -132,11 +132,11 @@ def read_nodes(text: str) -> yaml.Node | None:
 
 
 _LIMITS = ("too-large", "too-deep")
-"""What is refused whoever reads it."""
+"""Codes of the errors that both parsers give."""
 
 _UNLIKE = re.compile(r"[\t\x85\u2028\u2029\ufeff]|\?\s|[^\n]\Z")
-"""Where libyaml is of another opinion: tabs in plain text, line breaks, marks of byte order, `? `
-inside `{…}`, where a last line without an end ends."""
+"""What libyaml reads differently: tabs in plain text, unusual line breaks, byte order marks, `? `
+inside `{…}`, and the end of a last line without a line break."""
 
 
 def _read_slowly(text: str) -> yaml.Node | None:

@@ -100,7 +100,7 @@ class InputFound:
 @dataclass(frozen=True)
 class InputEstimate:
     """Rows and bytes of a table by the statistics of its database. `rows` None: not known there.
-    `bytes` 0: nobody knows of a view or a query."""
+    `bytes` is 0 where it is unknown, as for a view or a query."""
 
     rows: int | None
     bytes: int

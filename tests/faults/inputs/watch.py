@@ -20,7 +20,7 @@ from tests.faults.inputs.mutants import seeds as seeds_of_files
 from tests.faults.inputs.targets import TARGETS
 
 SECONDS = 20
-"""How long one case may take."""
+"""Timeout of one case."""
 MEMORY = 3 << 30
 _CASES = 500
 """Cases of one process."""

@@ -21,9 +21,9 @@ from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.text.opening import FileBytes
 
 SECONDS = 60
-"""How long one file may take."""
+"""Timeout of the inspection of one file."""
 MEMORY = 2 << 30
-"""Bytes that the process may have."""
+"""Limit of the memory of the process, in bytes."""
 
 
 def inspect_files(files: Sequence[FileState], opener: FileBytes) -> Iterator[InspectedFile]:

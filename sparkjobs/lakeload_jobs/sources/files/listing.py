@@ -23,7 +23,12 @@ from lakeload_jobs.sources.files.file_state import (
     is_s3,
 )
 from lakeload_jobs.sources.files.key_patterns import KeyPattern
-from lakeload_jobs.sources.files.local_listing import file_state, local_files, without_links
+from lakeload_jobs.sources.files.local_listing import (
+    NEIGHBOURS_SHOWN,
+    file_state,
+    local_files,
+    without_links,
+)
 from lakeload_jobs.sources.files.source_bytes import Bytes, SeekableFile
 
 if TYPE_CHECKING:
@@ -34,7 +39,6 @@ if TYPE_CHECKING:
     )
 
 
-_NEIGHBOURS_SHOWN = 5
 _PAGE = 1000
 _GAP = 1 << 20
 """So many bytes cost less than a request of their own."""
@@ -218,8 +222,8 @@ class SourceObjects:
                 if not prefix and not shown:
                     return f"`{place}` is empty"
                 if shown:
-                    listed = ", ".join(shown[:_NEIGHBOURS_SHOWN])
-                    more = len(shown) - _NEIGHBOURS_SHOWN
+                    listed = ", ".join(shown[:NEIGHBOURS_SHOWN])
+                    more = len(shown) - NEIGHBOURS_SHOWN
                     return f"`{place}{start}` holds {listed}" + f" and {more} more" * (more > 0)
         return None
 

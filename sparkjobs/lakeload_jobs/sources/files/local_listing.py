@@ -21,7 +21,8 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.sources.files.file_state import FileState, NoFiles, hidden, is_s3, normal_path
 from lakeload_jobs.sources.files.key_patterns import names_path
 
-_NEIGHBOURS_SHOWN = 5
+NEIGHBOURS_SHOWN = 5
+"""How many names of a folder a hint shows."""
 _ANYWHERE = "**"
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 _ALLOW = "allow the user who runs lakeload to read it, or use other paths"
@@ -283,8 +284,8 @@ def _nothing(pattern: str) -> LoadFailed:
         folder = folder.parent
     faults: list[str] = []
     names = sorted(e.name for e in _entries(str(folder), lambda path, _: faults.append(path)))
-    shown = ", ".join(f"`{name}`" for name in names[:_NEIGHBOURS_SHOWN])
-    more = f" and {len(names) - _NEIGHBOURS_SHOWN} more" if len(names) > _NEIGHBOURS_SHOWN else ""
+    shown = ", ".join(f"`{name}`" for name in names[:NEIGHBOURS_SHOWN])
+    more = f" and {len(names) - NEIGHBOURS_SHOWN} more" if len(names) > NEIGHBOURS_SHOWN else ""
     content = f"it holds {shown}{more}" if names else "it is empty"
     what = "no file matches" if glob.has_magic(pattern) else "there is no file or folder"
     hint = f"`{folder}` exists; {'it cannot be read' if faults else content}"
