@@ -253,6 +253,12 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
         "Check that the source is complete. If the rows were deleted, raise `max_deleted` "
         "([deletes](databases.md#deletes)).",
     ),
+    "KeyNotUnique": (
+        "Rows of one load have the same `primary_key`, and `on_same_key` is `FAIL`; nothing is "
+        "committed.",
+        "Name the columns that identify a row, or set `on_same_key: WARN` "
+        "([keys](databases.md#keys)).",
+    ),
     "BadValuesFound": (
         "Values do not fit the type of their column. The message names file, line, column and "
         "value.",

@@ -333,11 +333,11 @@ def _upsert(table: Table, at: Location) -> Iterator[Finding]:
 
 def _without_upsert(table: Table, at: Location, data: Mapping[str, Any]) -> Iterator[Finding]:
     yield from cursor_findings(table, data, at, "`mode: UPSERT` orders versions of a row by it")
-    if "deletes" in table.model_fields_set:
+    for name in {"deletes", "on_same_key"} & table.model_fields_set:
         yield Finding(
-            f"`deletes` has no effect with `mode: {table.mode}`",
+            f"`{name}` has no effect with `mode: {table.mode}`",
             "write `mode: UPSERT`, or remove the line",
-            (*at, "deletes"),
+            (*at, name),
         )
 
 

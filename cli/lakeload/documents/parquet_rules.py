@@ -74,6 +74,7 @@ def _table(table: Table, at: Location, data: Mapping[str, Any]) -> Iterator[Find
         "destination",
         "table_properties": "files have none; remove the lines",
         "deletes": "rows of Parquet files stay; `deleted_when` alone fills `_supa_deleted`",
+        "on_same_key": "Parquet files keep all rows; remove the line",
     }
     for name, hint in hints.items():
         if name in table.model_fields_set:

@@ -35,6 +35,7 @@ from lakeload_jobs.contract.spec import (
     Mode,
     Nested,
     OnBadValue,
+    OnSameKey,
     OnTypeConflict,
     SchemaChanges,
     TableHandling,
@@ -117,6 +118,9 @@ class Table(TableSettings):
     """Policy for changed columns of this table; overrides the pipeline's."""
     on_type_conflict: OnTypeConflict | None = setting(None, "the pipeline's")
     """Policy for values of another type in this table; overrides the pipeline's."""
+    on_same_key: OnSameKey | None = setting(None, "`WARN`; `FAIL` for a database's table")
+    """UPSERT: rows of one load with the same key fail the table, or the last one is loaded, with a
+    warning or a note (`ALLOW`)."""
     columns: Columns = Columns()
     where: Text | None = None
     """A Spark SQL condition over source columns; only rows that meet it are loaded."""

@@ -108,6 +108,7 @@ def _table_spec(model: Pipeline, table: Table, target: TableTarget) -> TableSpec
         bloom_filters=table.bloom_filters,
         schema_changes=table.schema_changes,
         on_type_conflict=table.on_type_conflict,
+        on_same_key=table.on_same_key,
     )
 
 

@@ -73,8 +73,9 @@ def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = Fal
         out.print(_grid(summary))
         if many:
             out.print(Text(_totals(summary), "bold"), soft_wrap=True, highlight=False)
+        counts = (*_rejected(summary), *_same_key(summary), *_deleted(summary))
         snapshots, folders = ((), ()) if many else (_snapshots(summary), _folders(summary))
-        for line in [*snapshots, *_rejected(summary), *_deleted(summary), *folders]:
+        for line in [*snapshots, *counts, *folders]:
             out.print(Text(line, "dim"), soft_wrap=True, highlight=False)
     if summary.wall_time is not None:
         _show_times(summary.wall_time, out)
@@ -207,6 +208,14 @@ def _rejected(summary: Summary) -> Iterator[str]:
             yield f"{table.target}: {counted(table.rejected, 'record')} set aside in {side}"
 
 
+def _same_key(summary: Summary) -> Iterator[str]:
+    """How many rows of each table later ones of the same load replaced."""
+    for table in summary.outcome.tables:
+        if (same := table.same_key) is not None:
+            rows = counted(same.rows, "row")
+            yield f"{table.target}: {rows} replaced by later ones with the same key"
+
+
 def _deleted(summary: Summary) -> Iterator[str]:
     """How many rows of each table the source no longer has."""
     for table in summary.outcome.tables:
@@ -220,8 +229,6 @@ def _changes(changes: RowChanges) -> Iterator[str]:
     yield f"{changes.deleted:,} deleted"
     if changes.unchanged:
         yield f"{changes.unchanged:,} unchanged"
-    if changes.same_key:
-        yield f"{changes.same_key:,} replaced by a later row of this load"
     if changes.ignored:
         yield f"{changes.ignored:,} ignored (older than the row of the table)"
 

@@ -61,7 +61,6 @@ class RowChanges:
 
     `unchanged` rows are equal to those of the table, `ignored` ones have a lower `cursor`; neither
     is written. None where an earlier attempt brought the job in: only that one has counted them.
-    `same_key` rows had the key of a later row of the load, which was taken in their place.
     """
 
     inserted: int
@@ -69,12 +68,20 @@ class RowChanges:
     deleted: int
     unchanged: int | None = None
     ignored: int | None = None
-    same_key: int = 0
 
     @property
     def rows(self) -> int:
         """The rows of the table that were written, changed or removed."""
         return self.inserted + self.updated + self.deleted
+
+
+@dataclass(frozen=True)
+class SameKey:
+    """Rows of an UPSERT that later rows of the same load replaced, because they have the same
+    `primary_key`: how many, and the key of some of them."""
+
+    rows: int
+    example: str
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,8 @@ class TableResult:
     """Records that were set aside in the side table (`on_bad_value: QUARANTINE`)."""
     deleted: int = 0
     """Rows that the source no longer has: removed, marked, or appended as deleted."""
+    same_key: SameKey | None = None
+    """None: no two rows had the same key, or nothing was merged."""
     file_count: int = 0
     """How many files there are, also where they are too many for `files` to name them."""
 

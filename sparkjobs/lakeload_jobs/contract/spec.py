@@ -32,6 +32,7 @@ ReaderChoice = Literal["AUTO", "JVM", "DIRECT"]
 OnBadValue = Literal["FAIL", "NULL", "QUARANTINE"]
 SchemaChanges = Literal["EVOLVE", "ADD_COLUMNS", "FAIL"]
 OnTypeConflict = Literal["FAIL", "NEW_COLUMN", "TEXT"]
+OnSameKey = Literal["FAIL", "WARN", "ALLOW"]
 OnChangedFile = Literal["LOAD", "FAIL", "SKIP"]
 TableFormat = Literal["PARQUET", "ICEBERG"]
 CatalogType = Literal["GLUE", "REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"]
@@ -345,6 +346,9 @@ class TableSpec:
     """None: as the job says."""
     on_type_conflict: OnTypeConflict | None = None
     """None: as the job says."""
+    on_same_key: OnSameKey | None = None
+    """UPSERT: what rows of one load with the same key are. None: an error where the document names
+    the key of a table of a database, else a warning."""
     input_bytes: int | None = None
     """About how much a load reads, None: not known. It decides which tables start first."""
     inspected: Any = field(default=None, repr=False)
@@ -355,6 +359,12 @@ class TableSpec:
     def retries(self) -> str | None:
         """The job whose rejected records are read again; None where files are read."""
         return self.input.job if isinstance(self.input, RejectedInput) else None
+
+    @property
+    def names_database_key(self) -> bool:
+        """Whether it is a table of a database whose key the document names."""
+        read = self.input
+        return isinstance(read, JdbcInput) and read.query is None and read.key is None
 
     @property
     def target(self) -> str:

@@ -17,11 +17,12 @@ from lakeload_jobs.contract.errors import FollowUpFailed
 from lakeload_jobs.contract.events import Stage, Step
 from lakeload_jobs.contract.maintain import MaintainSpec, StepResult
 from lakeload_jobs.contract.plan import TableColumns
-from lakeload_jobs.contract.result import IndexKind, TableResult
+from lakeload_jobs.contract.result import IndexKind, SameKey, TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.core.comments import Comments
 from lakeload_jobs.core.type_conflicts import Misfits
+from lakeload_jobs.rows.balance import Balance
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.counting import Counted
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
@@ -271,6 +272,14 @@ class StagedLoad(Protocol):
     @property
     def rejected(self) -> Rejected:
         """The records that were set aside, of all that were read."""
+
+    @property
+    def balance(self) -> Balance:
+        """What became of the rows that were read."""
+
+    @property
+    def same_key(self) -> SameKey | None:
+        """The rows that later rows of this load replaced."""
 
     @property
     def deleted(self) -> int:

@@ -9,7 +9,7 @@ from functools import partial
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import TableResult
-from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.contract.spec import JobSpec, OnSameKey, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.formats.base import (
     FormatSession,
@@ -21,6 +21,8 @@ from lakeload_jobs.formats.base import (
     TableWriter,
 )
 from lakeload_jobs.formats.read_rows import LoadInput, prepare_rows
+from lakeload_jobs.formats.same_key import same_key_sentence
+from lakeload_jobs.rows.balance import check_balance
 from lakeload_jobs.rows.progress import new_progress_file
 from lakeload_jobs.rows.rejects import Rejected, check_rejected
 from lakeload_jobs.sources.base import (
@@ -120,6 +122,9 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         rows.check_unchanged()
         if spec.on_bad_value == "QUARANTINE":
             check_rejected(staged.rejected, spec.max_rejected_of(table))
+        check_balance(staged.balance, table.target)
+        of, before = staged.balance.read - staged.balance.rejected, bool(expected.recorded)
+        same_key = same_key_sentence(table, staged.same_key, of, loaded_before=before)
         change = rows.finish(()) or found.change
         if (evidence := found.noted(staged.rejected.files)) is not None:
             staged.note(evidence)
@@ -128,7 +133,7 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         staged.abandon()
         raise
     result = staged.commit(change)
-    return _told(result, opened, found, prepared, writer, staged)
+    return _told(result, opened, found, prepared, writer, staged, same_key)
 
 
 def _told(
@@ -138,8 +143,11 @@ def _told(
     prepared: PreparedRows,
     writer: TableWriter,
     staged: StagedLoad,
+    same_key: tuple[OnSameKey, str],
 ) -> TableResult:
     """Return the result with all that a user is told of the load."""
+    policy, replaced = same_key
+    replaced_rows = (replaced,) if replaced else ()
     mapping = prepared.mapping
     bad = f"{staged.bad_values} values or records could not be read and became null"
     warnings = (
@@ -148,7 +156,7 @@ def _told(
         *prepared.rows.warnings,
         *mapping.warnings,
         *writer.warnings,
-        *result.warnings,
+        *(replaced_rows if policy == "WARN" else ()),
         *((f"{bad} (`on_bad_value`)",) if staged.bad_values else ()),
         *((_set_aside(staged.rejected, result),) if result.rejected else ()),
     )
@@ -157,6 +165,8 @@ def _told(
     if result.status == "NO_OP":
         return replace(result, warnings=warnings)
     notes = (*_notes(found), *mapping.notes, *writer.notes, *result.notes)
+    if policy == "ALLOW":
+        notes = (*notes, *replaced_rows)
     return replace(
         result,
         reader=writer.reader,
@@ -165,6 +175,7 @@ def _told(
         why_spark=writer.why_spark,
         notes=notes,
         warnings=warnings,
+        same_key=staged.same_key,
     )
 
 

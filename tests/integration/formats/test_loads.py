@@ -22,6 +22,7 @@ from lakeload_jobs.contract.spec import (
     RunOptions,
     TableSpec,
 )
+from lakeload_jobs.formats.data_files import encode
 from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.plan import look
@@ -436,3 +437,28 @@ def test_bloom_filters_are_in_files_from_the_load_that_asks_for_them(
     assert (loaded.writer, loaded.why_spark) == ("direct", "")
     assert rejected.error is not None
     assert "`flag`, a boolean" in rejected.error.message
+
+
+def test_a_row_that_is_lost_on_its_way_fails_the_load_with_the_numbers(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = encode._encode_with_arro3
+
+    def without_the_last(feed: Any, encoding: encode.Encoding) -> None:
+        feed.first = feed.first.slice(0, feed.first.num_rows - 1)
+        whole(feed, encoding)
+        # As an encoder that loses a row on the way to the file.
+        feed.rows += 1
+
+    path = world.file("a.parquet", [{"id": number} for number in range(3)])
+    monkeypatch.setattr(encode, "_encode_with_arro3", without_the_last)
+    lost = load(world, world.table(path))
+    monkeypatch.undo()
+    assert lost.error is not None
+    assert "do not add up: 3 read, 2 written; nothing was committed" in lost.error.message
+    assert lost.error.retryable
+    again = load(world, world.table(path))
+
+    assert (again.status, again.rows) == ("LOADED", 3)
+    assert ids(world) == [0, 1, 2]
+    assert world.left() == []

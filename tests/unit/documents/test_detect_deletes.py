@@ -57,6 +57,8 @@ KEYED = "primary_key: [id], detect_deletes: true"
          "`_supa_deleted` is missing"),
         (f"{KEYED}, deletes: DELETE", "", "ICEBERG", "no effect with `mode: APPEND`"),
         (f"{KEYED}, deletes: MARK", "", "PARQUET", "setting of table_format ICEBERG"),
+        ("on_same_key: WARN", "", "ICEBERG", "`on_same_key` has no effect with `mode: APPEND`"),
+        ("on_same_key: WARN", "", "PARQUET", "setting of table_format ICEBERG"),
     ],
 )  # fmt: skip
 def test_settings_that_contradict_are_errors(

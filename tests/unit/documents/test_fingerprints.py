@@ -174,6 +174,8 @@ CHANGES: Mapping[type, Mapping[str, Change]] = {
         "bloom_filters": (("id",), NEVER),
         "schema_changes": ("FAIL", NEVER),
         "on_type_conflict": ("NEW_COLUMN", ALWAYS),
+        # It fails a load, or not.
+        "on_same_key": ("WARN", NEVER),
         "fingerprint": ("f", NEVER),
         "inspected": ("x", NEVER),
     },

@@ -13,7 +13,7 @@ from lakeload.launch.outcome import NOTHING_COMMITTED, Outcome, OutcomeKind
 from lakeload.launch.timings import Share, TableTime, WallTime
 from lakeload.ui.summary import Summary, show_text, show_what_next, to_document
 from lakeload_jobs.contract.errors import ExitCode
-from lakeload_jobs.contract.result import ErrorInfo, FileResult, RowChanges, TableResult
+from lakeload_jobs.contract.result import ErrorInfo, FileResult, RowChanges, SameKey, TableResult
 from tests.unit.launch.specs import SYNCED
 
 FILES = tuple(FileResult(f"p/shop/orders/2026/11/21/part-{n}.gzip.parquet", 5, 9) for n in (0, 1))
@@ -97,7 +97,6 @@ def test_summary_of_an_iceberg_table_shows_snapshot_and_changes() -> None:
         "deleted": 3,
         "unchanged": 7_000,
         "ignored": 2,
-        "same_key": 0,
     }
     assert document_of(summary(LOADED))["tables"][0]["changes"] is None
 
@@ -202,6 +201,16 @@ def test_records_that_were_set_aside_are_counted_with_their_table() -> None:
     out, _ = texts(summary(replace(LOADED, rejected=1_200, warnings=())))
     assert out[2] == "shop.orders: 1,200 records set aside in shop.orders_rejected"
     assert document_of(summary(replace(LOADED, rejected=3)))["tables"][0]["rejected"] == 3
+
+
+def test_summary_counts_rows_that_later_ones_replaced() -> None:
+    table = replace(UPSERTED, same_key=SameKey(36, "`sku` = BEV-1"))
+
+    out, _ = texts(summary(table))
+
+    assert "shop.orders: 36 rows replaced by later ones with the same key" in out
+    (document,) = document_of(summary(table))["tables"]
+    assert document["same_key"] == {"rows": 36, "example": "`sku` = BEV-1"}
 
 
 def test_rows_deleted_in_the_source_are_counted_with_their_table() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -161,6 +162,52 @@ class Sink(Protocol):
 
     def write(self, data: bytes, /) -> int:
         """Take bytes."""
+
+
+_TAIL_BYTES = 16 << 20
+"""The end of a file that is kept until its footer is read: enough for 1,000 columns in 40 row
+groups."""
+_MAGIC = b"PAR1"
+_MAGIC_BYTES = 8
+"""The footer's length and `PAR1`, which end a file."""
+
+
+class FileTail:
+    """A sink that passes bytes on and keeps the last `most`, in which the footer of a file is."""
+
+    def __init__(self, sink: Sink, most: int = _TAIL_BYTES) -> None:
+        self._sink = sink
+        self._most = most
+        self._last: list[bytes] = []
+        self._kept = 0
+
+    @property
+    def size(self) -> int:
+        """What the sink has taken."""
+        return self._sink.size
+
+    def write(self, data: bytes, /) -> int:
+        """Take bytes."""
+        self._last.append(bytes(data))
+        self._kept += len(data)
+        while self._kept - len(self._last[0]) >= self._most:
+            self._kept -= len(self._last.pop(0))
+        return self._sink.write(data)
+
+    def footer(self) -> bytes | None:
+        """Return the footer of the file that is complete, as Parquet's Thrift has it; None where it
+        is longer than what is kept."""
+        end = b"".join(self._last)
+        (length,) = struct.unpack("<I", end[-_MAGIC_BYTES:-4])
+        if length + _MAGIC_BYTES > len(end):
+            return None
+        return end[-_MAGIC_BYTES - length : -_MAGIC_BYTES]
+
+
+def footer_rows(footer: bytes) -> int:
+    """Return how many rows a footer says that its file has."""
+    end = struct.pack("<I", len(footer)) + _MAGIC
+    return pq.read_metadata(pa.BufferReader(_MAGIC + footer + end)).num_rows
 
 
 @dataclass

@@ -171,7 +171,9 @@ def test_table_of_each_catalog_passes_all_operations(
     late = [row(30, version=0, wide=True)]
     batch = [*twice, *changed, *new, *gone, *late]
     upserted = life.load(life.spec(batch, version=SECOND, mode="UPSERT"), batch)
-    assert upserted.changes == RowChanges(5, 12, 0, unchanged=0, ignored=1, same_key=2)
+    assert upserted.changes == RowChanges(5, 12, 0, unchanged=0, ignored=1)
+    assert upserted.same_key is not None
+    assert upserted.same_key.rows == 2
 
     last = [row(20, version=2, wide=True), row(76, wide=True)]
     removed = [row(number, version=2, gone=True, wide=True) for number in (21, 22)]

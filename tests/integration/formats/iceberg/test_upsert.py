@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakeload_jobs.contract.result import RowChanges
+from lakeload_jobs.contract.result import RowChanges, SameKey
 from lakeload_jobs.contract.spec import PartitionField, RunOptions, TableSpec
 from lakeload_jobs.formats.iceberg.load import write
 from lakeload_jobs.rows.key_filter import KeyFilter
@@ -54,13 +54,16 @@ def test_the_latest_version_of_each_key_wins(loads: Loads) -> None:
         )
     )
 
-    assert first.changes == RowChanges(3, 0, 0, unchanged=0, ignored=0, same_key=2)
+    assert first.changes == RowChanges(3, 0, 0, unchanged=0, ignored=0)
     assert [w for w in first.warnings if "later row" in w] == [
-        "2 rows of this load had the key of a later row and were replaced by it, such as "
-        "`region` = eu, `id` = 1; if they are different records, `primary_key` lacks a column"
+        "2 of 5 rows were replaced by later rows of this load with the same `primary_key`, such as "
+        "`region` = eu, `id` = 1; if they are different records, it lacks a column"
     ]
-    changes = RowChanges(2, 2, 0, unchanged=0, ignored=0, same_key=1)
-    assert (second.rows, second.changes) == (5, changes)
+    assert (first.same_key, second.same_key) == (
+        SameKey(2, "`region` = eu, `id` = 1"),
+        SameKey(1, "`region` = eu, `id` = 3"),
+    )
+    assert (second.rows, second.changes) == (5, RowChanges(2, 2, 0, unchanged=0, ignored=0))
     assert [row["name"] for row in loads.rows(order="name")] == [
         "n1v1",
         "n1v3",

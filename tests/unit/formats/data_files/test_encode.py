@@ -21,8 +21,10 @@ from lakeload_jobs.formats.data_files import encode
 from lakeload_jobs.formats.data_files.encode import (
     BLOOM_FILTER_FPP,
     Encoding,
+    FileTail,
     dictionary_columns,
     encode_file,
+    footer_rows,
 )
 
 
@@ -374,3 +376,24 @@ def test_a_file_of_small_row_groups_ends_where_rows_become_narrow(
 
     assert 0 < rows < 4_504
     assert first.file.metadata.num_row_groups < 200
+
+
+def test_footer_of_a_file_counts_its_rows() -> None:
+    batch = pa.record_batch({"id": pa.array(range(5_000)), "text": pa.array(["x"] * 5_000)})
+    for encoding in (Encoding(), Encoding(whole_statistics=True)):
+        sink = Memory()
+        tail = FileTail(sink)
+        encode_file(batch, iter([batch]), tail, target_size=1 << 30, encoding=encoding)
+        footer = tail.footer()
+        assert footer is not None
+        assert footer_rows(footer) == 10_000
+
+    short = FileTail(Memory(), 64)
+    for chunk in tail_chunks(b"".join(sink.chunks)):
+        short.write(chunk)
+    assert short.footer() is None
+
+
+def tail_chunks(data: bytes) -> list[bytes]:
+    """Return a file in pieces that are smaller than its footer."""
+    return [data[first : first + 16] for first in range(0, len(data), 16)]

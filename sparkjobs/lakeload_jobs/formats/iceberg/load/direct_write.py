@@ -258,9 +258,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Written:
-    """What tasks found in the rows that they wrote: how many values became null, and the records
-    that are rejected, which are in no file. `files` are those of the snapshot."""
+    """What tasks found in the rows that they have `read`: how many values became null, and the
+    records that are rejected, which are in no file. `files` are those of the snapshot."""
 
+    read: int
     bad_values: int
     rejected: Rejected
     files: tuple[FileResult, ...]
@@ -270,9 +271,9 @@ def write_files(
     given: Target,
     write: DirectWrite,
     java_table: Java,
-    summary: Callable[[Rejected], Mapping[str, str]],
+    summary: Callable[[Written], Mapping[str, str]],
 ) -> Written:
-    """Write the rows and commit them to the branch, with the `summary` of what is rejected.
+    """Write the rows and commit them to the branch, with the `summary` of what was written.
 
     Raises `RetryLoad` where the columns of the table have changed, and `LoadFailed` where an upload
     was aborted or the branch dropped by someone else. No upload is left open then.
@@ -292,11 +293,12 @@ def write_files(
         abort_uploads(given.objects, registry, staged)
         raise
     rejected = sum((report.rejected for report in reports), NONE_REJECTED)
-    rejected = replace(rejected, of=sum(given.counts or ()))
-    if staged or given.replaces:
-        _commit(given, java_table, reports, summary(rejected))
     files = tuple(FileResult(file.key, file.rows, file.bytes) for file in staged)
-    return Written(sum(report.bad_values for report in reports), rejected, files)
+    bad_values = sum(report.bad_values for report in reports)
+    written = Written(rejected.of, bad_values, rejected, files)
+    if staged or given.replaces:
+        _commit(given, java_table, reports, summary(written))
+    return written
 
 
 def _check_unchanged(given: Target, write: DirectWrite, java_table: Java) -> None:
@@ -354,7 +356,7 @@ def _staged(given: Target, write: DirectWrite, registry: UploadRegistry) -> list
     if written.partitions:
         fields = partition_fields(written.partitions)
         reports = stage_partitions(given.spark, write.rows, writer, fields)
-        told = sum(report.rows + report.rejected.rows for report in reports)
+        told = sum(report.rejected.of for report in reports)
         expected = told if given.counts is None else sum(given.counts)
     else:
         reports = stage_parts(given.driver, write.rows, writer)

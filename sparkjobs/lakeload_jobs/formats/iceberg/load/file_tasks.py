@@ -18,17 +18,17 @@ import pyarrow as pa
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.formats.data_files.direct import relabelled, same_shape
-from lakeload_jobs.formats.data_files.encode import Encoding, PartWriter, encode_file
+from lakeload_jobs.formats.data_files.encode import (
+    Encoding,
+    FileTail,
+    PartWriter,
+    encode_file,
+    footer_rows,
+)
 from lakeload_jobs.formats.data_files.stage import Encoded
 from lakeload_jobs.formats.iceberg.load.arrow_schema import FloatLeaf, arrow_schema, float_leaves
 from lakeload_jobs.formats.iceberg.rules.branches import data_file_name
 from lakeload_jobs.rows.row_id import Column, pc
-
-_TAIL_BYTES = 16 << 20
-"""The end of a file that is kept until its footer is read: enough for 1,000 columns in 40 row
-groups."""
-_MAGIC_BYTES = 8
-"""The footer's length and `PAR1`, which end a file."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class IcebergFiles:
     ) -> Encoded:
         """Encode one file. Raises `InvalidInput` for a null in the key."""
         floats = {leaf[0]: _Float(leaf) for leaf in self._float_leaves}
-        tail = _Tail(sink)
+        tail = FileTail(sink)
 
         def fitted(batch: pa.RecordBatch) -> pa.RecordBatch:
             batch = self._fitted(batch)
@@ -64,17 +64,24 @@ class IcebergFiles:
                 column.add(batch)
             return batch
 
-        rows = encode_file(
+        encode_file(
             fitted(first),
             map(fitted, rest),
             tail,
             target_size=self.target_size,
             encoding=self.encoding,
         )
+        footer = tail.footer()
+        if footer is None:
+            raise LoadFailed(
+                "the footer of a data file is too long for the driver",
+                hint="set a smaller `write.target-file-size-bytes` in `table_properties`",
+            )
         # The driver holds those of all files.
-        footer = base64.b64encode(zlib.compress(tail.footer())).decode()
+        packed = base64.b64encode(zlib.compress(footer)).decode()
         found = {number: column.facts() for number, column in floats.items()}
-        return Encoded(rows, json.dumps({"footer": footer, "floats": found}))
+        text = json.dumps({"footer": packed, "floats": found})
+        return Encoded(footer_rows(footer), text)
 
     @cached_property
     def _arrow(self) -> pa.Schema:
@@ -106,39 +113,6 @@ class IcebergFiles:
 def _as(column: Column, kind: pa.DataType) -> Column:
     """Return a column in the table's type, which is the same or a wider one."""
     return relabelled(column, kind) if same_shape(column.type, kind) else column.cast(kind)
-
-
-class _Tail:
-    """A sink that passes bytes on and keeps the last ones."""
-
-    def __init__(self, sink: PartWriter) -> None:
-        self._sink = sink
-        self._last: list[bytes] = []
-        self._kept = 0
-
-    @property
-    def size(self) -> int:
-        """What the sink has taken."""
-        return self._sink.size
-
-    def write(self, data: bytes, /) -> int:
-        """Take bytes."""
-        self._last.append(bytes(data))
-        self._kept += len(data)
-        while self._kept - len(self._last[0]) >= _TAIL_BYTES:
-            self._kept -= len(self._last.pop(0))
-        return self._sink.write(data)
-
-    def footer(self) -> bytes:
-        """Return the footer of the file that is complete, as Parquet's Thrift has it."""
-        end = b"".join(self._last)
-        (length,) = struct.unpack("<I", end[-_MAGIC_BYTES:-4])
-        if length + _MAGIC_BYTES > len(end):
-            raise LoadFailed(
-                f"the footer of a data file has {length:,} bytes, more than {_TAIL_BYTES:,}",
-                hint="set a smaller `write.target-file-size-bytes` in `table_properties`",
-            )
-        return end[-_MAGIC_BYTES - length : -_MAGIC_BYTES]
 
 
 class _Float:

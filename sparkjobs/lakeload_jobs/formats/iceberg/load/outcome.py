@@ -10,8 +10,6 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.result import FileResult, IndexKind, RowChanges, TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.core.sizes import counted
-from lakeload_jobs.formats.iceberg.load.publish import SameKey, Untouched
 from lakeload_jobs.formats.iceberg.load.tables import Java, added_files
 from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_DELETED,
@@ -35,18 +33,17 @@ def loaded(
     snapshot: int,
     *,
     index: IndexKind,
-    untouched: Untouched | None,
-    same_key: SameKey,
+    merged: RowChanges | None,
     files: tuple[FileResult, ...] | None = None,
 ) -> TableResult:
     """Return the result of a table whose snapshot is in, read from that snapshot.
 
-    `untouched` are the rows that a MERGE had nothing to do with, `same_key` those that never came
-    so far. `files` are those of the snapshot,
+    `merged` is what a MERGE did. `files` are those of the snapshot,
     None where only it tells.
     """
     found = java_table.snapshot(snapshot)
     summary = {str(name): str(value) for name, value in dict(found.summary()).items()}
+    replaced = changes(summary)
     return TableResult(
         table=table.source,
         target=table.target,
@@ -59,16 +56,7 @@ def loaded(
         deleted=_number(summary, SUMMARY_DELETED),
         index=index if "_supa_index" in spec.tracking_columns else None,
         snapshot_id=snapshot,
-        changes=_complete(changes(summary), untouched or Untouched(), same_key),
-        warnings=(_replaced(same_key),) if same_key.rows else (),
-    )
-
-
-def _replaced(rows: SameKey) -> str:
-    return (
-        f"{counted(rows.rows, 'row')} of this load had the key of a later row and "
-        f"{'was' if rows.rows == 1 else 'were'} replaced by it, such as {rows.example}; if they "
-        "are different records, `primary_key` lacks a column"
+        changes=merged or (replaced and replace(replaced, unchanged=0, ignored=0)),
     )
 
 
@@ -91,28 +79,40 @@ def already(table: TableSpec, facts: TableFacts, snapshot: int | None) -> TableR
 
 
 def changes(summary: Mapping[str, str]) -> RowChanges | None:
-    """Return what a MERGE did; None for what is no MERGE."""
+    """Return what an UPSERT did; None for what is none, and where its numbers are false."""
     if summary.get(SUMMARY_MODE) != "UPSERT":
         return None
     if not any(name.startswith(_MERGED) for name in summary):
         # Every row was replaced, or none had to be written.
         return RowChanges(_number(summary, "added-records"), 0, 0)
-    return RowChanges(
-        inserted=_number(summary, f"{_MERGED}inserted"),
-        updated=_number(summary, f"{_MERGED}updated"),
-        deleted=_number(summary, f"{_MERGED}deleted"),
-    )
+    return merged_rows(summary)
 
 
-def merged_rows(summary: Mapping[str, str]) -> int:
-    """Return how many rows of the table a MERGE has written, changed or removed."""
-    return sum(_number(summary, f"{_MERGED}{what}") for what in ("inserted", "updated", "deleted"))
+def merged_rows(summary: Mapping[str, str]) -> RowChanges | None:
+    """Return what a MERGE did; None where its numbers are not those of its files. Spark counts some
+    rows twice, such as those of a sorted table, of which it takes a sample first."""
+    found = RowChanges(*(_number(summary, f"{_MERGED}{what}") for what in _ACTIONS))
+    copied = _number(summary, f"{_MERGED}copied")
+    in_files = found.inserted + found.updated + copied
+    return found if in_files == _number(summary, "added-records") else None
 
 
-def _complete(merged: RowChanges | None, rows: Untouched, same: SameKey) -> RowChanges | None:
-    if merged is None:
-        return None
-    return replace(merged, unchanged=rows.unchanged, ignored=rows.ignored, same_key=same.rows)
+_ACTIONS = ("inserted", "updated", "deleted")
+
+
+def beyond(done: RowChanges, summary: Mapping[str, str], *, copies: bool) -> int:
+    """Return how many rows the snapshot of a MERGE has more in its files than it did.
+
+    Where files were rewritten, their other rows are in them again; deletes that had been beside
+    them are not told apart, and nothing is compared.
+    """
+    added = _number(summary, "added-records")
+    if not copies:
+        return added - done.inserted - done.updated
+    beside = ("total-position-deletes", "removed-position-deletes", "total-equality-deletes")
+    if any(_number(summary, name) for name in beside):
+        return 0
+    return added - _number(summary, "deleted-records") - (done.inserted - done.deleted)
 
 
 def _rows(summary: Mapping[str, str]) -> int:

@@ -45,7 +45,7 @@ _EARLY = ("_supa_deleted", "_supa_index")
 """Tracking columns that are known only where rows are read. The others are added where they are
 written, so that fewer bytes are moved."""
 _COUNTED = ""
-"""In place of a partition: what else a part has than rows that are loaded."""
+"""In place of a partition: how many rows a part has, and what else than rows that are loaded."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,7 @@ class Partitioner:
             for batch in _joined(iter(rows), BUFFER_BYTES):
                 yield from by_partition(batch, self.fields)
             self.writer.check_count(partition, rows.count)
-            if rows.bad_values or side.found.rows:
-                yield _COUNTED, _as_batch(rows.bad_values, side.found)
+            yield _COUNTED, _as_batch(rows.bad_values, replace(side.found, of=rows.count))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.result import FileResult
+from lakeload_jobs.contract.result import FileResult, RowChanges, SameKey
 from lakeload_jobs.formats.iceberg.load.branches import LOST, assert_branch, drop_branch
 from lakeload_jobs.formats.iceberg.load.tables import (
     Java,
@@ -32,28 +32,12 @@ from lakeload_jobs.formats.iceberg.rules.publish import (
     may_publish,
     unknown_outcome,
 )
+from lakeload_jobs.rows.balance import Balance
 from lakeload_jobs.rows.rejects import Rejected
 from lakeload_jobs.storage.backoff import pause
 
 _LOST_TRIES = 200
 _UNKNOWN_TRIES = 8
-
-
-@dataclass(frozen=True)
-class Untouched:
-    """Rows of a MERGE that change nothing: `unchanged` are equal to those of the table, `ignored`
-    are older."""
-
-    unchanged: int = 0
-    ignored: int = 0
-
-
-@dataclass(frozen=True)
-class SameKey:
-    """Rows of a load that a later one with the same key has replaced, and such a key."""
-
-    rows: int = 0
-    example: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,9 +51,11 @@ class Staged:
     summary: Mapping[str, str]
     """What the published snapshot says of itself, should it have to be made anew."""
     has_rows: bool
-    untouched: Untouched | None = None
-    """None: the rows were not merged."""
-    same_key: SameKey = SameKey()
+    balance: Balance
+    changes: RowChanges | None = None
+    """What a MERGE did; None: the rows were not merged."""
+    same_key: SameKey | None = None
+    """Rows of an UPSERT that later ones of the load replaced."""
     bad_values: int | None = None
     """How many values became null, where the tasks that wrote the rows have counted them."""
     rejected: Rejected | None = None

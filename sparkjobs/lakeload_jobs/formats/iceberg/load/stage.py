@@ -12,11 +12,12 @@ from datetime import datetime
 from typing import Any, Literal
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, Observation, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.result import RowChanges, SameKey
 from lakeload_jobs.contract.spec import (
     TRACKING_COLUMNS,
     CatalogSpec,
@@ -40,9 +41,10 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
     Written,
     write_files,
 )
-from lakeload_jobs.formats.iceberg.load.outcome import changes, merged_rows
+from lakeload_jobs.formats.iceberg.load.latest import DELETE, KeyCounts, LatestRows
+from lakeload_jobs.formats.iceberg.load.outcome import beyond, merged_rows
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
-from lakeload_jobs.formats.iceberg.load.publish import SameKey, Staged, Untouched
+from lakeload_jobs.formats.iceberg.load.publish import Staged
 from lakeload_jobs.formats.iceberg.load.table_changes import TableChanges
 from lakeload_jobs.formats.iceberg.load.tables import (
     Java,
@@ -68,10 +70,11 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_SYNCED,
     Snapshot,
 )
+from lakeload_jobs.rows.balance import Balance
 from lakeload_jobs.rows.casts import JSON_OPTIONS, filled, quoted
 from lakeload_jobs.rows.counting import Counted, count_rows, partition_count
 from lakeload_jobs.rows.key_filter import MOST_KEYS, KeyFilter
-from lakeload_jobs.rows.rejects import REJECTED_HELPER, Rejected
+from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX, POSITION_BITS
 from lakeload_jobs.rows.tracking_sql import deleted, with_tracking
 from lakeload_jobs.storage.objects import Objects
@@ -131,9 +134,6 @@ def check_compares(
     raise LoadFailed(f"nothing is loaded through this catalog: {message}", hint=hint)
 
 
-_DELETE = HELPER_PREFIX + "delete"
-_ORDER = HELPER_PREFIX + "order"
-_RANK = HELPER_PREFIX + "rank"
 _GONE = HELPER_PREFIX + "gone"
 _FANOUT = "write.spark.fanout.enabled"
 _MERGE_MODE = "write.merge.mode"
@@ -163,76 +163,18 @@ class Merge:
     """The table is copy-on-write: Spark first looks for the files that have keys of the load."""
 
 
-def latest(
-    frame: DataFrame,
-    key: Sequence[str],
-    cursor: str | None,
-    order: Any,
-    deleted: Any,
-    replaced: Observation,
-) -> DataFrame:
-    """Return the latest row of each key: by `cursor`, then by `order`, the place in the source.
-
-    Unmatched rows of one key would all be inserted by a MERGE, so there may be only one. `replaced`
-    counts the others (`rows`), and has a key of theirs (`example`).
-    """
-    ranked = frame.withColumn(_ORDER, order).withColumn(_DELETE, deleted)
-    last = [F.col(_ORDER).desc()]
-    if cursor is not None:
-        last.insert(0, F.col(f"`{cursor}`").desc_nulls_last())
-    window = Window.partitionBy(*(F.col(f"`{name}`") for name in key)).orderBy(*last)
-    ranked = ranked.withColumn(_RANK, F.row_number().over(window))
-    shown = [F.concat(F.lit(f"`{n}` = "), F.col(f"`{n}`").cast("string")) for n in key]
-    ranked = ranked.observe(
-        replaced,
-        F.count_if(F.col(_RANK) > 1).alias("rows"),
-        F.min(F.when(F.col(_RANK) > 1, F.concat_ws(", ", *shown))).alias("example"),
-    )
-    return ranked.where(F.col(_RANK) == 1).drop(_RANK, _ORDER)
-
-
-def run_merge(spark: SparkSession, rows: DataFrame, merge: Merge) -> int | None:
-    """Merge rows, one for each key, into the branch: one commit of Iceberg.
-
-    Return how many rows were merged, None where Spark has not counted them.
-    """
-    if merge.copies:
-        return _run_copying(spark, rows, merge)
-    counted = Observation()
-    rows.observe(counted, F.count(F.lit(1)).alias("rows")).createOrReplaceTempView(merge.view)
-    try:
-        spark.sql(merge_sql(merge, rows.columns), args=_arguments(merge))
-    finally:
-        spark.catalog.dropTempView(merge.view)
-    return _observed(counted)
-
-
-def _run_copying(spark: SparkSession, rows: DataFrame, merge: Merge) -> int:
-    """Merge into a copy-on-write table. Spark has the rows twice in its plan, and refuses what may
-    differ from one time to the next, such as the numbers of rows: they are computed before."""
-    kept = rows.localCheckpoint()
+def run_merge(spark: SparkSession, rows: DataFrame, merge: Merge) -> None:
+    """Merge rows, one for each key, into the branch: one commit of Iceberg."""
+    # Spark has the rows of a copy-on-write table twice in its plan, and refuses what may differ
+    # from one time to the next, such as the numbers of rows: they are computed before.
+    kept = rows.localCheckpoint() if merge.copies else rows
     kept.createOrReplaceTempView(merge.view)
     try:
         spark.sql(merge_sql(merge, rows.columns), args=_arguments(merge))
-        return kept.count()
     finally:
         spark.catalog.dropTempView(merge.view)
-        kept._jdf.queryExecution().analyzed().rdd().unpersist(False)
-
-
-def _observed(counted: Observation) -> int | None:
-    """Return the count; None where Spark has left it out, as it does where nothing is written."""
-    try:
-        # Unlike `get`, this does not wait for a count that never comes.
-        found = counted._jo.getOrEmpty()  # type: ignore[union-attr]
-    except Py4JJavaError:
-        return None
-    return None if found.isEmpty() else int(found.apply("rows"))
-
-
-def _same_key(replaced: Observation) -> SameKey:
-    rows = _observed(replaced)
-    return SameKey(rows, str(replaced.get["example"])) if rows else SameKey()
+        if merge.copies:
+            kept._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
 
 def merge_sql(merge: Merge, given: Sequence[str]) -> str:
@@ -240,11 +182,11 @@ def merge_sql(merge: Merge, given: Sequence[str]) -> str:
 
     A row that is older than the table's, or equal to it, leaves the table as it is.
     """
-    values = {c: f"s.{quoted(c)}" if c in given else "NULL" for c in merge.columns.names}
+    values = _values(merge, given)
     update = ", ".join(f"t.{quoted(name)} = {value}" for name, value in values.items())
     names = ", ".join(quoted(name) for name in values)
     deletes = merge.deletes == "DELETE"
-    new = f"WHEN NOT MATCHED AND NOT s.{quoted(_DELETE)}" if deletes else "WHEN NOT MATCHED"
+    new = f"WHEN NOT MATCHED AND NOT s.{quoted(DELETE)}" if deletes else "WHEN NOT MATCHED"
     gone = f"s.{quoted(_GONE)}"
     matched = f"WHEN MATCHED AND NOT {_is_late(merge)}"
     if merge.detects:
@@ -255,7 +197,7 @@ def merge_sql(merge: Merge, given: Sequence[str]) -> str:
     clauses = [
         f"MERGE INTO {merge.target} AS t USING {quoted(merge.view)} AS s ON {_on(merge)}",
         *((f"WHEN MATCHED AND {gone} THEN {_gone(merge)}",) * merge.detects),
-        *((f"{matched} AND s.{quoted(_DELETE)} THEN DELETE",) * deletes),
+        *((f"{matched} AND s.{quoted(DELETE)} THEN DELETE",) * deletes),
         f"{matched} AND NOT {_is_equal(merge, values)} THEN UPDATE SET {update}",
         f"{new} THEN INSERT ({names}) "  # noqa: S608
         f"VALUES ({', '.join(values.values())})",
@@ -321,34 +263,76 @@ def _has_map(kind: T.DataType) -> bool:
     )
 
 
-def count_untouched(
-    spark: SparkSession, rows: DataFrame, merge: Merge, before: DataFrame | None, written: int
-) -> Untouched:
-    """Count the rows that a MERGE left alone, of which it does not tell: why is asked again.
+@dataclass(frozen=True)
+class Pairs:
+    """What a MERGE finds for its rows, counted by a query: each row with each row of the table that
+    has its key. Rows that are equal are `updated` unless they were told apart."""
 
-    `before` is the table as it was, `written` how many rows the MERGE has changed.
-    """
-    if before is None or not set(merge.key) <= set(before.columns):
-        return Untouched()
+    changes: RowChanges
+    without_row: int = 0
+    """Deletes of rows that the table does not have."""
+
+    @property
+    def rows(self) -> int:
+        """All pairs."""
+        left = (self.changes.unchanged or 0) + (self.changes.ignored or 0)
+        return self.changes.rows + left + self.without_row
+
+
+def count_pairs(
+    spark: SparkSession, rows: DataFrame, merge: Merge, before: DataFrame, *, equal: bool
+) -> Pairs:
+    """Count what a MERGE does to each row: `before` is the table as it was. With `equal` rows are
+    compared, which takes all columns."""
+    gone = f"s.{quoted(_GONE)}" if merge.detects else "false"
     if merge.cursor not in before.columns:
         merge = replace(merge, cursor=None)
     if "_supa_deleted" not in before.columns:
         merge = replace(merge, detects=False)
     rows.createOrReplaceTempView(merge.view)
     table = f"{merge.view}_t"
-    before.createOrReplaceTempView(table)
+    (_as_table(before, merge.columns) if equal else before).createOrReplaceTempView(table)
     there = f"t.{quoted(merge.key[0])} IS NOT NULL"
-    gone = f"NOT ({there}) AND s.{quoted(_DELETE)}" if merge.deletes == "DELETE" else "false"
+    late = f"({_is_late(merge)} AND NOT {gone})"
+    flagged = f"s.{quoted(DELETE)}" if merge.deletes == "DELETE" else "false"
+    removed = f"({gone} OR {flagged})" if merge.deletes == "DELETE" else "false"
+    same = _is_equal(merge, _values(merge, rows.columns)) if equal else "false"
+    counted = (
+        f"NOT {there} AND NOT {flagged}",
+        f"{there} AND NOT {late} AND {removed}",
+        f"{there} AND NOT {late} AND NOT {removed} AND NOT {gone} AND {same}",
+        f"{there} AND {late}",
+        f"NOT {there} AND {flagged}",
+    )
     query = (
-        f"SELECT count(1), count_if({there} AND {_is_late(merge)}), count_if({gone}) "  # noqa: S608
+        f"SELECT count(1), {', '.join(f'count_if({one})' for one in counted)} "  # noqa: S608
         f"FROM {quoted(merge.view)} AS s LEFT JOIN {quoted(table)} AS t ON {_on(merge)}"
     )
     try:
-        ((pairs, late, nothing),) = spark.sql(query, args=_arguments(merge)).collect()
+        (found,) = spark.sql(query, args=_arguments(merge)).collect()
     finally:
         for view in (merge.view, table):
             spark.catalog.dropTempView(view)
-    return Untouched(unchanged=max(pairs - late - nothing - written, 0), ignored=late)
+    pairs, inserted, deleted, unchanged, ignored, nothing = found
+    updated = pairs - inserted - deleted - unchanged - ignored - nothing
+    return Pairs(RowChanges(inserted, updated, deleted, unchanged, ignored), nothing)
+
+
+def _values(merge: Merge, given: Sequence[str]) -> dict[str, str]:
+    return {c: f"s.{quoted(c)}" if c in given else "NULL" for c in merge.columns.names}
+
+
+def _as_table(rows: DataFrame, columns: T.StructType) -> DataFrame:
+    """Return rows of an earlier snapshot in the columns that the table has now."""
+    known = {field.name: field.dataType for field in rows.schema.fields}
+    values = [
+        filled(F.col(quoted(field.name)), known[field.name], field.dataType)
+        if field.name in known
+        else F.lit(None)
+        for field in columns.fields
+    ]
+    pairs = zip(values, columns.fields, strict=True)
+    return rows.select(*(value.cast(field.dataType).alias(field.name) for value, field in pairs))
 
 
 def _arguments(merge: Merge) -> dict[str, Any]:
@@ -386,6 +370,9 @@ class Stage:
     """What tasks write by themselves; None: Spark writes."""
     changes: TableChanges | None = None
     """What the table needs before the rows are in it: made once all of them have been read."""
+    read: int = 0
+    """How many rows there are, of which so many are `rejected`; 0 until tasks have counted them."""
+    rejected: int = 0
 
     @property
     def merges(self) -> bool:
@@ -409,11 +396,10 @@ def stage(given: Stage) -> Staged:
         # A table without a snapshot is new: nobody could ask about it before Spark.
         catalog = given.spec.destination.iceberg.catalog
         check_compares(spark, java_table, catalog, table.target, given.branch)
-    untouched, gone, written = None, None, None
-    replaced = Observation()
+    merged, gone, written = None, None, None
     if given.direct is not None:
         written = _write_directly(given, given.direct, java_table)
-        given = _with_rejected(given, written.rejected)
+        given = _with_rejected(given, written)
         summary = _summary(given)
     elif given.rows.columns.fields:
         if given.changes is not None:
@@ -424,7 +410,7 @@ def stage(given: Stage) -> Staged:
         try:
             if gone is not None:
                 summary[SUMMARY_DELETED] = str(gone.rows)
-            untouched = _write(given, java_table, summary, base, gone, replaced)
+            merged = _write(given, java_table, summary, base, gone)
         finally:
             if gone is not None:
                 gone.close()
@@ -438,11 +424,10 @@ def stage(given: Stage) -> Staged:
     if marked and not is_marked(java_table, given.branch):
         # Dropped meanwhile, and made anew by Spark's commit: its files may be gone (I10).
         raise branch_is_gone(table.target, given.branch)
-    _check_rows(given, head)
     # Keys were compared with those of `base`, and no other.
     replaces = given.replaces or given.merges or gone is not None
     mode: Literal["append", "replace"] = "replace" if replaces else "append"
-    has_rows = _has_rows(given, head)
+    has_rows = _has_rows(given, head, merged)
     return Staged(
         given.branch,
         base,
@@ -450,8 +435,9 @@ def stage(given: Stage) -> Staged:
         mode,
         summary,
         has_rows,
-        untouched,
-        _same_key(replaced) if given.table.mode == "UPSERT" else SameKey(),
+        merged.balance if merged and merged.balance else _balance(given, head, merged),
+        merged.changes if merged else None,
+        merged.same_key if merged else None,
         written.bad_values if written else None,
         written.rejected if written else None,
         written.files if written else None,
@@ -468,12 +454,13 @@ def _summary(given: Stage) -> dict[str, str]:
     return summary
 
 
-def _with_rejected(given: Stage, rejected: Rejected) -> Stage:
-    """Return a load whose rejected records the tasks that wrote its rows have counted."""
+def _with_rejected(given: Stage, written: Written) -> Stage:
+    """Return a load whose rows the tasks that wrote them have counted."""
+    rejected = written.rejected
     if given.counted is None:
-        return given
+        return replace(given, read=written.read, rejected=rejected.rows)
     counted = replace(given.counted, rejected=rejected.rows, rejected_from=rejected.files)
-    return replace(given, counted=counted)
+    return replace(given, counted=counted, rejected=rejected.rows)
 
 
 def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Written:
@@ -491,7 +478,7 @@ def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Writ
         changes=given.changes,
     )
     return write_files(
-        target, direct, java_table, lambda rejected: _summary(_with_rejected(given, rejected))
+        target, direct, java_table, lambda written: _summary(_with_rejected(given, written))
     )
 
 
@@ -580,28 +567,39 @@ def tracked(given: Stage) -> DataFrame:
     return rows
 
 
+@dataclass(frozen=True)
+class KeyedRows:
+    """What became of the rows of an UPSERT: the latest of each key, and those that they replaced.
+    `balance` and `changes` are None where nothing was merged."""
+
+    counts: KeyCounts
+    same_key: SameKey | None
+    balance: Balance | None = None
+    changes: RowChanges | None = None
+
+
 def _write(
     given: Stage,
     java_table: Java,
     summary: Mapping[str, str],
     base: int | None,
     gone: DeletedKeys | None,
-    replaced: Observation,
-) -> Untouched | None:
-    """Write the rows; return those that a MERGE has left alone, None where nothing is merged.
-    `replaced` is for rows whose key a later one has."""
+) -> KeyedRows | None:
+    """Write the rows; return what became of those of an UPSERT."""
     target = spark_name(given.table.schema, given.table.table, given.branch)
     columns = table_columns(given.spark, java_table)
     rows = conform(tracked(given), columns)
+    latest = None
     if given.table.mode == "UPSERT":
         # Also when all rows are replaced: a key is in the table once.
-        rows = _latest(given, rows, replaced)
-    if given.merges:
+        latest = _latest(given, rows)
+        rows = latest.frame
+    if latest is not None and given.merges:
         copies = java_table.properties().get(_MERGE_MODE) != "merge-on-read"
-        return _merge(given, rows, target, columns, summary, base, gone, copies=copies)
+        return _merge(given, latest, target, columns, summary, base, gone, copies=copies)
     data = [name for name in rows.columns if not name.startswith(HELPER_PREFIX)]
     if given.table.mode == "UPSERT" and given.table.deletes == "DELETE":
-        rows = rows.where(~F.col(f"{HELPER_PREFIX}delete"))
+        rows = rows.where(~F.col(DELETE))
     if gone is not None:
         rows = rows.unionByName(_deleted_rows(given, gone, rows), allowMissingColumns=True)
     writer = rows.select(*(F.col(f"`{name}`") for name in data)).writeTo(target)
@@ -615,19 +613,22 @@ def _write(
         writer.overwrite(F.lit(True))
     else:
         writer.append()
-    return None
+    if latest is None:
+        return None
+    counts = latest.counts(given.read - given.rejected)
+    return KeyedRows(counts, latest.same_key(counts))
 
 
-def _latest(given: Stage, rows: DataFrame, replaced: Observation) -> DataFrame:
+def _latest(given: Stage, rows: DataFrame) -> LatestRows:
     order = (
         F.col("_supa_index") if "_supa_index" in rows.columns else F.monotonically_increasing_id()
     )
-    return latest(rows, given.rows.key, given.rows.cursor, order, deleted(rows), replaced)
+    return LatestRows.of(rows, given.rows.key, given.rows.cursor, order, deleted(rows))
 
 
 def _merge(
     given: Stage,
-    rows: DataFrame,
+    latest: LatestRows,
     target: str,
     columns: T.StructType,
     summary: Mapping[str, str],
@@ -635,15 +636,14 @@ def _merge(
     gone: DeletedKeys | None,
     *,
     copies: bool,
-) -> Untouched:
+) -> KeyedRows:
     """Merge in this session: its settings stamp the snapshot, so it is the table's own."""
     bounds = given.counted.bounds if given.counted else {}
-    given_rows, removed = rows, 0
+    rows = latest.frame
     if given.table.max_deleted is not None:
         rows = rows.withColumn(_GONE, F.lit(False))
-        given_rows = rows
+    given_rows = rows
     if gone is not None:
-        removed = gone.rows
         deleted_rows = _deleted_rows(given, gone, rows).withColumn(_GONE, F.lit(True))
         given_rows = rows.unionByName(deleted_rows, allowMissingColumns=True)
         bounds = _joined_bounds(bounds, gone.frame)
@@ -665,18 +665,56 @@ def _merge(
     for name, value in properties.items():
         given.spark.conf.set(name, value)
     try:
-        merged = run_merge(given.spark, given_rows, merge)
+        run_merge(given.spark, given_rows, merge)
     finally:
         for name in properties:
             given.spark.conf.unset(name)
+    counts = latest.counts(given.read - given.rejected)
     head = _head(given)
-    written = merged_rows(head.summary) if head.id != base else 0
-    if merged == written:
-        return Untouched()
-    if merged is not None and merge.cursor is None and merge.deletes != "DELETE":
-        return Untouched(unchanged=max(merged - written, 0))
+    written = head.summary if head.id != base else {}
+    removed = 0 if gone is None else gone.rows
+    pairs = _pairs(given, given_rows, merge, written, counts, removed, base)
+    balance = Balance(
+        read=given.read,
+        written=pairs.changes.rows - removed + beyond(pairs.changes, written, copies=copies),
+        rejected=given.rejected,
+        same_key=counts.same_key,
+        unchanged=pairs.changes.unchanged or 0,
+        ignored=pairs.changes.ignored or 0,
+        without_row=pairs.without_row,
+        twins=pairs.rows - counts.latest - removed,
+    )
+    return KeyedRows(counts, latest.same_key(counts), balance, pairs.changes)
+
+
+def _pairs(
+    given: Stage,
+    rows: DataFrame,
+    merge: Merge,
+    written: Mapping[str, str],
+    counts: KeyCounts,
+    removed: int,
+    base: int | None,
+) -> Pairs:
+    """Return what a MERGE did, as its snapshot says; what that leaves out is counted. `removed` of
+    the rows are keys that the source no longer has."""
+    merged = merged_rows(written)
+    left = counts.latest + removed - (merged.rows if merged else 0)
+    if merged is not None and left == 0:
+        return Pairs(replace(merged, unchanged=0, ignored=0))
+    if merged is not None and left > 0 and merge.cursor is None and merge.deletes != "DELETE":
+        return Pairs(replace(merged, unchanged=left, ignored=0))
     before = None if base is None else _table_at(given, base)
-    return count_untouched(given.spark, rows, merge, before, written - removed)
+    if before is None or not set(merge.key) <= set(before.columns):
+        nothing = counts.deletes if merge.deletes == "DELETE" else 0
+        inserted = counts.latest - nothing
+        return Pairs(RowChanges(inserted, 0, 0, unchanged=0, ignored=0), nothing)
+    pairs = count_pairs(given.spark, rows, merge, before, equal=merged is None)
+    if merged is None:
+        return pairs
+    unchanged = pairs.changes.rows - merged.rows
+    ignored = pairs.changes.ignored
+    return Pairs(replace(merged, unchanged=unchanged, ignored=ignored), pairs.without_row)
 
 
 def _key_filter(given: Stage, rows: DataFrame, columns: T.StructType) -> KeyFilter | None:
@@ -753,30 +791,27 @@ def _head(given: Stage, java_table: Java | None = None) -> Snapshot:
     return facts.snapshots[facts.refs[given.branch]]
 
 
-def _has_rows(given: Stage, head: Snapshot) -> bool:
+def _has_rows(given: Stage, head: Snapshot, keyed: KeyedRows | None) -> bool:
     """Whether the load leaves rows of its own: as counted, else as its snapshot says."""
-    if given.merges and (merged := changes(head.summary)) is not None:
+    if keyed is not None and keyed.changes is not None:
         # What removes a row adds the others of its file again.
-        return merged.inserted + merged.updated > 0
+        return keyed.changes.inserted + keyed.changes.updated > 0
     if given.counted is not None:
         return given.counted.loaded > 0 or SUMMARY_DELETED in head.summary
     return int(head.summary.get("added-records", "0")) > 0
 
 
-def _check_rows(given: Stage, head: Snapshot) -> None:
-    """Compare what was written with what was counted. A MERGE does not tell how many rows it was
-    given: there the files of the source are compared alone."""
-    if given.table.mode == "UPSERT" or given.counted is None:
-        return
-    written = int(head.summary.get("added-records", "0"))
-    written -= int(head.summary.get(SUMMARY_DELETED, "0"))
-    if written != given.counted.loaded:
-        raise LoadFailed(
-            f"the source changed while it was read: it had {given.counted.loaded} rows when "
-            f"counted and {written} when loaded",
-            hint="load only complete files that no process writes to",
-            retryable=True,
-        )
+def _balance(given: Stage, head: Snapshot, keyed: KeyedRows | None) -> Balance:
+    """Return what became of the rows of a load that were not merged."""
+    removes = given.table.deletes == "DELETE"
+    return Balance(
+        read=given.read,
+        written=int(head.summary.get("added-records", "0"))
+        - int(head.summary.get(SUMMARY_DELETED, "0")),
+        rejected=given.rejected,
+        same_key=keyed.counts.same_key if keyed else 0,
+        without_row=keyed.counts.deletes if keyed and removes else 0,
+    )
 
 
 def _instant(synced: datetime) -> str:

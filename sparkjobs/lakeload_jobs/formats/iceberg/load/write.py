@@ -146,12 +146,14 @@ class IcebergWriter:
         # `LoadInput` has persisted rows that cannot be read twice: no source is read here.
         rows = self.ready.rows
         if counted is not None:
-            bad, rejected = counted.bad_values, counted.rejected
+            read, bad, rejected = counted.rows, counted.bad_values, counted.rejected
         elif self.plan.direct is not None:
             # The tasks count while they write.
-            bad, rejected = 0, 0
+            read, bad, rejected = 0, 0, 0
         else:
             bad, rejected = count_bad_values(rows.frame), count_rejected(rows.frame)
+            counts = rows.prepared.counts
+            read = rows.frame.count() if counts is None else sum(counts)
         request = Stage(
             spark=load.spark,
             objects=load.objects,
@@ -166,6 +168,8 @@ class IcebergWriter:
             begun=self.ready.opened.start.head,
             direct=self.plan.direct,
             changes=self.ready.changes,
+            read=read,
+            rejected=rejected,
         )
         try:
             staged = stage(request)
@@ -198,6 +202,7 @@ class StagedIceberg:
         self._ledger: str | None = None
         self.bad_values = bad_values
         self.rejected = rejected
+        self.balance, self.same_key = staged.balance, staged.same_key
         self.deleted = int(staged.summary.get(SUMMARY_DELETED, 0))
 
     def note(self, evidence: Evidence) -> None:
@@ -245,8 +250,7 @@ class StagedIceberg:
             java_table,
             snapshot,
             index=index,
-            untouched=self._staged.untouched,
-            same_key=self._staged.same_key,
+            merged=self._staged.changes,
             files=self._staged.files,
         )
 

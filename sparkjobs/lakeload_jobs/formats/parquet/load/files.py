@@ -15,10 +15,15 @@ from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
 from lakeload_jobs.formats.data_files.encode import (
     BLOOM_FILTER_FPP,
     Encoding,
+    FileTail,
     PartWriter,
     encode_file,
+    footer_rows,
 )
 from lakeload_jobs.formats.data_files.stage import Encoded
+
+_FOOTER_BYTES = 4 << 20
+"""Longer ones, of thousands of columns, are not read again: tasks hold no more of a file."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +60,9 @@ class ParquetFiles:
     def encode(
         self, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], sink: PartWriter
     ) -> Encoded:
-        """Encode one file."""
+        """Encode one file. Its rows are those that its footer counts."""
         filters = dict.fromkeys(self.bloom_filters, BLOOM_FILTER_FPP)
-        encoding = Encoding(bloom_filters=filters)
-        return Encoded(
-            encode_file(first, rest, sink, target_size=self.target_size, encoding=encoding)
-        )
+        encoding, tail = Encoding(bloom_filters=filters), FileTail(sink, _FOOTER_BYTES)
+        rows = encode_file(first, rest, tail, target_size=self.target_size, encoding=encoding)
+        footer = tail.footer()
+        return Encoded(rows if footer is None else footer_rows(footer))

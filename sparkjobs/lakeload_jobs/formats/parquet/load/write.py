@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.contract.result import SameKey, TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.core.layout import TableLocation
@@ -37,6 +37,7 @@ from lakeload_jobs.formats.parquet.load.prepare import WrittenColumns
 from lakeload_jobs.formats.parquet.load.versions import read_versions
 from lakeload_jobs.formats.parquet.log.bookmark import loaded_files
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog, TableLog
+from lakeload_jobs.rows.balance import Balance
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.columns import added_column, missing_column
@@ -246,10 +247,16 @@ class StagedParquet:
         self._registry = registry
         self._files = tuple(file for report in reports for file in report.files)
         self.deleted = deleted
+        self.same_key: SameKey | None = None
         self._evidence: Evidence | None = None
         self._rejects = tuple(file for report in reports for file in report.rejects)
         self.bad_values = sum(report.bad_values for report in reports)
         self.rejected = sum((report.rejected for report in reports), NONE_REJECTED)
+        self.balance = Balance(
+            read=sum(report.rows for report in reports) - deleted,
+            written=sum(file.rows for file in self._files) - deleted,
+            rejected=self.rejected.rows,
+        )
 
     def note(self, evidence: Evidence) -> None:
         """Keep it for the record."""
