@@ -157,7 +157,7 @@ def _parquet(path: Path, options: Options) -> Other:
 
 def _is_variant(kind: pa.DataType) -> bool:
     names = {kind.field(i).name for i in range(kind.num_fields)} if pa.types.is_struct(kind) else ()
-    return {"metadata", "value"} <= set(names)
+    return "metadata" in names and ("value" in names or "typed_value" in names)
 
 
 def _values(column: Any) -> list[Any]:

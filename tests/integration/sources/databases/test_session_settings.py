@@ -325,6 +325,8 @@ def check_postgres(read: JdbcInput, spark: SparkSession | None = None) -> None:
         for name, value in product.SETTINGS.items():
             row = snapshot.connection.execute("SELECT current_setting(%s, true)", (name,))
             assert row.fetchone() in ((value,), (None,)), name
+        compared = snapshot.connection.execute("SELECT (NULL::int = NULL) IS NULL")
+        assert compared.fetchone() == (True,)
         tables = product.list_tables(snapshot.connection, read, None)
         assert [table.name for table in tables] == ["t", "tagged", "with_tag"]
         product.server_of(snapshot.connection)
