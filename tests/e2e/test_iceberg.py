@@ -177,7 +177,6 @@ def test_iceberg_tables_are_appended_and_upserted(lake: Lake, folder: Path) -> N
         "deleted": 1,
         "unchanged": 0,
         "ignored": 0,
-        "same_key": 0,
     }
     assert rows(lake, "customers", "id", "name") == MERGED
     assert rows(lake, "visits", "page", "_supa_job_id") == [("a", "job-1"), ("b", "job-2")]

@@ -81,7 +81,6 @@ def test_open_catalog_load_without_a_privilege_fails_and_names_it(
         "deleted": 0,
         "unchanged": 0,
         "ignored": 0,
-        "same_key": 0,
     }
     refused = second.tables["new"]["error"]
     assert "is not authorized for op CREATE_TABLE_DIRECT" in refused["message"]

@@ -6,6 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -161,9 +162,11 @@ class Lake:
             self.server.s3.delete_object(Bucket=self.seeded.bucket, Key=key)
         answer = self.server.s3.list_multipart_uploads(Bucket=self.seeded.bucket)
         for upload in answer.get("Uploads", []):
-            self.server.s3.abort_multipart_upload(
-                Bucket=self.seeded.bucket, Key=upload["Key"], UploadId=upload["UploadId"]
-            )
+            # A task of a load that failed may abort it between the listing and this request.
+            with suppress(self.server.s3.exceptions.NoSuchUpload):
+                self.server.s3.abort_multipart_upload(
+                    Bucket=self.seeded.bucket, Key=upload["Key"], UploadId=upload["UploadId"]
+                )
 
 
 MakeLake = Callable[..., Lake]

@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 
+from tests.faults.inputs import watch
 from tests.faults.inputs.targets import TARGETS
 from tests.faults.inputs.watch import Case, run_cases
 
@@ -24,7 +25,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9))
     parser.add_argument("--only", nargs="*", choices=list(TARGETS), default=list(TARGETS))
     parser.add_argument("--times", type=int, help="cases of each target, in place of minutes")
+    parser.add_argument("--seconds", type=float, default=watch.SECONDS, help="of one case at most")
     given = parser.parse_args()
+    watch.SECONDS = given.seconds
     _say(f"seed {given.seed}")
     done: Counter[str] = Counter()
     findings: list[Case] = []
