@@ -7,20 +7,22 @@ import os
 import stat
 import threading
 import time
+from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 
-class _Watcher:
+class _Watcher(ABC):
     """Runs `_watch` in a thread while the block runs."""
 
     def __init__(self) -> None:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
+    @abstractmethod
     def _watch(self) -> None:
-        raise NotImplementedError
+        """Look until `_stop` is set."""
 
     def __enter__(self) -> Self:
         self._thread.start()

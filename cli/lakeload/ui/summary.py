@@ -209,7 +209,7 @@ def _rejected(summary: Summary) -> Iterator[str]:
 
 
 def _same_key(summary: Summary) -> Iterator[str]:
-    """How many rows of each table later ones of the same load replaced."""
+    """Return a line for each table with rows that later rows of the load replaced."""
     for table in summary.outcome.tables:
         if (same := table.same_key) is not None:
             rows = counted(same.rows, "row")

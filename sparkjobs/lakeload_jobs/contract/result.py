@@ -78,7 +78,7 @@ class RowChanges:
 @dataclass(frozen=True)
 class SameKey:
     """Rows of an UPSERT that later rows of the same load replaced, because they have the same
-    `primary_key`: how many, and the key of some of them."""
+    `primary_key`: how many, and the key of one of them."""
 
     rows: int
     example: str

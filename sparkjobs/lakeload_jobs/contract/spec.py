@@ -362,7 +362,7 @@ class TableSpec:
 
     @property
     def names_database_key(self) -> bool:
-        """Whether it is a table of a database whose key the document names."""
+        """True for a table of a database whose `primary_key` the document names."""
         read = self.input
         return isinstance(read, JdbcInput) and read.query is None and read.key is None
 

@@ -275,7 +275,7 @@ class StagedLoad(Protocol):
 
     @property
     def balance(self) -> Balance:
-        """What became of the rows that were read."""
+        """Row counts of the load, compared before its commit."""
 
     @property
     def same_key(self) -> SameKey | None:

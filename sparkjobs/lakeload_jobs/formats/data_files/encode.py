@@ -164,7 +164,7 @@ class Sink(Protocol):
         """Take bytes."""
 
 
-_TAIL_BYTES = 16 << 20
+TAIL_BYTES = 16 << 20
 """The end of a file that is kept until its footer is read: enough for 1,000 columns in 40 row
 groups."""
 _MAGIC = b"PAR1"
@@ -175,7 +175,7 @@ _MAGIC_BYTES = 8
 class FileTail:
     """A sink that passes bytes on and keeps the last `most`, in which the footer of a file is."""
 
-    def __init__(self, sink: Sink, most: int = _TAIL_BYTES) -> None:
+    def __init__(self, sink: Sink, most: int = TAIL_BYTES) -> None:
         self._sink = sink
         self._most = most
         self._last: list[bytes] = []
@@ -183,7 +183,7 @@ class FileTail:
 
     @property
     def size(self) -> int:
-        """What the sink has taken."""
+        """Bytes written so far."""
         return self._sink.size
 
     def write(self, data: bytes, /) -> int:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.formats.data_files.direct import relabelled, same_shape
 from lakeload_jobs.formats.data_files.encode import (
+    TAIL_BYTES,
     Encoding,
     FileTail,
     PartWriter,
@@ -74,7 +75,7 @@ class IcebergFiles:
         footer = tail.footer()
         if footer is None:
             raise LoadFailed(
-                "the footer of a data file is too long for the driver",
+                f"the footer of a data file is longer than {TAIL_BYTES:,} bytes",
                 hint="set a smaller `write.target-file-size-bytes` in `table_properties`",
             )
         # The driver holds those of all files.
