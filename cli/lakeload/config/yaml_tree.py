@@ -135,8 +135,8 @@ _LIMITS = ("too-large", "too-deep")
 """Codes of the errors that both parsers give."""
 
 _UNLIKE = re.compile(r"[\t\x85\u2028\u2029\ufeff]|\?\s|[^\n]\Z")
-"""Syntax that libyaml parses differently: tabs in plain text, unusual line breaks, byte order marks,
-`? ` inside `{…}`, and the end of a last line without a line break."""
+"""Syntax that libyaml parses differently: tabs in plain text, unusual line breaks, byte order
+marks, `? ` inside `{…}`, and the end of a last line without a line break."""
 
 
 def _read_slowly(text: str) -> yaml.Node | None:
