@@ -64,6 +64,7 @@ def normalize(name: str, *, lower: bool = False, max_length: int = MAX_NAME_LENG
     return (text.lower() if lower else text)[:max_length]
 
 
+@lru_cache(maxsize=1 << 16)
 def spelling(name: str) -> str:
     """Return what is the same for all spellings of one name, and for no other name.
 

@@ -21,13 +21,13 @@ from lakeload_jobs.contract.result import IndexKind, SameKey, TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.core.comments import Comments
-from lakeload_jobs.core.type_conflicts import Misfits
+from lakeload_jobs.core.type_conflicts import Misfits, split_variants
 from lakeload_jobs.rows.balance import Balance
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.counting import Counted
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.rejects import Rejected
-from lakeload_jobs.sources.base import Reader, Rows, Slice
+from lakeload_jobs.sources.base import EarlierColumns, Reader, Rows, Slice
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,6 +87,11 @@ class ExpectedColumns:
     takes: Callable[[str, DataType], bool] | None = None
     adds_fields: bool = False
     names: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> EarlierColumns:
+        """Return what a source is to know of them."""
+        return EarlierColumns(self.earlier, split_variants(self.recorded)[0])
 
 
 @dataclass(frozen=True)

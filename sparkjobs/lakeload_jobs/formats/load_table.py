@@ -98,7 +98,7 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
     if found.idle and not opened.replaces and table.max_deleted is None:
         return replace(opened.keep(found), notes=_notes(found), warnings=found.warnings)
     expected = opened.expected()
-    rows = given.rows(opened, found, bookmark.state, expected.earlier)
+    rows = given.rows(opened, found, bookmark.state, expected.known)
     with explained_by_change(rows.check_unchanged):
         prepared = replace(prepare_rows(spec, table, rows, expected), read=found.sentence)
         writer = opened.check(prepared)

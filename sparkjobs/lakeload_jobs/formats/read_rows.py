@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lakeload_jobs.contract.errors import LoadFailed
@@ -17,7 +17,7 @@ from lakeload_jobs.rows.casts import null_columns, written_frame, written_schema
 from lakeload_jobs.rows.columns import ColumnMapping, LoadedColumn, map_columns, source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
-from lakeload_jobs.sources.base import Rows, Slice, Source
+from lakeload_jobs.sources.base import EarlierColumns, Rows, Slice, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -67,7 +67,7 @@ class LoadInput:
             )
         return found
 
-    def rows(self, table: TableView, found: Slice, state: Any, earlier: Mapping[str, str]) -> Rows:
+    def rows(self, table: TableView, found: Slice, state: Any, earlier: EarlierColumns) -> Rows:
         """Return the rows of the slice."""
         if self._spooled is not None:
             return self._spooled[2]
@@ -115,6 +115,7 @@ def prepare_rows(
         recorded=expected.recorded,
         existing=expected.names,
         lower=expected.lower,
+        spellings=rows.spellings,
     )
     limit = spec.options.limit
 

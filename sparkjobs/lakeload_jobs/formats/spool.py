@@ -62,6 +62,7 @@ class SpooledRows:
         self.reader: Reader = rows.reader
         self.count_reads_all_columns = rows.count_reads_all_columns
         self.comments = rows.comments
+        self.spellings = rows.spellings
         self.warnings = rows.warnings
         # Of what is kept: a second read would be one of another moment.
         self.keys: Keys | None = None if rows.keys is None else self._keys

@@ -44,6 +44,7 @@ from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.counting import count_rows
 from lakeload_jobs.session import build_session
+from lakeload_jobs.sources.base import NO_COLUMNS
 from lakeload_jobs.sources.registry import Sources
 
 _XML = "application/xml"
@@ -281,7 +282,7 @@ def main(spec_path: str) -> int:
 def _load(spark: SparkSession, spec: JobSpec, table: TableSpec) -> None:
     bookmark = Bookmark(None, first_run=True, next_number=1, evidence=lambda since: ())
     sources = Sources(spec, AwsSession(spec.destination))
-    rows = sources.of(table).slice(bookmark).open(spark, {})
+    rows = sources.of(table).slice(bookmark).open(spark, NO_COLUMNS)
     prepared = prepare_rows(spec, table, rows, ExpectedColumns())
     for all_columns in (False, True):
         count_rows(prepared.frame, all_columns=all_columns)

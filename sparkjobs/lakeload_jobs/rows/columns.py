@@ -40,12 +40,19 @@ class ColumnMapping:
     """Which columns are numbered, because another one has their name."""
     variants: Mapping[str, str] = field(default_factory=dict)
     """The columns that have values of other types, as the column map names them."""
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    """Other spellings that columns have in the source, and the names of these there."""
 
     @property
     def column_map(self) -> dict[str, str]:
         """Source → target, as it is stored with the commit."""
         columns = {column.source: column.instead_of or column.target for column in self.columns}
-        return {**columns, **self.variants}
+        others = {one: columns[name] for one, name in self.spellings.items() if name in columns}
+        return {
+            **columns,
+            **{one: others[one] for one in others.keys() - columns.keys()},
+            **self.variants,
+        }
 
     @property
     def families(self) -> frozenset[str]:
@@ -105,6 +112,7 @@ def map_columns(
     recorded: Mapping[str, str] | None = None,
     existing: Collection[str] = (),
     lower: bool = False,
+    spellings: Iterable[tuple[str, str]] = (),
 ) -> ColumnMapping:
     """Select, rename and normalise the columns of a table.
 
@@ -112,7 +120,8 @@ def map_columns(
     `recorded` is the column map of earlier commits: it wins over computing again, and its targets
     stay taken even when their source columns are gone. Another spelling of a recorded name, one
     that normalises to the same, is the same column. So is the name, or another spelling, of one
-    that the table has already (`existing`): others may have made it. Raises `InvalidInput` for
+    that the table has already (`existing`): others may have made it. `spellings` are others of
+    `names` that parts of the source have, each with the name. Raises `InvalidInput` for
     settings that name no column, a key that is not loaded, nothing left, reserved, contradictory
     and ambiguous names.
     """
@@ -145,9 +154,10 @@ def map_columns(
     return ColumnMapping(
         columns,
         tuple(targets[name] for name in primary_key),
-        tuple(_continuations(continued, recorded)),
+        (*_continuations(continued, recorded), *_spelled(spellings, targets)),
         tuple(_numberings(selected, fixed, targets, recorded, lower=lower)),
         variants,
+        dict(spellings),
     )
 
 
@@ -314,6 +324,13 @@ def _continuations(continued: Mapping[str, str], recorded: Mapping[str, str]) ->
             continue
         told = f"column `{name}` is loaded into `{target}`, as `{before}` was"
         yield f"{told}: another spelling of it"
+
+
+def _spelled(spellings: Iterable[tuple[str, str]], targets: Mapping[str, str]) -> Iterator[str]:
+    for other, name in spellings:
+        if name in targets:
+            told = f"column `{other}` is loaded into `{targets[name]}`, as `{name}` is"
+            yield f"{told}: another spelling of it"
 
 
 def _numberings(

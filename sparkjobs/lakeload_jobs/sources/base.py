@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lakeload_jobs.contract.errors import Interrupted, LakeloadError, LoadFailed
@@ -23,10 +23,28 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 Reader = Literal["jvm", "direct"]
+Spellings = tuple[tuple[str, str], ...]
 Keys = Callable[[Sequence[str]], "DataFrame"]
 """Returns columns of a source, by their names there, as `Rows.frame` has them."""
 
 _SHOWN = 10
+
+
+@dataclass(frozen=True)
+class EarlierColumns:
+    """What earlier loads have made of the columns of a source, by their names there: the Spark
+    types that they have in the table, and the `targets` that the column map has."""
+
+    types: Mapping[str, str] = field(default_factory=dict)
+    targets: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The column of the table that each name is."""
+        return {name: name for name in self.types} | dict(self.targets)
+
+
+NO_COLUMNS = EarlierColumns()
 
 
 class Source(Protocol):
@@ -83,12 +101,9 @@ class Slice(Protocol):
         """Return what to note beside the state, None for nothing. `rejected_from` names the parts
         of the source, such as files, of which some records were set aside."""
 
-    def open(
-        self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
-    ) -> Rows:
-        """Return the rows. `earlier` are the types that columns had in earlier loads: a source
-        keeps to them where it can. Without `splits` nobody asks for `Rows.splits` of repeatable
-        rows.
+    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
+        """Return the rows. A source keeps to the types of `earlier` columns where it can. Without
+        `splits` nobody asks for `Rows.splits` of repeatable rows.
 
         Raises `LakeloadError` for input that cannot be read and settings it does not bear out.
         """
@@ -125,6 +140,10 @@ class Rows(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
         """The source's columns; none where the source has none, and so no rows."""
+
+    @property
+    def spellings(self) -> Spellings:
+        """Other spellings of `names` that are in the source, each with the name."""
 
     @property
     def reader(self) -> Reader:

@@ -206,6 +206,33 @@ def test_column_in_another_spelling_continues_and_duplicates_are_numbered(world:
     assert "`ORDER ID` is another spelling of more than one column" in again.error.message
 
 
+def test_files_of_one_load_unite_by_spelling_and_one_of_another_table_is_refused(
+    world: World,
+) -> None:
+    paths = [
+        world.file("a.parquet", [{"Order ID": 1, "v": "x"}]),
+        world.file("b.parquet", [{"order_id": 2, "V": "y"}]),
+    ]
+    other = world.file("c.parquet", [{"key": 3}])
+
+    first = load(world, world.table(*paths))
+    refused = [load(world, world.table(*some)) for some in ([other], [*paths, other])]
+    again = load(world, world.table(world.file("d.parquet", [{"order_id": 4, "v": "z"}])))
+
+    assert (first.error, again.error) == (None, None)
+    assert "column `V` is loaded into `v`, as `v` is: another spelling of it" in first.notes
+    for result in refused:
+        assert result.error is not None
+        assert f"`{other}` has no column in common with the table" in result.error.message
+    rows = [{n: v for n, v in row.items() if not n.startswith("_supa")} for row in world.rows()]
+    assert sorted(rows, key=lambda row: row["Order_ID"]) == [
+        {"Order_ID": 1, "v": "x"},
+        {"Order_ID": 2, "v": "y"},
+        {"Order_ID": 4, "v": "z"},
+    ]
+    assert world.left() == []
+
+
 def test_values_of_another_type_are_loaded_into_a_column_of_their_own_and_back(
     world: World,
 ) -> None:

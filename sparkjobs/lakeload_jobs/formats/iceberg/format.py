@@ -61,7 +61,7 @@ from lakeload_jobs.rows.columns import ColumnMapping, earlier_types
 from lakeload_jobs.rows.counting import Counted
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.session import configure
-from lakeload_jobs.sources.base import Slice
+from lakeload_jobs.sources.base import NO_COLUMNS, Slice
 from lakeload_jobs.storage.objects import Objects
 
 
@@ -370,7 +370,7 @@ class OpenIceberg(IcebergTable):
         return TableResult(table.source, table.target, "NO_OP")
 
     def _record(self, found: Slice) -> None:
-        rows = found.open(self.spark, {})
+        rows = found.open(self.spark, NO_COLUMNS)
         writer = self.check(
             PreparedRows(rows, ColumnMapping((), ()), DeferredFrame.made(rows.frame))
         )

@@ -33,7 +33,7 @@ from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.base import BadValuesFound, Rows, Splits, Unfinished
+from lakeload_jobs.sources.base import BadValuesFound, EarlierColumns, Rows, Splits, Unfinished
 from lakeload_jobs.sources.databases import jdbc_driver as driver
 from lakeload_jobs.sources.databases.bookmark import Kind
 from lakeload_jobs.sources.databases.columns import SelectedColumn
@@ -122,9 +122,7 @@ class JdbcUrlSlice(DatabaseSlice):
     notes: tuple[str, ...] = ()
     """Warnings of the database."""
 
-    def open(
-        self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
-    ) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
         """Return the rows, unread. Raises `LoadFailed` for types that Spark does not know, and
         `InvalidInput` for settings that the table does not bear out."""
         spec, found = self.source.spec, self.found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from base64 import b64decode
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,10 +25,12 @@ from lakeload_jobs.rows.columns import in_source_spelling, source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.sources.base import (
     BadValuesFound,
+    EarlierColumns,
     Keys,
     Reader,
     Rows,
     Source,
+    Spellings,
     Splits,
     Unfinished,
 )
@@ -389,9 +391,7 @@ class JdbcSlice(DatabaseSlice):
     snapshot: postgres.Snapshot
     readers: int
 
-    def open(
-        self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
-    ) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
         """Count the rows. Raises `LoadFailed`, and `InvalidInput` for settings that the table does
         not bear out."""
         spec, given, found = self.source.spec, self.source.given, self.found
@@ -514,9 +514,7 @@ class MysqlSlice(DatabaseSlice):
         locked = self.source.given.consistency == "LOCK"
         return tuple(mysql.Part(condition, locked) for condition in self.ranges.conditions)
 
-    def open(
-        self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
-    ) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
         """Return the rows, unread. Raises `InvalidInput` for settings that the table does not bear
         out."""
         spec, given, found = self.source.spec, self.source.given, self.found
@@ -589,6 +587,7 @@ class RowsReadOnce:
     repeatable: bool = False
     count_reads_all_columns: bool = False
     comments: Comments = NO_COMMENTS
+    spellings: Spellings = ()
 
     @property
     def frame(self) -> DataFrame:
@@ -697,6 +696,7 @@ class JdbcRows:
     count_reads_all_columns: bool = False
     comments: Comments = NO_COMMENTS
     warnings: tuple[str, ...] = ()
+    spellings: Spellings = ()
     wanted: str = ""
     """The condition of the rows, '' for all."""
     keys: Keys | None = None

@@ -6,7 +6,7 @@ the load has ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,15 @@ from lakeload_jobs.contract.spec import JobSpec, SparkInput, TableSpec
 from lakeload_jobs.contract.state import Bookmark, StateChange
 from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.rows.casts import cast_types
-from lakeload_jobs.sources.base import AllRows, Keys, Reader, Rows, Splits
+from lakeload_jobs.sources.base import (
+    AllRows,
+    EarlierColumns,
+    Keys,
+    Reader,
+    Rows,
+    Spellings,
+    Splits,
+)
 from lakeload_jobs.sources.files.local_listing import expand
 from lakeload_jobs.sources.files.spark.paths import spark_path
 from lakeload_jobs.sources.files.spark.reader import check_types
@@ -62,9 +70,7 @@ class SparkReaderSlice(AllRows):
     table: TableSpec
     given: SparkInput
 
-    def open(
-        self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
-    ) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
         """Open the reader.
 
         Raises `LoadFailed` for paths that name nothing and what the reader refuses, `InvalidInput`
@@ -115,6 +121,7 @@ class SparkReaderRows:
     keys: Keys | None = None
     comments: Comments = NO_COMMENTS
     warnings: tuple[str, ...] = ()
+    spellings: Spellings = ()
 
     @property
     def schema(self) -> StructType:

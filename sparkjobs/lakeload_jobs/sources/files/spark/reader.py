@@ -28,7 +28,14 @@ from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
 from lakeload_jobs.rows.row_id import Column as Array
 from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
-from lakeload_jobs.sources.base import BadValuesFound, Keys, Reader, Splits, UnreadableFile
+from lakeload_jobs.sources.base import (
+    BadValuesFound,
+    Keys,
+    Reader,
+    Spellings,
+    Splits,
+    UnreadableFile,
+)
 from lakeload_jobs.sources.files.file_state import FileState, hidden, partition_base
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
 from lakeload_jobs.sources.files.reader_options import option_problems
@@ -68,6 +75,7 @@ class FilesRows:
     """Raises `LoadFailed` with the bad values of all rows, where the reader finds them."""
     read_check: Callable[[int | None], None] | None = None
     """Is `check_read` where Spark reads the files."""
+    spellings: Spellings = ()
 
     @property
     def frame(self) -> DataFrame:

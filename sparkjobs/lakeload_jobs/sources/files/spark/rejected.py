@@ -21,7 +21,7 @@ from lakeload_jobs.contract.spec import FilesInput, JobSpec, RejectedInput, Tabl
 from lakeload_jobs.contract.state import Bookmark, Evidence, RejectedRecords, StateChange
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.rows.rejects import of_records
-from lakeload_jobs.sources.base import Rows
+from lakeload_jobs.sources.base import EarlierColumns, Rows
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.key_patterns import KeyPattern
 from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS
@@ -110,9 +110,7 @@ class RejectedSlice:
         """About how much they are."""
         return None if self.records is None else self.records.nbytes
 
-    def open(
-        self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
-    ) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
         """Open them as the files of the table are opened. Raises as that does."""
         assert self.records is not None  # noqa: S101 - load_table opens no idle slice
         files, records = self.given.files, self.records.to_pylist()
@@ -127,7 +125,7 @@ class RejectedSlice:
         return replace(rows, files=())
 
     def _open_texts(
-        self, spark: SparkSession, earlier: Mapping[str, str], stored: StoredFiles
+        self, spark: SparkSession, earlier: EarlierColumns, stored: StoredFiles
     ) -> FilesRows:
         return open_text_files(
             spark,

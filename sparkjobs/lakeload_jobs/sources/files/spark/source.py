@@ -5,7 +5,7 @@ docs/incremental.md has the guarantees; sources.files.bookmark how they are kept
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
@@ -16,7 +16,7 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
-from lakeload_jobs.sources.base import Rows, UnreadableFile, explained_by_change
+from lakeload_jobs.sources.base import EarlierColumns, Rows, UnreadableFile, explained_by_change
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.content import content_hashes
 from lakeload_jobs.sources.files.file_state import FileState
@@ -142,9 +142,7 @@ class FilesSlice:
         check_unchanged(files, self.given, readers)
         return self.selection.noted(rejected_from, contents)
 
-    def open(
-        self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
-    ) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
         """Open the files: text, ORC and Avro by our own readers, Parquet by Arrow as far as it
         reads them, all others by Spark.
 
@@ -164,7 +162,7 @@ class FilesSlice:
         return rows
 
     def _open(
-        self, spark: SparkSession, files: tuple[FileState, ...], earlier: Mapping[str, str]
+        self, spark: SparkSession, files: tuple[FileState, ...], earlier: EarlierColumns
     ) -> FilesRows:
         given, table, s3 = self.given, self.table, self.s3
         if not files:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +18,10 @@ from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.rejects import REJECT_TYPE, REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.session import setting
+from lakeload_jobs.sources.base import NO_COLUMNS, EarlierColumns
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.listing import list_files
-from lakeload_jobs.sources.files.spark.reader import NO_FILE, NO_TYPES, FilesRows, check_options
+from lakeload_jobs.sources.files.spark.reader import NO_FILE, FilesRows, check_options
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.typed import split_frame
 from lakeload_jobs.sources.files.text.opening import FileBytes
@@ -42,11 +43,11 @@ def open_text_files(
     s3: S3Source,
     *,
     files: Sequence[FileState] | None = None,
-    earlier: Mapping[str, str] = NO_TYPES,
+    earlier: EarlierColumns = NO_COLUMNS,
     stored: StoredFiles | None = None,
 ) -> FilesRows:
     """Open CSV or JSON files and read them once for what they hold. `files` are those that are
-    read; None lists them here. `earlier` are the types that source columns had in earlier loads.
+    read; None lists them here. `earlier` is what earlier loads made of source columns.
     `stored` has rejected records, which are read in their place.
 
     Raises `LoadFailed` for what cannot be read, `InvalidInput` for options, types and columns that
@@ -74,6 +75,7 @@ def open_text_files(
         why_no_splits=why,
         counts=found.splits.counts or (0,),
         warnings=found.warnings,
+        spellings=found.spellings,
     )
 
 

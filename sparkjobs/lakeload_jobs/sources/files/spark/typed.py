@@ -25,7 +25,13 @@ from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.session import setting
-from lakeload_jobs.sources.base import ReadAgain, Splits, UnreadableFile, set_aside_warnings
+from lakeload_jobs.sources.base import (
+    EarlierColumns,
+    ReadAgain,
+    Splits,
+    UnreadableFile,
+    set_aside_warnings,
+)
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.listing import ObjectFile
 from lakeload_jobs.sources.files.spark.reader import (
@@ -66,6 +72,14 @@ from lakeload_jobs.sources.files.typed.rows import (
     split_files,
 )
 from lakeload_jobs.sources.files.typed.stored import StoredRecords, stored_schemas
+from lakeload_jobs.sources.files.united_columns import (
+    OTHER_TABLE_HINT,
+    SharedNames,
+    check_one_table,
+    names_by_file,
+    other_spellings,
+    shared_names,
+)
 
 _CALENDARS = {
     "datetimerebasemode": "spark.sql.parquet.datetimeRebaseModeInRead",
@@ -113,8 +127,8 @@ class TypedTable:
         return FileBytes(self.s3.readers.identity(self.given), self.s3.label)
 
 
-def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows:
-    """Return the rows of a table. `earlier` are the types that columns had in earlier loads.
+def open_typed_files(table: TypedTable, earlier: EarlierColumns) -> FilesRows:
+    """Return the rows of a table. `earlier` is what earlier loads made of columns.
 
     Raises `LoadFailed` for files that cannot be read or united, naming the column, and
     `InvalidInput` for settings that they do not bear out.
@@ -128,6 +142,9 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
     aside = set_aside_warnings([(fault.path, fault.why) for fault in faults])
     if faults and not schemas:
         return replace(_only_rejects(table, all_files, faults[0]), warnings=aside)
+    shared = _spellings(table, schemas, earlier)
+    all_files = tuple(schema.renamed(shared.get(schema.file.path, {})) for schema in all_files)
+    schemas = tuple(schema for schema in all_files if schema.fault is None)
     named = _names(table, schemas)
     # Rejected records have the values of their folders with those of their file.
     base = None if table.stored else folder_base(table.files, table.given.options)
@@ -135,7 +152,7 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
     table = table.in_source_spelling({*named, *folders})
     in_files = [name for name in named if name not in folders]
     united = unite(schemas, [name for name in in_files if _is_read(table, name)])
-    known = types_of(named, earlier)
+    known = types_of(named, earlier.types)
     columns = tuple(_in_table(column, table, known) for column in united)
     only_spark = _only_spark(table, schemas, columns)
     if only_spark and faults:
@@ -155,8 +172,17 @@ def open_typed_files(table: TypedTable, earlier: Mapping[str, str]) -> FilesRows
                 raise faults[0] from None
         else:
             rows = _by_arrow(table, read, splits, names, casts)
-            return replace(rows, warnings=aside)
+            return replace(rows, warnings=aside, spellings=other_spellings(shared, names))
     _check_spark_reads(table, columns, only_spark)
+    for path, others in shared.items():
+        own, name = next(iter(others.items()))
+        raise InvalidInput(
+            f"column `{own}` of `{path}` is `{name}` in other files, which Spark's reader does not "
+            f"unite, and Spark has to read this table: {only_spark}",
+            hint="set `spark.reader: AUTO`"
+            if table.spec.reader == "JVM"
+            else "load the files with one spelling each in a load of their own",
+        )
     frame, values = _by_spark(table, columns, by_spark=True), None
     read_frame = frame
     if casts:
@@ -225,6 +251,20 @@ def _schemas(table: TypedTable) -> tuple[FileSchema, ...]:
         set_aside(schema.file, fault) if (fault := table.unreadable.get(schema.file)) else schema
         for schema in schemas
     )
+
+
+def _spellings(
+    table: TypedTable, schemas: Sequence[FileSchema], earlier: EarlierColumns
+) -> SharedNames:
+    """Return names that other files spell in another way. Raises `LoadFailed` for a file of
+    another table."""
+    names = names_by_file(
+        (schema.file.path, (column.name for column in schema.columns)) for schema in schemas
+    )
+    rename = table.table.columns.rename or {}
+    if table.stored is None:
+        check_one_table(names, earlier, rename, lambda own, wanted: OTHER_TABLE_HINT)
+    return shared_names(names, earlier, rename)
 
 
 def _only_rejects(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from lakeload_jobs.core.names import spelling
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import MAX_VALUE_BYTES, is_too_large, shown_size
 from lakeload_jobs.sources.files.file_state import FileState
@@ -36,6 +37,7 @@ from lakeload_jobs.sources.files.text.opening import (
 from lakeload_jobs.sources.files.text.options import CsvOptions
 from lakeload_jobs.sources.files.text.splits import Piece
 from lakeload_jobs.sources.files.text.values import shortened
+from lakeload_jobs.sources.files.united_columns import OTHER_TABLE_HINT
 
 _WINDOW = 1 << 16
 _WIDEST_WINDOW = 4 << 20
@@ -137,6 +139,29 @@ def _twins(file: FileState, texts: Sequence[str], names: Sequence[str]) -> Itera
     for text, name in zip(texts, names, strict=True):
         if text and times[text] > 1 and text != name:
             yield f"`{file.path}` has several columns named `{text}`: one of them is `{name}`"
+
+
+def other_table_hint(
+    names: Sequence[str], wanted: Sequence[str], separator: str, *, has_header: bool
+) -> str:
+    """Return what to do about a file that has none of the columns that are `wanted`."""
+    known = {spelling(name) for name in wanted}
+    for mark in _SEPARATORS:
+        if known & {spelling(name) for name in separator.join(names).split(mark)}:
+            shown = mark.replace("\t", "\\t")
+            return (
+                f"`{shown}` separates its fields: set the reader option `separator: '{shown}'` "
+                "where all files have it, or load such files in a pipeline of their own"
+            )
+    if has_header and all(re.fullmatch(r"_c\d+", name) for name in wanted):
+        return "set the reader option `header: false`, as for the rows that are there"
+    if has_header and len(names) == len(wanted):
+        rename = ", ".join(f"_c{place}: {name}" for place, name in enumerate(wanted))
+        return (
+            f"if it has no header, write the line `{separator.join(wanted)}` before its rows, or "
+            f"load such files with `header: false` and `columns: {{rename: {{{rename}}}}}`"
+        )
+    return OTHER_TABLE_HINT
 
 
 def _other_separator(file: FileState, texts: Sequence[str]) -> Iterator[str]:

@@ -24,10 +24,10 @@ from lakeload_jobs.core.names import did_you_mean, spelling
 from lakeload_jobs.rows.columns import in_source_spelling, types_of
 from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
-from lakeload_jobs.sources.base import Splits, set_aside_warnings
+from lakeload_jobs.sources.base import EarlierColumns, Spellings, Splits, set_aside_warnings
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, folder_values
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns
-from lakeload_jobs.sources.files.text.csv_files import CsvReader
+from lakeload_jobs.sources.files.text.csv_files import CsvReader, other_table_hint
 from lakeload_jobs.sources.files.text.inference import (
     ColumnEvidence,
     ColumnType,
@@ -45,6 +45,7 @@ from lakeload_jobs.sources.files.text.options import (
     read_csv_options,
     read_json_options,
 )
+from lakeload_jobs.sources.files.text.spelled import SpelledReader
 from lakeload_jobs.sources.files.text.splits import (
     ONE_TASK,
     Declared,
@@ -73,6 +74,14 @@ from lakeload_jobs.sources.files.text.values import (
     reads_alike,
     text_type,
 )
+from lakeload_jobs.sources.files.united_columns import (
+    OTHER_TABLE_HINT,
+    SharedNames,
+    check_one_table,
+    names_by_file,
+    other_spellings,
+    shared_names,
+)
 
 _NOTES_SHOWN = 5
 
@@ -86,6 +95,7 @@ class TextTable:
     schema: pa.Schema
     splits: Splits
     warnings: tuple[str, ...]
+    spellings: Spellings = ()
 
     @property
     def columns(self) -> tuple[pa.Field[Any], ...]:
@@ -108,7 +118,8 @@ class _Format:
 @dataclass(frozen=True)
 class TextFiles(ABC):
     """Text files that make one table. `recorded` are the types that source columns have in the
-    table that is there, `all_columns` says that a condition may name columns that are not loaded.
+    table that is there, and `targets` their names in it. `all_columns` says that a condition may
+    name columns that are not loaded. `spelled` are names that are read as those of other files.
     """
 
     files: tuple[FileState, ...]
@@ -122,6 +133,8 @@ class TextFiles(ABC):
     the column is text where its values are of another type."""
     opener: FileBytes = field(default_factory=FileBytes)
     max_rejected: RejectLimit = REJECT_LIMIT
+    targets: Mapping[str, str] = field(default_factory=dict)
+    spelled: SharedNames = field(default_factory=dict)
 
     @abstractmethod
     def _format(self, loaded: Columns) -> _Format: ...
@@ -144,7 +157,9 @@ class TextFiles(ABC):
         """
         given = self.columns
         loaded = ALL_COLUMNS if self.all_columns else Columns(given.include, given.exclude)
-        how = self._format(loaded)
+        how = self._format(loaded if not self.spelled else ALL_COLUMNS)
+        if self.spelled:
+            how = replace(how, reader=SpelledReader(how.reader, self.spelled))
         values, formats = how.values, how.formats
         declared = self._declared(formats)
         base = folder_base(self.files, self.options)
@@ -171,10 +186,12 @@ class TextFiles(ABC):
         if not readable and scanned:
             return _only_rejects(how, scanned, parallelism)
         names = self._names(readable)
-        spelled = in_source_spelling(given, _united(readable))
-        if spelled != given:
-            # What was read for settings that name other columns is read again for these.
-            return replace(self, columns=spelled).split(run, parallelism)
+        shared, columns = self._spellings(readable)
+        if shared or columns != given:
+            # What was read under other names, or for settings that have others, is read again.
+            return replace(self, spelled=shared or self.spelled, columns=columns).split(
+                run, parallelism
+            )
         _check_known(declared.kinds, names)
         evidence = _merged(names, readable, scan, formats)
         recorded = types_of(names, self.recorded)
@@ -206,10 +223,26 @@ class TextFiles(ABC):
         read = ReadText(reader, schema, written, values, formats, self.on_bad_value)
         splits = split_text(scanned, read, parallelism)
         warnings = (*self._warnings(readable), *_set_aside(scanned))
-        return TextTable(names, read.batch_schema, splits, warnings)
+        spellings = other_spellings(self.spelled, names)
+        return TextTable(names, read.batch_schema, splits, warnings, spellings)
 
     def _second_reader(self, how: _Format, schema: pa.Schema, declared: Declared) -> PieceReader:
         return how.reader
+
+    def _spellings(self, scanned: Sequence[Scanned]) -> tuple[SharedNames, ColumnsSpec]:
+        """Return names that other files spell in another way, and the settings as the source spells
+        them. Raises `LoadFailed` for a file of another table."""
+        files = names_by_file((found.piece.file.path, found.piece.names) for found in scanned)
+        earlier, rename = EarlierColumns(self.recorded, self.targets), self.columns.rename or {}
+        if not isinstance(self.opener, StoredFiles):
+            check_one_table(files, earlier, rename, self._other_table_hint)
+        shared = {} if self.spelled else shared_names(files, earlier, rename)
+        if shared:
+            return shared, self.columns
+        return {}, in_source_spelling(self.columns, _united(scanned))
+
+    def _other_table_hint(self, names: Sequence[str], wanted: Sequence[str]) -> str:
+        return OTHER_TABLE_HINT
 
     def _names(self, scanned: Sequence[Scanned]) -> tuple[str, ...]:
         return _united(scanned)
@@ -273,6 +306,10 @@ class CsvTable(TextFiles):
     def _can_be_cut(self, file: FileState) -> bool:
         return is_splittable(self.opener, file, read_csv_options(self.options)[0].encoding)
 
+    def _other_table_hint(self, names: Sequence[str], wanted: Sequence[str]) -> str:
+        options = read_csv_options(self.options)[0]
+        return other_table_hint(names, wanted, options.separator, has_header=options.header)
+
 
 @dataclass(frozen=True)
 class JsonTable(TextFiles):
@@ -334,7 +371,7 @@ def text_files(
     table: TableSpec,
     given: FilesInput,
     files: Sequence[FileState],
-    recorded: Mapping[str, str],
+    earlier: EarlierColumns,
     opener: FileBytes,
     max_rejected: RejectLimit,
 ) -> TextFiles:
@@ -344,7 +381,8 @@ def text_files(
         "options": given.options,
         "columns": table.columns,
         "on_bad_value": spec.on_bad_value,
-        "recorded": recorded,
+        "recorded": earlier.types,
+        "targets": earlier.targets,
         "all_columns": table.where is not None or table.deleted_when is not None,
         "on_type_conflict": spec.on_type_conflict_of(table),
         "opener": opener,

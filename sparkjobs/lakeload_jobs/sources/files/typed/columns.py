@@ -97,6 +97,7 @@ class FileSchema:
     """What a file says of its columns and parts. `old_calendar`: its days before 1582 are those of
     the Julian calendar. `codec` is how blocks are packed, '' where they are not or each in its way.
     `fault` is why the file is set aside: it has no columns then, and one row that stands for it.
+    `own_names` are what the file calls columns that have another name in `columns`.
     """
 
     file: FileState
@@ -105,6 +106,16 @@ class FileSchema:
     old_calendar: bool = False
     codec: str = ""
     fault: UnreadableFile | None = None
+    own_names: tuple[tuple[str, str], ...] = ()
+
+    def renamed(self, shared: Mapping[str, str]) -> FileSchema:
+        """Return it with other names of columns."""
+        columns = tuple(
+            replace(column, name=shared.get(column.name, column.name)) for column in self.columns
+        )
+        return replace(
+            self, columns=columns, own_names=tuple((new, own) for own, new in shared.items())
+        )
 
 
 OpenFile = Callable[[FileState], AbstractContextManager[Any]]

@@ -60,12 +60,13 @@ class NotDirect(Exception):
 @dataclass(frozen=True)
 class TypedPiece:
     """Some units of one file, and the values that its folders name. `fault` is why the whole file
-    is set aside: one row then stands for it."""
+    is set aside: one row then stands for it. `own_names` are what the file calls columns."""
 
     file: FileState
     units: tuple[Unit, ...]
     folders: tuple[tuple[str, Any], ...] = ()
     fault: str = ""
+    own_names: tuple[tuple[str, str], ...] = ()
 
     @property
     def path(self) -> str:
@@ -95,6 +96,14 @@ class Batch:
     columns: Mapping[str, Column]
     rows: int
     in_nanos: Mapping[str, Column] = field(default_factory=dict)
+
+    def renamed(self, shared: Mapping[str, str]) -> Batch:
+        """Return it with other names of columns."""
+
+        def named(columns: Mapping[str, Column]) -> dict[str, Column]:
+            return {shared.get(name, name): column for name, column in columns.items()}
+
+        return Batch(named(self.columns), self.rows, named(self.in_nanos))
 
 
 def _bounded(piece: TypedPiece, first: int, batch: Batch) -> Iterator[Batch]:
@@ -235,12 +244,13 @@ class ReadTyped:
         if piece.fault:
             yield self._set_aside(piece)
             return
-        folders = dict(piece.folders)
-        names = [name for name in self.schema.names if name not in folders]
+        folders, own_names = dict(piece.folders), dict(piece.own_names)
+        names = [own_names.get(name, name) for name in self.schema.names if name not in folders]
+        shared = {own: name for name, own in piece.own_names}
         with self.reader.open(piece, names) as batches:
             first = 0
             for whole in batches:
-                for batch in _bounded(piece, first, whole):
+                for batch in _bounded(piece, first, whole.renamed(shared) if shared else whole):
                     made = self._batch(piece, first, batch, failures)
                     first += batch.rows
                     if first > piece.rows:
@@ -579,4 +589,5 @@ def _piece(
     schema: FileSchema, folders: tuple[tuple[str, Any], ...], units: Sequence[Unit]
 ) -> list[TypedPiece]:
     fault = schema.fault.why if schema.fault is not None else ""
-    return [TypedPiece(schema.file, tuple(units), folders, fault)] if units else []
+    piece = TypedPiece(schema.file, tuple(units), folders, fault, schema.own_names)
+    return [piece] if units else []

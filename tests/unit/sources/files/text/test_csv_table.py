@@ -543,3 +543,72 @@ def test_a_file_that_changes_between_the_passes_is_no_table(folder: Folder) -> N
             rows_of(table)
 
         assert failed.value.retryable
+
+
+KNOWN = {"id": "bigint", "name": "string"}
+
+
+@pytest.mark.parametrize(
+    ("later", "hint"),
+    [
+        ("id;name\n2;b\n", "`;` separates its fields: set the reader option `separator: ';'`"),
+        ("ID\tName\n2\tb\n", "set the reader option `separator: '\\t'`"),
+        (
+            "2,b\n3,c\n",
+            "write the line `id,name` before its rows, or load such files with "
+            "`header: false` and `columns: {rename: {_c0: id, _c1: name}}`",
+        ),
+        ("x,y,z\n1,2,3\n", "load the file into a table of its own"),
+    ],
+)
+def test_later_file_without_a_column_of_the_table_is_refused(
+    folder: Folder, later: str, hint: str
+) -> None:
+    path = folder.put("b.csv", later)
+
+    failed = folder.failure(recorded=KNOWN)
+
+    assert f"`{path}` has no column in common with the table" in failed.message
+    assert failed.message.endswith("and those of the table `id`, `name`")
+    assert hint in (failed.hint or "")
+
+
+def test_hints_for_a_file_of_other_columns_work(folder: Folder) -> None:
+    folder.put("b.csv", "id;name\n2;b\n")
+    assert folder.rows({"separator": ";"}, recorded=KNOWN) == [{"id": 2, "name": "b"}]
+
+    folder.put("b.csv", "2,b\n")
+    columns = ColumnsSpec(rename={"_c0": "id", "_c1": "name"})
+    rows = folder.rows({"header": "false"}, recorded=KNOWN, columns=columns)
+    assert rows == [{"_c0": 2, "_c1": "b"}]
+
+    folder.put("b.csv", "id,name\n2,b\n")
+    spark = {"_c0": "bigint", "_c1": "string"}
+    assert folder.failure(recorded=spark).hint == (
+        "set the reader option `header: false`, as for the rows that are there"
+    )
+
+
+def test_file_among_others_that_shares_no_column_is_refused(folder: Folder) -> None:
+    first = folder.put("a.csv", "id,name\n1,a\n")
+    second = folder.put("b.csv", "id;name\n2;b\n")
+
+    failed = folder.failure()
+
+    assert f"`{second}` has no column in common with `{first}`" in failed.message
+    assert "separator: ';'" in (failed.hint or "")
+
+
+def test_files_of_one_load_spell_a_column_in_two_ways(folder: Folder) -> None:
+    folder.put("a.csv", "Customer ID,Amt\n1,2\n")
+    folder.put("b.csv", "AMT,customer_id\n1.5,2\n")
+    folder.put("c.csv", "AMT,amt,Customer ID\n3,4,5\n")
+
+    table = folder.open(columns=ColumnsSpec(types={"customer-id": "string"}))
+
+    assert table.spellings == (("AMT", "Amt"), ("customer_id", "Customer ID"))
+    assert rows_of(table) == [
+        {"Customer ID": "1", "Amt": 2.0, "amt": None},
+        {"Customer ID": "2", "Amt": 1.5, "amt": None},
+        {"Customer ID": "5", "Amt": 3.0, "amt": 4},
+    ]

@@ -436,3 +436,21 @@ def test_the_types_of_thousands_of_fields_are_known_in_no_time() -> None:
 
     assert json_type(seen.infer()) == json_type(recorded)
     assert time.process_time() - started < 10
+
+
+def test_files_of_one_load_spell_a_key_in_two_ways(folder: Folder) -> None:
+    folder.put("a.ndjson", '{"orderId": 1, "n": {"a": 1}}\n')
+    folder.put("b.ndjson", '{"N": {"b": 2}, "orderid": 2}\n')
+
+    assert folder.rows(columns=ColumnsSpec(types={"OrderId": "string"})) == [
+        {"orderId": "1", "n": {"a": 1, "b": None}},
+        {"orderId": "2", "n": {"a": None, "b": 2}},
+    ]
+
+
+def test_file_without_a_key_of_the_table_is_refused(folder: Folder) -> None:
+    path = folder.put("b.ndjson", '{"x": 1}\n')
+
+    failed = folder.failure(recorded={"id": "bigint"})
+
+    assert f"`{path}` has no column in common with the table" in failed.message
