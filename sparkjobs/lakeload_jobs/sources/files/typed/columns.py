@@ -2,7 +2,8 @@
 
 A column's kind is the Arrow type in which its values are handed on: `string` for what becomes
 text. Kinds of several files are united by name, and a kind grows where it then holds the values of
-both exactly.
+both exactly. Whole numbers and doubles of several files unite to double, and a number that is no
+double is a bad value.
 """
 
 from __future__ import annotations
@@ -307,8 +308,11 @@ class _NoCommonType(Exception):
 
 
 def _united(one: Column, other: Column) -> Column:
+    kind = widened(one.kind, other.kind)
+    checked = kind is None
     try:
-        kind = _widened(one.kind, other.kind, one.name)
+        if kind is None:
+            kind = _widened(one.kind, other.kind, one.name, numbers=True)
         if one.spark_type != other.spark_type and (one.only_spark or other.only_spark):
             raise _NoCommonType(
                 one.name, one.spark_type or one.kind, other.spark_type or other.kind
@@ -321,6 +325,9 @@ def _united(one: Column, other: Column) -> Column:
             hint="load the files as two tables, or leave the column out with `columns.exclude`",
         ) from None
     not_spark = one.not_spark or other.not_spark
+    if checked:
+        kinds = f"{_shown(one.kind)} in `{one.path}` and {_shown(other.kind)} in `{other.path}`"
+        not_spark = not_spark or f"column `{one.name}` is {kinds}"
     if one.spark_type != other.spark_type:
         not_spark = not_spark or f"column `{one.name}` has VARIANT of several writers in it"
     return replace(
@@ -330,7 +337,7 @@ def _united(one: Column, other: Column) -> Column:
         path=other.path if kind == other.kind != one.kind else one.path,
         not_spark=not_spark,
         only_spark=one.only_spark or other.only_spark,
-        may_be_bad=one.may_be_bad or other.may_be_bad,
+        may_be_bad=one.may_be_bad or other.may_be_bad or checked,
         stored=widened(_stored(one), _stored(other)),
     )
 
@@ -343,7 +350,9 @@ def _shown(kind: Any) -> str:
     return type_name(kind) if isinstance(kind, pa.DataType) else str(kind)
 
 
-def _widened(one: Kind, other: Kind, name: str) -> Kind:
+def _widened(one: Kind, other: Kind, name: str, *, numbers: bool = False) -> Kind:
+    """Return the type that holds the values of both; `numbers`: a double holds whole numbers too,
+    as far as each is one (`values.Conversion`). Raises `_NoCommonType`."""
     if one == other or pt.is_null(other):
         return one
     if pt.is_null(one):
@@ -352,26 +361,32 @@ def _widened(one: Kind, other: Kind, name: str) -> Kind:
         return pa.float64()
     if one in _INTEGERS and other in _INTEGERS:
         return max(one, other, key=lambda kind: kind.bit_width)
+    is_double = pt.is_floating(one) or pt.is_floating(other)
+    if numbers and is_double and (one in _INTEGERS or other in _INTEGERS):
+        return pa.float64()
     if (first := _digits(one)) and (second := _digits(other)):
         scale = max(first[1], second[1])
         precision = max(first[0] - first[1], second[0] - second[1]) + scale
         if precision <= MAX_DIGITS:
             return pa.decimal128(precision, scale)
     if pt.is_struct(one) and pt.is_struct(other):
-        return _widened_struct(one, other, name)
+        return _widened_struct(one, other, name, numbers=numbers)
     if pt.is_map(one) and pt.is_map(other):
-        key = _widened(one.key_type, other.key_type, f"{name}.key")
-        return pa.map_(key, _widened(one.item_type, other.item_type, f"{name}.value"))
+        key = _widened(one.key_type, other.key_type, f"{name}.key", numbers=numbers)
+        item = _widened(one.item_type, other.item_type, f"{name}.value", numbers=numbers)
+        return pa.map_(key, item)
     if pt.is_list(one) and pt.is_list(other):
-        return pa.list_(_widened(one.value_type, other.value_type, f"{name}.element"))
+        element = f"{name}.element"
+        return pa.list_(_widened(one.value_type, other.value_type, element, numbers=numbers))
     raise _NoCommonType(name, one, other)
 
 
-def _widened_struct(one: Kind, other: Kind, name: str) -> Kind:
+def _widened_struct(one: Kind, other: Kind, name: str, *, numbers: bool) -> Kind:
     kinds = {child.name: child.type for child in one}
     for child in other:
         before = kinds.get(child.name, child.type)
-        kinds[child.name] = _widened(before, child.type, f"{name}.{child.name}")
+        field = f"{name}.{child.name}"
+        kinds[child.name] = _widened(before, child.type, field, numbers=numbers)
     return pa.struct(list(kinds.items()))
 
 

@@ -146,6 +146,8 @@ class Conversion:
             if pt.is_integer(kind):
                 return column.view(pa.int32() if own.bit_width == 32 else pa.int64()).cast(kind)
             return self._time(column)
+        if pt.is_integer(own) and pt.is_floating(kind):
+            return self._double(column, kind)
         if pt.is_decimal256(own) and pt.is_decimal128(kind):
             return self._decimal(column, kind)
         if pt.is_duration(own):
@@ -245,6 +247,15 @@ class Conversion:
         far = pc.or_(pc.greater(ticks, most), pc.less(ticks, -most))
         kept = self._without(ticks, far, ticks, "it is beyond what microseconds can count")
         return kept.view(local.type).cast(pa.timestamp("us")).view(kind)
+
+    def _double(self, column: Column, kind: Kind) -> Column:
+        """Whole numbers as doubles, as far as each is one."""
+        values = column.cast(kind, safe=False)
+        # What is no longer within 64 bits has no whole number to compare with.
+        far = pc.greater_equal(values, 2.0**63)
+        whole = pc.if_else(far, 0, values).cast(column.type, safe=False)
+        lost = pc.or_(far, pc.not_equal(whole, column))
+        return self._without(values, lost, column, "the nearest double is another number")
 
     def _decimal(self, column: Column, kind: Kind) -> Column:
         try:

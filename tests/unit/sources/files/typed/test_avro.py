@@ -347,6 +347,16 @@ def test_files_are_united_by_name_and_defaults_are_not_filled_in(tmp_path: Path)
     assert read(first, second).to_pylist() == [{"v": 1, "late": None}, {"v": 2**40, "late": "y"}]
 
 
+def test_whole_numbers_and_doubles_are_doubles(tmp_path: Path) -> None:
+    first = column(tmp_path / "a.avro", "long", 7)
+    second = column(tmp_path / "b.avro", ["null", "double"], 0.5)
+    large = column(tmp_path / "c.avro", "long", 2**53 + 1)
+
+    assert [row["v"] for row in read(first, second).to_pylist()] == [7.0, 0.5]
+    with pytest.raises(LoadFailed, match="the nearest double is another number"):
+        read(second, large)
+
+
 def test_a_logical_type_that_does_not_fit_is_what_is_stored(tmp_path: Path) -> None:
     """As the specification has it."""
     kinds = [

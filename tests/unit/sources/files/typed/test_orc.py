@@ -375,6 +375,16 @@ def test_orc_files_are_united_by_name(tmp_path: Path) -> None:
     ]
 
 
+def test_whole_numbers_and_doubles_are_doubles(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.orc", {"v": pa.array([7], pa.int64())})
+    second = write(tmp_path / "b.orc", {"v": [0.5]})
+    large = write(tmp_path / "c.orc", {"v": pa.array([2**53 + 1], pa.int64())})
+
+    assert read(first, second)["v"].to_pylist() == [7.0, 0.5]
+    with pytest.raises(LoadFailed, match="the nearest double is another number"):
+        read(second, large)
+
+
 @pytest.mark.parametrize("codec", ["uncompressed", "zlib", "snappy", "lz4", "zstd"])
 def test_a_file_that_is_cut_off_or_changed_is_damaged(tmp_path: Path, codec: str) -> None:
     table = {"v": pa.array([f"{n}" for n in range(500)]), "at": pa.array(range(500), NANOS)}

@@ -530,8 +530,41 @@ def test_fields_are_united_at_every_depth(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("whole", [pa.int8(), pa.uint32(), pa.int64()])
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+def test_whole_numbers_and_doubles_are_doubles(
+    tmp_path: Path, whole: pa.DataType, kind: pa.DataType
+) -> None:
+    structs = pa.array([{"a": 7}], pa.struct([("a", whole)]))
+    first = write(tmp_path / "1", {"v": pa.array([7], whole), "s": structs})
+    structs = pa.array([{"a": 0.5}], pa.struct([("a", kind)]))
+    second = write(tmp_path / "2", {"v": pa.array([0.5], kind), "s": structs})
+
+    for paths in ((first, second), (second, first)):
+        found = read(*paths)
+        assert found.schema.field("v").type == pa.float64()
+        assert sorted(found["v"].to_pylist()) == [0.5, 7.0]
+        assert sorted(row["a"] for row in found["s"].to_pylist()) == [0.5, 7.0]
+        assert all(column.not_spark for column in columns_of(*paths))
+
+
+def test_whole_number_that_is_no_double_is_bad(tmp_path: Path) -> None:
+    numbers = [2**53, 2**53 + 1, None, -(2**63), 2**63 - 1]
+    first = write(tmp_path / "1", {"v": pa.array(numbers, pa.int64())})
+    second = write(tmp_path / "2", {"v": [0.5]})
+
+    with pytest.raises(LoadFailed, match="the nearest double is another number") as failed:
+        read(first, second)
+    counted = read(first, second, on_bad_value="NULL")
+
+    assert "column `v`: the value `9007199254740993` cannot be loaded" in failed.value.message
+    assert "row 5" in failed.value.message
+    assert counted["v"].to_pylist() == [2.0**53, None, None, -(2.0**63), None, 0.5]
+    assert sum(counted[BAD_VALUES_HELPER].to_pylist()) == 2
+
+
 APART: dict[str, tuple[pa.DataType, pa.DataType, str, str]] = {
-    "int and double": (pa.int32(), pa.float64(), "int", "double"),
+    "decimal and double": (pa.decimal128(5, 1), pa.float64(), "decimal(5,1)", "double"),
     "int and text": (pa.int64(), pa.string(), "bigint", "text"),
     "text and binary": (pa.string(), pa.binary(), "text", "binary"),
     "instant and local": (
