@@ -23,6 +23,7 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.contract.state import Bookmark
+from lakeload_jobs.sources.base import EarlierColumns
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.databases.cursors import Window
@@ -122,12 +123,12 @@ class InputInspected:
 
 @dataclass(frozen=True)
 class ColumnsRequest:
-    """The load whose columns are asked for. `earlier` are the types that source columns had in
-    earlier loads; `files` those that it reads, None where they are not listed yet."""
+    """The load whose columns are asked for. `earlier` is what earlier loads made of the columns;
+    `files` are those that it reads, None where they are not listed yet."""
 
     spec: JobSpec
     table: TableSpec
-    earlier: Mapping[str, str]
+    earlier: EarlierColumns
     files: tuple[FileState, ...] | None = None
 
 

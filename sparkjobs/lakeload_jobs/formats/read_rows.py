@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import NullType, StructType
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
@@ -117,6 +120,7 @@ def prepare_rows(
         lower=expected.lower,
         spellings=rows.spellings,
     )
+    mapping = _with_types(mapping, rows.schema, expected)
     limit = spec.options.limit
 
     def written() -> DataFrame:
@@ -139,6 +143,27 @@ def prepare_rows(
     prepared = PreparedRows(rows, mapping, deferred, counts)
     policy = spec.on_type_conflict_of(table)
     return resolve_conflicts(prepared, expected, table, policy, may_read=may_read)
+
+
+def _with_types(
+    mapping: ColumnMapping, schema: StructType, expected: ExpectedColumns
+) -> ColumnMapping:
+    """Leave out new columns without a type: as long as they have no value, any type may follow."""
+    known = {name.lower() for name in expected.types} | {name.lower() for name in mapping.key}
+    void = [
+        column
+        for column in mapping.columns
+        if isinstance(schema[column.source].dataType, NullType)
+        and column.target.lower() not in known
+    ]
+    if len(void) == len(mapping.columns):
+        return mapping
+    notes = [
+        f"column `{column.source}` has no type and no value yet: it is not loaded"
+        for column in void
+    ]
+    columns = tuple(column for column in mapping.columns if column not in void)
+    return replace(mapping, columns=columns, notes=(*mapping.notes, *notes))
 
 
 def _only_rejects(table: TableSpec, rows: Rows, expected: ExpectedColumns) -> PreparedRows:

@@ -271,7 +271,7 @@ def test_orc_files_show_columns_and_types(tmp_path: Path) -> None:
 def test_orc_files_of_several_schemas_are_united_in_the_plan(tmp_path: Path) -> None:
     orc.write_table(pa.table({"id": pa.array([1], pa.int8())}), str(tmp_path / "a.orc"))
     orc.write_table(pa.table({"id": [1], "new": [1.5]}), str(tmp_path / "b.orc"))
-    orc.write_table(pa.table({"s": [{"a": 1}]}), str(tmp_path / "c.orc"))
+    orc.write_table(pa.table({"id": [2], "s": [{"a": 1}]}), str(tmp_path / "c.orc"))
 
     found = plan_of(tmp_path, "ORC").schema
 

@@ -25,10 +25,12 @@ from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import TRACKING_TYPES, DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.core.file_names import render_file_name
 from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
+from lakeload_jobs.core.type_conflicts import split_variants
 from lakeload_jobs.formats.parquet.glue import GlueCatalog, glue_target
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
 from lakeload_jobs.formats.parquet.schema_change import check_schema_change, schema_difference
 from lakeload_jobs.rows.columns import earlier_types, map_columns
+from lakeload_jobs.sources.base import EarlierColumns
 from lakeload_jobs.sources.files.listing import SourceReaders
 
 _READ_AT_ONCE = 2
@@ -114,7 +116,8 @@ def _columns(
     before = {column.name: column.type for column in opened.columns}
     earlier = earlier_types(before, opened.column_map, table.columns.rename or {})
     files = state.selection.files if state.selection else state.listed
-    request = ColumnsRequest(spec, table, earlier, files)
+    known = EarlierColumns(earlier, split_variants(opened.column_map)[0])
+    request = ColumnsRequest(spec, table, known, files)
     found = source_of(table.input).read_columns(table.input, request, readers)
     if found is None:
         return None
@@ -127,9 +130,10 @@ def _columns(
         recorded=opened.column_map,
         lower=spec.destination.parquet.update_glue_catalog,
     )
-    columns = {
-        column.target: _written_type(found.types[column.source], spec) for column in mapping.columns
-    }
+    typed = [column for column in mapping.columns if found.types[column.source] != "void"]
+    if not typed:
+        return None
+    columns = {column.target: _written_type(found.types[column.source], spec) for column in typed}
     columns |= {name: TRACKING_TYPES[name] for name in spec.tracking_columns}
     schema = SchemaFound(
         columns,

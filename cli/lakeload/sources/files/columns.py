@@ -47,6 +47,12 @@ from lakeload_jobs.sources.files.typed.columns import (
 from lakeload_jobs.sources.files.typed.orc import read_orc_footers
 from lakeload_jobs.sources.files.typed.parquet import ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.rows import folder_types
+from lakeload_jobs.sources.files.united_columns import (
+    OTHER_TABLE_HINT,
+    check_one_table,
+    names_by_file,
+    shared_names,
+)
 
 MAX_SCANNED = 128 << 20
 """Bytes of text that are read whole; of more, as much of the first files and the last."""
@@ -173,6 +179,14 @@ def _typed_columns(
     footers = tuple(one for one in footers if one.fault is None)
     if not footers:
         return None  # the columns are those of the table
+    rename = request.table.columns.rename or {}
+    file_names = names_by_file(
+        (footer.file.path, (column.name for column in footer.columns)) for footer in footers
+    )
+    if len(some) == len(files):
+        check_one_table(file_names, request.earlier, rename, lambda own, wanted: OTHER_TABLE_HINT)
+    shared = shared_names(file_names, request.earlier, rename)
+    footers = tuple(footer.renamed(shared.get(footer.file.path, {})) for footer in footers)
     options = {name.lower(): value for name, value in given.options.items()}
     folders = folder_types(files, folder_base(files, options))
     if folders is None or folders.keys() & (request.table.columns.types or {}).keys():
@@ -195,7 +209,7 @@ def _typed_columns(
             column.name: _type(
                 column,
                 chosen.types or {},
-                request.earlier,
+                request.earlier.types,
                 lambda kind: type_name(_written(kind, request), text="string"),
             )
             for column in columns
@@ -232,7 +246,7 @@ def _type(
     shown: Callable[[Any], str],
 ) -> str:
     """Return the type of a column as Spark names it."""
-    own = shown(settled(column.kind))
+    own = "void" if pt.is_null(column.kind) else shown(settled(column.kind))
     try:
         if column.name in declared:
             return spark_name(declared_type(declared[column.name])[0])

@@ -17,6 +17,7 @@ from lakeload.sources.databases.kept_connections import connections_kept
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, RunOptions, TableSpec
+from lakeload_jobs.sources.base import NO_COLUMNS
 from lakeload_jobs.sources.files.listing import SourceReaders
 from tests.integration.sources.databases.conftest import Database
 
@@ -47,7 +48,7 @@ def _ask(database: Database, names: Sequence[str], at_once: int) -> None:
         table = TableSpec(name, "", name, read, "")
         job = JobSpec(1, "p", "j", "a", datetime.now(UTC), _DESTINATION, (), "", "")
         inspect(read, table, RunOptions(), None, readers)
-        read_columns(read, ColumnsRequest(job, table, {}), readers)
+        read_columns(read, ColumnsRequest(job, table, NO_COLUMNS), readers)
 
     with ThreadPoolExecutor(at_once) as pool:
         list(pool.map(of_table, names))

@@ -26,6 +26,7 @@ from lakeload_jobs.contract.spec import (
     RunOptions,
     TableSpec,
 )
+from lakeload_jobs.sources.base import NO_COLUMNS
 from lakeload_jobs.sources.databases import mysql as product
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.files.listing import SourceReaders
@@ -162,7 +163,7 @@ def test_a_plan_needs_no_spark(maria: Database) -> None:
     request = ColumnsRequest(
         JobSpec(1, "p", "j", "a", datetime.now(UTC), destination, (), "", ""),
         TableSpec("planned", "", "planned", given, "", columns=columns),
-        {},
+        NO_COLUMNS,
     )
 
     found = read_columns(given, request, readers)

@@ -22,7 +22,7 @@ from lakeload_jobs.contract.spec import (
     JobSpec,
     TableSpec,
 )
-from lakeload_jobs.sources.base import Rows
+from lakeload_jobs.sources.base import NO_COLUMNS, Rows
 from lakeload_jobs.sources.databases import adbc
 from lakeload_jobs.sources.databases import postgres as product
 from lakeload_jobs.sources.databases.source import connect_databases
@@ -42,7 +42,7 @@ def opened(given: JdbcInput, key: tuple[str, ...] = (), **changes: Any) -> Itera
     spec = replace(spec, **changes)
     source = connect_databases(spec, AwsSession(spec.destination))(table, given)
     with closing(source):
-        yield source.slice(cast("Any", None)).open(cast("Any", None), {}, splits=True)
+        yield source.slice(cast("Any", None)).open(cast("Any", None), NO_COLUMNS, splits=True)
 
 
 def read(given: JdbcInput, **changes: Any) -> list[dict[str, Any]]:

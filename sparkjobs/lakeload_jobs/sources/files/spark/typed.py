@@ -13,13 +13,20 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arrow_type
-from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_json_value
+from pyspark.sql.types import (
+    DataType,
+    StructField,
+    StructType,
+    _parse_datatype_json_value,
+)
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.rows.arrow_casts import ArrowCast, arrow_cast
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
+from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.columns import in_source_spelling, types_of
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.failures import failures_for_driver
@@ -54,7 +61,9 @@ from lakeload_jobs.sources.files.typed.columns import (
     FileSchema,
     OpenFile,
     kind_in_table,
+    readable_by_spark,
     set_aside,
+    settled,
     unite,
     unreadable,
 )
@@ -298,14 +307,22 @@ def _struct_type(columns: Sequence[Column], *, by_spark: bool) -> StructType:
 def _by_spark(table: TypedTable, columns: Sequence[Column], *, by_spark: bool) -> DataFrame:
     """Return the rows as Spark reads these columns, and those of `column=value` folders: these
     alone are of use where Spark does not read the format, or the columns."""
-    schema = _struct_type(columns, by_spark=by_spark)
+    as_stored = [replace(one, kind=one.null_as_numbers or one.kind) for one in columns]
+    schema = _struct_type(as_stored, by_spark=by_spark)
 
     def read(reader: DataFrameReader, paths: tuple[str, ...]) -> tuple[DataFrame, tuple[str, ...]]:
         # With a schema no file is opened before rows are read, whatever its format.
         return reader.option(_CHECKSUMS, "true").schema(schema).parquet(*paths), ()
 
     table.s3.connect(table.spark, table.given, table.files)
-    return read_listed(table.spark, table.given, table.files, read)[0]
+    frame = read_listed(table.spark, table.given, table.files, read)[0]
+    for column in columns:
+        if column.null_as_numbers is not None:
+            kind = _spark_field(column, by_spark=by_spark).dataType
+            is_nested = pt.is_nested(column.null_as_numbers)
+            value = F.col(quoted(column.name)) if is_nested else F.lit(None)
+            frame = frame.withColumn(column.name, value.cast(kind))
+    return frame
 
 
 def _by_arrow(
@@ -461,7 +478,12 @@ def _in_table(column: Column, table: TypedTable, earlier: Mapping[str, str]) -> 
     types = table.table.columns.types or {}
     wanted = types.get(column.name, earlier.get(column.name))
     kind = None if wanted is None or column.only_spark else _arrow_type(wanted)
-    return replace(column, kind=kind_in_table(column, kind, declared=column.name in types))
+    readable = readable_by_spark(column.kind)
+    return replace(
+        column,
+        kind=kind_in_table(column, kind, declared=column.name in types),
+        null_as_numbers=None if readable == column.kind else readable,
+    )
 
 
 def _arrow_type(kind: str) -> Kind | None:
@@ -475,7 +497,8 @@ def _arrow_type(kind: str) -> Kind | None:
 def _spark_field(column: Column, *, by_spark: bool) -> StructField:
     if by_spark and column.spark_type is not None:
         return StructField(column.name, _parse_datatype_json_value(column.spark_type))
-    (field,) = from_arrow_schema(pa.schema([(column.name, column.kind)]), prefer_timestamp_ntz=True)
+    arrow = pa.schema([(column.name, settled(column.kind))])
+    (field,) = from_arrow_schema(arrow, prefer_timestamp_ntz=True)
     return StructField(field.name, field.dataType)
 
 
@@ -519,6 +542,8 @@ def _reader(
 def _casts(table: TypedTable, names: Sequence[str], schema: StructType) -> dict[str, str]:
     """Return the types that values have to be cast to. Raises `InvalidInput` for a column that
     the source does not have."""
+    if not names:
+        return {}  # Files without columns have none that is wrong.
     types = check_types(table.table.columns.types or {}, names)
     read = {field.name: field.dataType for field in schema}
     return {

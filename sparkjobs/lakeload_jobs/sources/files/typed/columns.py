@@ -45,6 +45,7 @@ TYPE_NAMES: Mapping[Kind, str] = {
     pa.binary(): "binary",
     pa.date32(): "date",
     INSTANT: "timestamp",
+    pa.null(): "no type",
     LOCAL: "timestamp_ntz",
     VARIANT: "variant",
 }
@@ -71,6 +72,9 @@ class Column:
     spark_type: Any = None
     may_be_bad: bool = False
     stored: Kind | None = None
+    null_as_numbers: Kind | None = None
+    """The kind of the files with numbers in place of what has no value, as Spark reads it; None
+    where all has a type."""
 
 
 @dataclass(frozen=True)
@@ -252,8 +256,10 @@ def kind_in_table(column: Column, wanted: Kind | None, *, declared: bool = False
         if wanted in (column.stored, widened(kind, wanted), widened(stored, wanted)):
             return wanted
         if not declared:
-            return settled(_as_in_table(kind, stored, wanted))
-    return settled(column.kind)
+            return _with_text(_as_in_table(kind, stored, wanted))
+    if declared and pt.is_null(column.kind):
+        return pa.int32()  # Spark casts it to any type.
+    return _with_text(column.kind)
 
 
 def _as_in_table(kind: Kind, stored: Kind, wanted: Kind) -> Kind:
@@ -398,9 +404,15 @@ def _digits(kind: Kind) -> tuple[int, int] | None:
 
 
 def settled(kind: Kind) -> Kind:
-    """Return the kind as it is stored: `int` for what has no value in any file, and text for
-    VARIANT."""
-    return _replaced(_with_text(kind), pa.null(), pa.int32())
+    """Return the kind as rows have it: text for VARIANT, and for what has no value in any file
+    within other values. A column without a value has no type: it stays `null`."""
+    kind = _with_text(kind)
+    return kind if pt.is_null(kind) else _replaced(kind, pa.null(), pa.string())
+
+
+def readable_by_spark(kind: Kind) -> Kind:
+    """Return the kind with numbers, as which files store it, for what has no value in any file."""
+    return _replaced(kind, pa.null(), pa.int32())
 
 
 def _with_text(kind: Kind) -> Kind:

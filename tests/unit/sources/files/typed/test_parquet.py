@@ -543,8 +543,9 @@ def test_whole_numbers_and_doubles_are_doubles(
     for paths in ((first, second), (second, first)):
         found = read(*paths)
         assert found.schema.field("v").type == pa.float64()
-        assert sorted(found["v"].to_pylist()) == [0.5, 7.0]
-        assert sorted(row["a"] for row in found["s"].to_pylist()) == [0.5, 7.0]
+        values: list[Any] = found.to_pylist()
+        assert sorted(row["v"] for row in values) == [0.5, 7.0]
+        assert sorted(row["s"]["a"] for row in values) == [0.5, 7.0]
         assert all(column.not_spark for column in columns_of(*paths))
 
 
@@ -560,7 +561,7 @@ def test_whole_number_that_is_no_double_is_bad(tmp_path: Path) -> None:
     assert "column `v`: the value `9007199254740993` cannot be loaded" in failed.value.message
     assert "row 5" in failed.value.message
     assert counted["v"].to_pylist() == [2.0**53, None, None, -(2.0**63), None, 0.5]
-    assert sum(counted[BAD_VALUES_HELPER].to_pylist()) == 2
+    assert counted[BAD_VALUES_HELPER].to_pylist() == [0, 1, 0, 0, 1, 0]
 
 
 APART: dict[str, tuple[pa.DataType, pa.DataType, str, str]] = {
