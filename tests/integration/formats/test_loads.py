@@ -17,8 +17,10 @@ from lakeload_jobs.contract.errors import Interrupted
 from lakeload_jobs.contract.plan import TableColumns
 from lakeload_jobs.contract.spec import (
     ColumnsSpec,
+    FileFormat,
     FilesInput,
     OnChangedFile,
+    ReaderChoice,
     RunOptions,
     TableSpec,
 )
@@ -30,7 +32,7 @@ from lakeload_jobs.sources.files.content import content_hashes
 from lakeload_jobs.sources.files.spark import source as file_source
 from lakeload_jobs.sources.registry import Sources
 from tests.inputs import files_of
-from tests.integration.formats.worlds import World, incremental, load
+from tests.integration.formats.worlds import IcebergWorld, World, incremental, load
 
 
 def ids(world: World) -> list[int]:
@@ -231,6 +233,45 @@ def test_files_of_one_load_unite_by_spelling_and_one_of_another_table_is_refused
         {"Order_ID": 4, "v": "z"},
     ]
     assert world.left() == []
+
+
+@pytest.mark.parametrize(("file_format", "keeps"), [("NDJSON", False), ("CSV", True)])
+def test_file_without_records_loads_no_row_with_declared_types(
+    world: World, file_format: FileFormat, keeps: bool
+) -> None:
+    path = Path(world.file("a.parquet", [{"id": 1, "v": "x"}])).with_name("empty")
+    path.write_bytes(b"")
+    plain = incremental(world) if keeps else world.table(f"{world.folder()}/a.parquet")
+    given = replace(files_of(plain), format=file_format, paths=(str(path),))
+    empty = replace(plain, input=given, columns=ColumnsSpec(types={"id": "bigint"}))
+
+    first, later = load(world, plain), load(world, empty)
+
+    assert (first.error, later.error, later.rows) == (None, None, 0)
+    assert later.status in ("LOADED", "NO_OP")
+    assert ids(world) == [1]
+    if isinstance(world, IcebergWorld) and not keeps:
+        replaced = load(world, replace(empty, mode="OVERWRITE"))
+        assert (replaced.error, replaced.status, replaced.rows) == (None, "LOADED", 0)
+        assert ids(world) == []
+
+
+@pytest.mark.parametrize("reader", ["AUTO", "JVM"])
+def test_column_without_a_type_is_added_when_it_has_one(world: World, reader: ReaderChoice) -> None:
+    rows: list[list[dict[str, Any]]] = [
+        [{"id": 1, "v": None, "n": [None]}],
+        [{"id": 2, "v": "x", "n": ["y"]}],
+        [{"id": 3, "v": None, "n": []}],
+    ]
+    paths = [world.file(f"{number}.parquet", own) for number, own in enumerate(rows)]
+
+    results = [load(world, world.table(path), reader=reader) for path in paths]
+
+    assert [result.error for result in results] == [None] * 3
+    assert "column `v` has no type and no value yet: it is not loaded" in results[0].notes
+    assert "column `v` is new: it is null in the rows of earlier loads" in results[1].notes
+    found = {row["id"]: row.get("v") for row in world.rows()}
+    assert found == {1: None, 2: "x", 3: None}
 
 
 def test_values_of_another_type_are_loaded_into_a_column_of_their_own_and_back(

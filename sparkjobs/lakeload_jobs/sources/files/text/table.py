@@ -192,7 +192,8 @@ class TextFiles(ABC):
             return replace(self, spelled=shared or self.spelled, columns=columns).split(
                 run, parallelism
             )
-        _check_known(declared.kinds, names)
+        if names:  # Files without a record name no column, and have none that is wrong.
+            _check_known(declared.kinds, names)
         evidence = _merged(names, readable, scan, formats)
         recorded = types_of(names, self.recorded)
         types = {

@@ -612,3 +612,14 @@ def test_files_of_one_load_spell_a_column_in_two_ways(folder: Folder) -> None:
         {"Customer ID": "2", "Amt": 1.5, "amt": None},
         {"Customer ID": "5", "Amt": 3.0, "amt": 4},
     ]
+
+
+def test_empty_file_has_no_column_that_types_could_name_wrongly(folder: Folder) -> None:
+    folder.put("a.csv", "")
+    columns = ColumnsSpec(types={"id": "bigint"})
+
+    assert folder.open(columns=columns).names == ()
+
+    folder.put("b.csv", "key\n")
+    with pytest.raises(InvalidInput, match=r"`columns\.types` names the column `id`"):
+        folder.open(columns=columns)

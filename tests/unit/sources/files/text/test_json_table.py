@@ -454,3 +454,12 @@ def test_file_without_a_key_of_the_table_is_refused(folder: Folder) -> None:
     failed = folder.failure(recorded={"id": "bigint"})
 
     assert f"`{path}` has no column in common with the table" in failed.message
+
+
+@pytest.mark.parametrize(("text", "lines"), [("", True), ("\n", True), ("[]", False), ("", False)])
+def test_file_without_records_has_no_column_that_types_could_name_wrongly(
+    folder: Folder, text: str, lines: bool
+) -> None:
+    folder.put("a.json", text)
+
+    assert folder.open(columns=ColumnsSpec(types={"id": "bigint"}), lines=lines).names == ()
