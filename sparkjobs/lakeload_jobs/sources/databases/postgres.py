@@ -5,7 +5,7 @@ psycopg is the driver of everything but the rows themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -110,6 +110,11 @@ REFUSED = {
 
 _AS_TEXT = "{0}::text"
 _AS_JSON = "pg_catalog.to_json({0})::text"
+_PLAIN_NUMBER = (
+    "CASE WHEN pg_catalog.strpos({0}::text, '.') > 0"
+    " THEN pg_catalog.rtrim(pg_catalog.rtrim({0}::text, '0'), '.') ELSE {0}::text END"
+)
+"""The text of a number without zeros at its end: `trim_scale` is not in PostgreSQL 12."""
 
 
 def _within(kind: str) -> str:
@@ -388,7 +393,9 @@ SELECT c.oid::int8, c.relkind::text, tree.rows, tree.bytes, tree.pages, tree.fil
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   CROSS JOIN LATERAL (
     SELECT pg_catalog.sum(CASE WHEN l.reltuples >= 0 THEN l.reltuples::float8 END) AS rows,
-           COALESCE(pg_catalog.sum(pg_catalog.pg_relation_size(l.oid)), 0)::int8 AS bytes,
+           -- Long values are in a table of their own, if there is one.
+           COALESCE(pg_catalog.sum(pg_catalog.pg_relation_size(l.oid)
+             + COALESCE(pg_catalog.pg_relation_size(l.reltoastrelid), 0)), 0)::int8 AS bytes,
            pg_catalog.array_agg(l.relfilenode::text) FILTER (WHERE l.relkind = 'r') AS files,
            CASE WHEN pg_catalog.bool_and(COALESCE(a.amname = 'heap', false))
                 THEN pg_catalog.max(pg_catalog.pg_relation_size(l.oid))
@@ -515,22 +522,26 @@ def _column(
     return CatalogColumn(name, kind, declared, precision, scale, not not_null, comment or "")
 
 
-def select(found: Sequence[CatalogColumn]) -> tuple[SelectedColumn, ...]:
-    """Return how columns are selected, each as its type's rule says."""
-    return tuple(map(_selected, found))
+def select(found: Sequence[CatalogColumn], key: Collection[str] = ()) -> tuple[SelectedColumn, ...]:
+    """Return how columns are selected, each as its type's rule says. Those of the key have one text
+    for each value: as numbers 1.0 and 1.00 are the same."""
+    return tuple(_selected(column, column.name in key) for column in found)
 
 
-def _selected(column: CatalogColumn) -> SelectedColumn:
+def _selected(column: CatalogColumn, of_key: bool) -> SelectedColumn:
     rule, name = _RULES.get(column.type, OTHER), quoted(column.name)
     target, bad, reason = rule.target, rule.bad, rule.reason
+    expression = rule.expression
     if column.type == "numeric":
+        if of_key and column.scale is None:
+            expression = _PLAIN_NUMBER
         target = _decimal(column.precision, column.scale)
         if target == "string":
             # As text a value is what it is, NaN too.
             bad = reason = ""
     return SelectedColumn(
         name=column.name,
-        expression=rule.expression.format(name),
+        expression=expression.format(name),
         type=target,
         carried="TEXT" if rule.text and target != "string" else "VALUE",
         bad=bad.format(name),

@@ -335,15 +335,17 @@ class JdbcSource(DatabaseSource):
         postgres.check_encoding(connection, given)
         relation = postgres.find_relation(connection, given)
         columns = postgres.columns(connection, relation, given)
-        found = self._found(relation, columns, postgres.select(columns))
+        names = [column.name for column in columns]
+        key = source_names(self.table.primary_key, names).values()
+        found = self._found(relation, columns, postgres.select(columns, tuple(key)))
         postgres.check_select(connection, relation, found.selected, given)
         window: Window | XminWindow | None
         with postgres.failures(given, f"finding what is new in `{relation.name}`"):
             if given.by_xmin:
                 window = self._xmin_window(relation, bookmark, snapshot)
             else:
-                key = postgres.key_of(connection, relation) if self.incremental else ()
-                window = self._window(found, key, bookmark, snapshot.fetch)
+                own_key = postgres.key_of(connection, relation) if self.incremental else ()
+                window = self._window(found, own_key, bookmark, snapshot.fetch)
         key_change = self._key_change(bookmark)
         return JdbcSlice(found, window, key_change, source=self, snapshot=snapshot, readers=readers)
 

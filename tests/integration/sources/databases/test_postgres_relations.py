@@ -386,3 +386,30 @@ def test_a_lost_connection_that_cannot_go_on_fails_for_another_attempt(
             list(batches)
     assert raised.value.retryable
     assert raised.value.hint == "run again: nothing was committed"
+
+
+def test_a_numeric_of_a_key_has_one_text_for_each_value(database: Database) -> None:
+    numbers = "1, 1.0, 1.000, 100, 0.00, 0.0500, -2.50, 1e-10, 1e20, 'NaN'"
+    database.run("CREATE TABLE orders (id numeric, v numeric, d numeric(9,3))")
+    for number in numbers.split(", "):
+        database.run(f"INSERT INTO orders VALUES ({number}, 1.50, 1.5)")
+    with opened(database.input, ("id",)) as rows:
+        assert rows.splits is not None
+        table = pa.Table.from_batches(
+            batch for part in rows.splits.parts for batch in rows.splits.read(part)
+        )
+
+    texts = [*["1"] * 3, "100", "0", "0.05", "-2.5", "0.0000000001", "1" + "0" * 20, "NaN"]
+    assert table["id"].to_pylist() == texts
+    # A column of no key keeps the text of the database.
+    assert set(table["v"].to_pylist()) == {"1.50"}
+    assert {str(value) for value in table["d"].to_pylist()} == {"1.500"}
+
+
+def test_the_size_of_a_table_has_that_of_its_long_values(database: Database) -> None:
+    database.run("CREATE TABLE orders (t text)")
+    database.run("ALTER TABLE orders ALTER t SET STORAGE EXTERNAL")
+    database.run("INSERT INTO orders SELECT repeat('x', 1000000) FROM generate_series(1, 3)")
+    relation = product.find_relation(database.admin, database.input)
+    assert relation.bytes > 3_000_000
+    assert relation.pages == 1
