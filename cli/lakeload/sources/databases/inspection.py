@@ -165,6 +165,7 @@ def checks(
             return str(database.describe_session(connection))
 
     def export() -> str:
+        postgres.check_pool(first, password_of(readers.session, first))
         with closing(postgres.Snapshot(first, password_of(readers.session, first))):
             return ""
 

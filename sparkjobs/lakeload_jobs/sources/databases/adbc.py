@@ -135,6 +135,8 @@ class ReadSplit:
         with closing(self._connect()) as connection:
             _run(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self._import_snapshot(connection)
+            # Here: a pool may give the transaction another session.
+            _run(connection, session_settings(self.read))
             if split.by_page:
                 for setting in _BY_PAGE:
                     _run(connection, f"SET LOCAL {setting}")
@@ -176,7 +178,6 @@ class ReadSplit:
                 "takes as many connections as `max_connections`",
                 retryable=True,
             ) from None
-        _run(connection, session_settings(self.read))
         return connection
 
     def _converted(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

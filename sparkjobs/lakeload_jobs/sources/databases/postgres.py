@@ -6,7 +6,7 @@ psycopg is the driver of everything but the rows themselves.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -330,6 +330,10 @@ def safe_text(text: str, password: Secret | None) -> str:
     return " ".join(text.split())[:300]
 
 
+POOL_HINT = (
+    "set `pool_mode = session` in PgBouncer for this database or user, or connect to the server "
+    "itself"
+)
 HINTS = {
     "42501": "grant what is missing: `GRANT USAGE ON SCHEMA …` and `GRANT SELECT ON …` to the user",
     "42P01": "the table was dropped or renamed: run again",
@@ -344,6 +348,7 @@ HINTS = {
     "25P03": "raise `idle_in_transaction_session_timeout` for this user",
     "40001": "on a read replica raise `max_standby_streaming_delay`, or read from the primary",
     "42601": "check the query: it is one SELECT",
+    "26000": POOL_HINT,
     "22012": "leave the column out with `columns.exclude`, or fix the view",
 }
 """What to do, by SQLSTATE (docs/error-codes.md)."""
@@ -703,6 +708,28 @@ def describe_session(connection: psycopg.Connection[Any]) -> str:
     return f"PostgreSQL {version.split()[0]}, {row[0] if row else 'without TLS'}"
 
 
+def check_pool(read: JdbcInput, password: Secret | None) -> None:
+    """Raise `Refused` where a pool between here and the server gives a session to another client
+    after each transaction: what one transaction sets or prepares is gone in the next."""
+    sessions: tuple[set[str], set[str]] = (set(), set())
+    with (
+        failures(read, "comparing two sessions"),
+        closing(connect(read, password)) as first,
+        closing(connect(read, password)) as second,
+    ):
+        for _ in range(2):
+            for pids, connection in zip(sessions, (first, second), strict=True):
+                row = connection.execute("SELECT pg_catalog.pg_backend_pid()").fetchone()
+                pids.add(str(row))
+    # A pool gives the session that is free to the next one who has a statement.
+    if len(sessions[0] | sessions[1]) != len(sessions) or sessions[0] & sessions[1]:
+        raise Refused(
+            f"the pool at {read.host}:{read.port} keeps no session: transactions of one connection "
+            "are run in sessions of others, as with `pool_mode = transaction` of PgBouncer",
+            hint=POOL_HINT,
+        )
+
+
 _MAY_READ_SERVER = (
     "SELECT pg_catalog.bool_and(pg_catalog.has_function_privilege(f, 'EXECUTE'))"
     " FROM (VALUES ('pg_catalog.pg_control_system()'), ('pg_catalog.pg_control_checkpoint()')) v(f)"
@@ -753,6 +780,8 @@ class Snapshot:
             with failures(read, "exporting a snapshot"):
                 self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 self.id = self._export() if exported is None else self._import(exported)
+                # A pool may have given the transaction a session that has none of them.
+                self.connection.execute(session_settings(read).encode())
         except BaseException:
             self.close()
             raise

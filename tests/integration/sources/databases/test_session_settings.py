@@ -377,3 +377,26 @@ def test_a_setting_that_no_load_can_do_with_is_refused(
     with set_for(postgres, pg, {name: "on"}), closing(postgres.connect()) as admin:
         admin.execute(statement[1].encode())
         product.connect(pg, Secret(WORD)).close()
+
+
+class Pooled:
+    """A connection to a pool, which runs the statements of all clients in one session."""
+
+    def __init__(self, session: Any) -> None:
+        self.execute = session.execute
+
+    def close(self) -> None:
+        """Leave the session to the others."""
+
+
+def test_a_pool_that_mixes_sessions_is_found(
+    pg: JdbcInput, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    product.check_pool(pg, Secret(WORD))
+    with closing(postgres.connect(pg.name)) as session:
+        monkeypatch.setattr(product, "connect", lambda *_: Pooled(session))
+        with pytest.raises(Refused, match="keeps no session") as refused:
+            product.check_pool(pg, Secret(WORD))
+    unprepared = product.failure("reading `t`", "26000", "prepared statement does not exist")
+    assert unprepared.hint == refused.value.hint
+    assert "`pool_mode = session`" in (unprepared.hint or "")
