@@ -123,6 +123,23 @@ def dies(job: Job) -> int:
     return 1
 
 
+def native_code_ends_it(job: Job) -> int:
+    """The table `damaged` ends the driver, while others are loaded with it."""
+    job.open()
+    results: list[TableResult] = []
+    for first in range(0, len(job.spec.tables), job.spec.concurrency):
+        tables = job.spec.tables[first : first + job.spec.concurrency]
+        if any(table.source == "damaged" for table in tables):
+            for table in tables:
+                job.say("stage", stage="open", table=table.source)
+            note = Path(os.environ["LAKELOAD_FILES_IN_USE"]) / f"{os.getpid()}-1"
+            note.write_text("/data/damaged.parquet")
+            return 134
+        results += Job(replace(job.spec, tables=tables)).load()
+    job.write(job.result(tuple(results)))
+    return 0
+
+
 def killed(job: Job) -> int:
     job.open()
     job.say("stage", stage="commit", table=job.spec.tables[0].source)
@@ -265,6 +282,7 @@ SCENARIOS: dict[str, Callable[[Job], int]] = {
         failed_result_but_zero,
         result_but_nonzero,
         dies,
+        native_code_ends_it,
         killed,
         never_opens,
         floods_its_log,

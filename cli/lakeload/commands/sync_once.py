@@ -23,7 +23,7 @@ from lakeload.documents.load import PipelineDocument
 from lakeload.documents.spec import destination_spec
 from lakeload.formats.inspection import InspectionRequest, TableState, outcome_without_spark
 from lakeload.formats.registry import commands_of
-from lakeload.launch.outcome import Outcome, refused, with_warning
+from lakeload.launch.outcome import Outcome, exit_code_of, refused, with_warning
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings, takes_class_data
 from lakeload.launch.run import Launcher, launch, refuse_without_any_input
@@ -36,8 +36,10 @@ from lakeload.ui.progress import ProgressView
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, disk_full
 from lakeload_jobs.contract.events import Event
+from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, RunOptions, TableSpec
 from lakeload_jobs.contract.traits import format_of
+from lakeload_jobs.core.job_ids import new_attempt_id
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class LoadJob:
     options: RunOptions
     master: str | None = None
     conf: Sequence[str] = ()
+    at_once: int | None = None
+    """How many tables are loaded at a time; None for as many as the document says."""
 
     @cached_property
     def destination(self) -> DestinationSpec:
@@ -81,7 +85,41 @@ class Synced:
 
 
 def sync_once(job: LoadJob, context: Context) -> Synced:
-    """Load the tables of a job. A refusal is an outcome too, as any other end is."""
+    """Load the tables of a job. A refusal is an outcome too, as any other end is.
+
+    Where native code ends the driver, further attempts load the tables that did not cause it: one
+    after the other, unless it is known which table did.
+    """
+    synced = _sync_attempt(job, context)
+    results = {table.table: table for table in synced.outcome.tables}
+    while (end := synced.outcome.native_end) is not None and synced.outcome.error is not None:
+        names = {*end.loading, *end.waiting}
+        if len(end.loading) == 1:
+            names -= {*end.loading}
+            error = replace(synced.outcome.error, stage="stage", retryable=False)
+            results[end.loading[0]] = replace(results[end.loading[0]], error=error)
+        if not names or not end.loading:
+            break
+        context.note("the Spark driver crashed: the tables that it did not load are loaded again")
+        tables = tuple(table for table in job.tables if table.source in names)
+        attempt = replace(job.attempt, attempt_id=new_attempt_id())
+        synced = _sync_attempt(replace(job, tables=tables, attempt=attempt, at_once=1), context)
+        results |= {table.table: table for table in synced.outcome.tables}
+    return replace(synced, outcome=_united(synced.outcome, tuple(results.values())))
+
+
+def _united(last: Outcome, tables: tuple[TableResult, ...]) -> Outcome:
+    """Return the outcome of all attempts, given that of the last one."""
+    if last.error is not None:
+        return replace(last, tables=tables)
+    if len(tables) == len(last.tables):
+        return last
+    code = exit_code_of(tables)
+    return Outcome("LOADED" if code in (0, 5) else "FAILED", code, tables)
+
+
+def _sync_attempt(job: LoadJob, context: Context) -> Synced:
+    """Load the tables of a job with one driver."""
     folder: RunFolder | None = None
     archive_for: tuple[str, ...] | None = None
     timings = context.timings
@@ -175,6 +213,8 @@ def _with_spark(
 ) -> Outcome:
     """Run the Spark job and show its progress."""
     spec = build_job_spec(job.document, job.destination, tables, job.attempt, folder, job.options)
+    if job.at_once is not None:
+        spec = replace(spec, concurrency=job.at_once)
     names = [table.source for table in tables]
     with ProgressView(context.err, names, quiet=context.quiet) as progress:
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from lakeload.config.document import quoted
 from lakeload.data import read_toml
 from lakeload_jobs.contract.codec import CodecError, from_json
 from lakeload_jobs.contract.errors import (
@@ -80,6 +81,23 @@ class Cause:
     message: str
     hint: str | None
     exit_code: ExitCode
+    native: bool = False
+    """Native code has ended the driver, as a damaged file may make it do."""
+
+
+_NATIVE_ENDS = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+
+
+def native_end(exit_status: int, opened: bool, files: Sequence[str]) -> Cause | None:
+    """Return the cause where native code has ended a driver that had started; `files` are those
+    that were being read. None where it has not."""
+    number = -exit_status if exit_status < 0 else exit_status - 128
+    if not opened or number not in _NATIVE_ENDS:
+        return None
+    read = f" while it read {quoted(files, 3)}" if files else ""
+    hint = "replace the file, or leave it out" if files else "check the input files for damage"
+    message = f"native code ended it with {signal.Signals(number).name}{read}"
+    return Cause(message, hint, ExitCode.TABLE_FAILED, native=True)
 
 
 _MEMORY_HINT = "raise `spark.driver_memory` in the pipeline (for example to 8g)"
@@ -194,6 +212,15 @@ class Observed:
 
 
 @dataclass(frozen=True)
+class NativeEnd:
+    """The tables that a driver was loading when native code ended it, and those it had not begun,
+    by their names in the source."""
+
+    loading: tuple[str, ...]
+    waiting: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Outcome:
     """The end of a sync: what is shown, and the exit code."""
 
@@ -201,6 +228,7 @@ class Outcome:
     exit_code: ExitCode
     tables: tuple[TableResult, ...]
     error: ErrorInfo | None = None
+    native_end: NativeEnd | None = None
 
     @property
     def status(self) -> str:
@@ -271,6 +299,12 @@ def _without_result(
     message = f"{how} ({_status(ending.exit_status)}): {cause.message}"
     kind = "DriverDied" if observed.opened else "NeverStarted"
     error = ErrorInfo(kind, message, cause.exit_code, cause.hint)
+    if cause.native:
+        left = [table.table for table in tables if table.table not in observed.ended]
+        began = tuple(name for name in left if name in observed.stages)
+        loading = tuple(name for name in began if name not in observed.committing)
+        native = NativeEnd(loading, tuple(name for name in left if name not in began))
+        return Outcome("CRASHED", cause.exit_code, tables, error, native)
     return Outcome("CRASHED" if observed.opened else "START_FAILED", cause.exit_code, tables, error)
 
 

@@ -25,6 +25,7 @@ from lakeload.runtimes import Submission, runtime_of
 from lakeload_jobs.contract.codec import CodecError, from_json
 from lakeload_jobs.contract.errors import MachineNotReady
 from lakeload_jobs.contract.events import Event
+from lakeload_jobs.sources.files.files_in_use import FOLDER
 
 LONGEST_LINE = 1024 * 1024
 CHUNK = 1024 * 1024
@@ -383,6 +384,7 @@ def submission(
         str(folder.spec),
     ]
     variables = _environment(installation, environment)
+    variables[FOLDER] = str(folder.files_in_use)
     if scratch:
         # It would win over our `spark.local.dir`.
         variables.pop("SPARK_LOCAL_DIRS", None)
@@ -407,6 +409,7 @@ def start(submission: Submission, folder: RunFolder) -> subprocess.Popen[bytes]:
     try:
         # Under the log's lock, so that no other run takes the folders for those of a killed one.
         make_scratch(folder, submission.scratch)
+        folder.files_in_use.mkdir(mode=0o700)
         return submission.runtime.start(submission, handle)
     except OSError as error:
         raise MachineNotReady(

@@ -18,6 +18,7 @@ from lakeload.launch.outcome import (
     Outcome,
     ResultProblem,
     decide,
+    native_end,
     probable_cause,
     read_result,
     read_result_of,
@@ -57,6 +58,7 @@ from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.traits import catalog_of, format_of, vends
 from lakeload_jobs.core.os_user import stand_in_name
+from lakeload_jobs.sources.files.files_in_use import take_left_in_use
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +120,10 @@ def run_job(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Ended:
         ending, observed = running.ending, running.observed
         if running.unreadable_events:
             logger.warning("%d lines of events.jsonl are not events", running.unreadable_events)
-    cause = probable_cause(read_log(folder.log), ending.exit_status, observed.opened)
+    files = take_left_in_use(folder.files_in_use)
+    cause = native_end(ending.exit_status, observed.opened, files) or probable_cause(
+        read_log(folder.log), ending.exit_status, observed.opened
+    )
     return Ended(ending, observed, cause)
 
 

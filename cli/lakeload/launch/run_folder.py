@@ -67,6 +67,11 @@ class RunFolder:
         return self.path / "spark.log"
 
     @property
+    def files_in_use(self) -> Path:
+        """Where threads note the files that they read."""
+        return self.path / "files-in-use"
+
+    @property
     def scratch(self) -> Path:
         """The names of this run's scratch folders, while they may be there."""
         return self.path / "scratch.json"

@@ -6,9 +6,11 @@ brackets, and the innermost cause.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JNetworkError
@@ -19,6 +21,7 @@ from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.rows.failures import expected_failure, failure_in
 from lakeload_jobs.sources.databases import jdbc_driver
+from lakeload_jobs.sources.files.files_in_use import FOLDER, take_left_in_use
 from lakeload_jobs.sources.files.spark.paths import plain_path
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.DOTALL)
@@ -171,6 +174,9 @@ def _sql_error(causes: list[_Cause]) -> ErrorInfo | None:
 def _worker_died(causes: list[_Cause]) -> ErrorInfo | None:
     for cause in causes:
         if "Python worker exited unexpectedly" in cause.text:
+            folder = os.environ.get(FOLDER)
+            if folder is not None and (files := take_left_in_use(Path(folder))):
+                return _worker_died_at(files)
             return ErrorInfo(
                 type="WorkerDied",
                 message=(
@@ -183,6 +189,18 @@ def _worker_died(causes: list[_Cause]) -> ErrorInfo | None:
                 retryable=True,
             )
     return None
+
+
+def _worker_died_at(files: Sequence[str]) -> ErrorInfo:
+    return ErrorInfo(
+        type="WorkerDied",
+        message=f"a Python worker of Spark ended while it read `{'`, `'.join(files)}`: native code "
+        "ended it at damage in the file, or the operating system because memory ran out",
+        exit_code=int(ExitCode.MACHINE),
+        hint="check the file for damage; for memory, lower `spark.driver_memory` or use fewer "
+        "cores (`local[2]`)",
+        retryable=True,
+    )
 
 
 def _bad_file(causes: list[_Cause]) -> ErrorInfo | None:

@@ -85,6 +85,25 @@ def test_sync_after_a_failed_one_of_another_pipeline_succeeds(shop: Callable[[st
     assert all(log is not None and log.is_file() for log in logs)
 
 
+def test_tables_beside_one_that_ends_the_driver_are_loaded(shop: Callable[[str], Shop]) -> None:
+    orders = shop("orders")
+    tables = [{"table": name, "path": "orders.csv"} for name in ("a", "damaged", "b", "c")]
+    orders.lake.write_pipeline(
+        orders.folder, tables=tables, name="orders", destination_prefix="orders"
+    )
+
+    with StopRequests() as stop:
+        outcome = orders.sync(stop, "native_code_ends_it").outcome
+
+    statuses = {table.table: table.status for table in outcome.tables}
+    assert statuses == {"a": "LOADED", "damaged": "FAILED", "b": "LOADED", "c": "LOADED"}
+    assert (outcome.kind, outcome.exit_code, outcome.error) == ("FAILED", 1, None)
+    error = outcome.tables[1].error
+    assert error is not None
+    assert "ended it with SIGABRT while it read `/data/damaged.parquet`" in error.message
+    assert error.hint == "replace the file, or leave it out"
+
+
 def test_sync_after_a_rejected_one_succeeds(shop: Callable[[str], Shop]) -> None:
     one, other = shop("orders"), shop("customers")
     (one.folder / "orders.csv").unlink()

@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeload_jobs.contract.result import ErrorInfo, TableResult
-from lakeload_jobs.contract.spec import ColumnsSpec, TableSpec
+from lakeload_jobs.contract.spec import ColumnsSpec, ReaderChoice, TableSpec
 from lakeload_jobs.sources.files.spark import text
 from lakeload_jobs.sources.files.text import splits
 from tests.integration.jobs.conftest import Job
+from tests.unit.sources.files.typed.typed_files import write_encrypted
 
 
 def failure(job: Job, table: TableSpec, **changes: Any) -> ErrorInfo:
@@ -305,3 +306,17 @@ def test_a_column_without_values_keeps_the_type_it_had(job: Job) -> None:
 
     assert job.values(later) == [{"id": 2, "n": None}, {"id": 3, "n": 7.0}]
     assert "`n` is no longer in the source" in warning(gone)
+
+
+@pytest.mark.parametrize("reader", ["AUTO", "JVM"])
+def test_an_encrypted_file_fails_its_table_alone(job: Job, reader: ReaderChoice) -> None:
+    content = pa.table({"id": [1], "secret": ["x"]})
+    path = write_encrypted(job.folder / "a.parquet", content, plaintext_footer=True)
+    encrypted = job.table(str(path), file_format="PARQUET", name="encrypted")
+    orders = job.table(job.file("orders.csv", "id\n1\n"))
+
+    refused, loaded = job.load(encrypted, orders, reader=reader).tables
+
+    assert refused.error is not None
+    assert refused.error.message == f"reading `{path}`: it has encrypted columns"
+    assert (loaded.status, loaded.rows) == ("LOADED", 1)

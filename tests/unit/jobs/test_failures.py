@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -10,6 +12,7 @@ from pyspark.errors import PySparkException
 
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, LoadFailed
 from lakeload_jobs.jobs.failures import describe
+from lakeload_jobs.sources.files.files_in_use import FOLDER, in_use
 
 
 class JavaClass:
@@ -145,6 +148,22 @@ def test_killed_worker_is_reported_as_killed() -> None:
     assert "Python worker of Spark was killed" in info.message
     assert info.exit_code == ExitCode.MACHINE
     assert info.retryable
+
+
+def test_worker_that_ended_at_a_file_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    process = os.fork()
+    if not process:
+        with in_use("/data/a.orc"):
+            os._exit(0)
+    os.waitpid(process, 0)
+
+    died = spark_error(("org.apache.spark.SparkException", "Python worker exited unexpectedly"))
+    info = describe(died, "stage")
+
+    assert "ended while it read `/data/a.orc`" in info.message
 
 
 @pytest.mark.parametrize(

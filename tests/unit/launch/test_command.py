@@ -63,6 +63,7 @@ def test_the_environment_reaches_the_job_but_for_what_would_change_the_launch() 
         "PYSPARK_PYTHON": "/venv/bin/python",
         "PYSPARK_DRIVER_PYTHON": "/venv/bin/python",
         "PYTHONUNBUFFERED": "1",
+        "LAKELOAD_FILES_IN_USE": "/r/files-in-use",
     }
     assert not any("canary" in argument for argument in made.argv)
 

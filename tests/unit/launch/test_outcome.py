@@ -14,6 +14,7 @@ from lakeload.launch.outcome import (
     ResultProblem,
     decide,
     exit_code_of,
+    native_end,
 )
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.events import Event
@@ -103,3 +104,14 @@ def test_stop_during_a_commit_that_failed_is_not_called_uncommitted() -> None:
     outcome = decide(ending, done, Observed(), [table("orders")], NO_CAUSE, maybe="maybe")
     assert outcome.error is not None
     assert NOTHING_COMMITTED not in outcome.error.message
+
+
+@pytest.mark.parametrize("status", [134, -6, 139, -11])
+def test_driver_that_native_code_ends_is_told_with_its_file(status: int) -> None:
+    cause = native_end(status, True, ("/data/a.parquet",))
+
+    assert cause is not None
+    assert "while it read `/data/a.parquet`" in cause.message
+    assert native_end(status, False, ()) is None
+    assert native_end(1, True, ()) is None
+    assert native_end(-9, True, ()) is None

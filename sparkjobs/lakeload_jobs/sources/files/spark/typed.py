@@ -40,6 +40,7 @@ from lakeload_jobs.sources.base import (
     set_aside_warnings,
 )
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
+from lakeload_jobs.sources.files.files_in_use import in_use
 from lakeload_jobs.sources.files.listing import ObjectFile
 from lakeload_jobs.sources.files.spark.reader import (
     NO_FILE,
@@ -69,6 +70,7 @@ from lakeload_jobs.sources.files.typed.columns import (
 )
 from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
+from lakeload_jobs.sources.files.typed.parquet_encryption import END_BYTES
 from lakeload_jobs.sources.files.typed.rows import (
     DAMAGED_HINT,
     Failures,
@@ -241,7 +243,8 @@ class _CheckColumns:
         with failures_for_driver("count"):
             for piece in part:
                 try:
-                    self.reader.check(piece, self.names)
+                    with in_use(piece.path):
+                        self.reader.check(piece, self.names)
                 except OSError as error:
                     raise unreadable(piece.path, error, hint=DAMAGED_HINT) from error
 
@@ -648,6 +651,9 @@ def _opener(table: TypedTable) -> OpenFile:
     def open_file(file: FileState) -> AbstractContextManager[Any]:
         if objects is None or not is_s3(file.path):
             return nullcontext(file.path)
-        return nullcontext(pa.PythonFile(ObjectFile(objects, file), mode="r"))
+        opened = ObjectFile(objects, file)
+        # One request for what Arrow and `check_columns` read of most footers.
+        opened.prefetch([(max(file.size - END_BYTES, 0), file.size)] if file.size else [])
+        return nullcontext(pa.PythonFile(opened, mode="r"))
 
     return open_file

@@ -23,6 +23,7 @@ from lakeload_jobs.core.names import normalize
 from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.files.file_state import FileState, is_damage
+from lakeload_jobs.sources.files.files_in_use import in_use
 from lakeload_jobs.sources.files.listing import changed
 
 _AT_ONCE = 16
@@ -149,7 +150,8 @@ def read_all(
 
     def named(file: FileState) -> FileSchema:
         try:
-            return _without_deep(read(file))
+            with in_use(file.path):
+                return _without_deep(read(file))
         except RecursionError as error:
             why = "its types are nested too deep to be read"
             raise UnreadableFile(file.path, why, hint="write it with flatter types") from error

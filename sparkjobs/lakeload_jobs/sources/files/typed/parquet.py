@@ -43,6 +43,7 @@ from lakeload_jobs.sources.files.typed.columns import (
     read_all,
     without_twins,
 )
+from lakeload_jobs.sources.files.typed.parquet_encryption import check_columns, check_footer
 from lakeload_jobs.sources.files.typed.parquet_pages import pages
 from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT, Batch, TypedPiece, other_rows
 from lakeload_jobs.sources.files.typed.variant import is_variant, unknown_type
@@ -107,8 +108,11 @@ def read_footers(
     """
 
     def read(file: FileState) -> FileSchema:
-        with open_file(file) as source, open_parquet_file(source) as opened:
-            return _footer(file, opened, settings)
+        with open_file(file) as source:
+            check_footer(file, source)
+            with open_parquet_file(source) as opened:
+                check_columns(file, source, opened.metadata)
+                return _footer(file, opened, settings)
 
     return read_all(files, read, sets_aside=sets_aside)
 

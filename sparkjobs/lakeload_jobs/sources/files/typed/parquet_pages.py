@@ -46,6 +46,13 @@ def pages(stream: Any, start: int, end: int) -> Iterator[Page]:
         at += size + stored
 
 
+def read_struct(data: bytes) -> dict[int, Any]:
+    """Return the fields of a struct that bytes begin with, by their numbers; what is in binary
+    values and lists is left out. Raises `IndexError`, `ValueError` and `RecursionError` for what is
+    none."""
+    return _struct(data, 0)[0]
+
+
 def _number(value: Any) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 

@@ -29,6 +29,7 @@ from lakeload_jobs.sources.batch_sizes import (
     too_large,
 )
 from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.files_in_use import in_use
 from lakeload_jobs.sources.files.typed.columns import VARIANT, FileSchema, Unit, unreadable
 from lakeload_jobs.sources.files.typed.columns import Column as FileColumn
 from lakeload_jobs.sources.files.typed.exact import column_notes, record_bytes
@@ -234,7 +235,8 @@ class ReadTyped:
     ) -> Iterator[pa.RecordBatch]:
         for piece in part:
             try:
-                yield from self._read(piece, failures)
+                with in_use(piece.path):
+                    yield from self._read(piece, failures)
             except (OSError, pa.ArrowException) as error:
                 # Spark would load what Arrow cannot decode, perhaps as nulls.
                 hint = DAMAGED_HINT if isinstance(error, OSError) else self.hint

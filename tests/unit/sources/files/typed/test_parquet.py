@@ -35,6 +35,7 @@ from tests.unit.sources.files.typed.typed_files import (
     flip_bit,
     read_rows,
     replace_bytes,
+    write_encrypted,
 )
 
 PAGE = Path(__file__).parents[5] / "docs" / "file-formats.md"
@@ -395,6 +396,16 @@ FOOTER_ALONE: dict[str, Any] = {
     "store_schema": False,
 }
 """Options of files in which numbers of rows are easily found."""
+
+
+@pytest.mark.parametrize("plaintext_footer", [False, True])
+def test_encrypted_columns_are_refused(tmp_path: Path, plaintext_footer: bool) -> None:
+    content = pa.table({"id": [1], "secret": ["x"]})
+    path = write_encrypted(tmp_path / "a", content, plaintext_footer=plaintext_footer)
+
+    with pytest.raises(LoadFailed, match=rf"reading `{path}`: it has .*encrypted") as caught:
+        footers([path])
+    assert caught.value.hint == "write it without encryption"
 
 
 def test_a_level_that_cannot_be_is_refused(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.parquet.encryption as pe
 
 from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.sources.files.file_state import FileState
@@ -70,3 +72,26 @@ def flip_bit(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[start + chunk.total_compressed_size - 1] ^= 1
     path.write_bytes(data)
+
+
+def write_encrypted(path: Path, table: pa.Table, *, plaintext_footer: bool) -> Path:
+    """Write a Parquet file whose column `secret` is encrypted."""
+    factory = pe.CryptoFactory(lambda _: _Keys())
+    columns: dict[str, str | list[str]] = {"column": ["secret"]}
+    settings = pe.EncryptionConfiguration(
+        footer_key="footer", column_keys=columns, plaintext_footer=plaintext_footer
+    )
+    encryption = factory.file_encryption_properties(pe.KmsConnectionConfig(), settings)
+    with pq.ParquetWriter(path, table.schema, encryption_properties=encryption) as writer:
+        writer.write_table(table)
+    return path
+
+
+class _Keys(pe.KmsClient):
+    """Keeps keys as they are."""
+
+    def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> str:
+        return b64encode(key_bytes).decode()
+
+    def unwrap_key(self, wrapped_key: str, master_key_identifier: str) -> str:
+        raise AssertionError("nothing is decrypted")
