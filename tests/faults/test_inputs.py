@@ -21,8 +21,8 @@ FEW = {"inspect": 100, "load": 100, "plan": 60, "configuration": 40, "file syste
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_hostile_input_ends_a_command_by_a_bug(target: str) -> None:
-    # A process of its own: one forked from pytest's has locks that threads of other tests held.
-    # The seed is fixed, so that each run has the same inputs; `make faults` draws others.
+    # As `make faults` runs it, in a process without what other tests have left. The seed is
+    # fixed, so that each run has the same inputs; `make faults` draws others.
     command = [sys.executable, "-m", "tests.faults.inputs", "--only", target, "--seed", "1"]
     command += ["--times", str(FEW[target]), "--seconds", "120"]  # A busy machine is no hang.
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+from lakeload.sources.files.bounded import data_size
 from lakeload_jobs.contract.errors import LakeloadError
 from tests.faults.inputs.mutants import seeds as seeds_of_files
 from tests.faults.inputs.targets import TARGETS
@@ -22,6 +23,7 @@ from tests.faults.inputs.targets import TARGETS
 SECONDS = 20
 """Timeout of one case."""
 MEMORY = 3 << 30
+"""Limit of the memory of a case beside what the command has, in bytes."""
 _CASES = 500
 """Cases of one process."""
 
@@ -74,7 +76,8 @@ def _in_process(target: str, seeds: range, folder: Path) -> Iterator[Case]:
 def _run(target: str, seeds: range, folder: Path, sender: Connection) -> None:
     faulthandler.disable()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    limit = data_size() + MEMORY
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     for seed in seeds:

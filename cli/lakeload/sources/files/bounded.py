@@ -13,6 +13,7 @@ import signal
 import warnings
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from lakeload.sources.files.inspection import InspectedFile, inspect_file, not_inspected
 from lakeload_jobs.contract.errors import LakeloadError
@@ -23,7 +24,7 @@ from lakeload_jobs.sources.files.text.opening import FileBytes
 SECONDS = 60
 """Timeout of the inspection of one file."""
 MEMORY = 2 << 30
-"""Limit of the memory of the process, in bytes."""
+"""Limit of the memory that the process takes beside what the command has, in bytes."""
 
 
 def inspect_files(files: Sequence[FileState], opener: FileBytes) -> Iterator[InspectedFile]:
@@ -80,7 +81,9 @@ def _inspect_all(files: Sequence[FileState], opener: FileBytes, sender: Connecti
     os.dup2(nowhere, 2)  # native code says there how it ends
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = MEMORY if most == resource.RLIM_INFINITY else min(MEMORY, most)
+    # What the fork has inherited counts; at the limit, Python waits for ever for a new thread.
+    limit = data_size() + MEMORY
+    limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
     for file in files:
         try:
@@ -88,3 +91,12 @@ def _inspect_all(files: Sequence[FileState], opener: FileBytes, sender: Connecti
         except LakeloadError as error:
             sender.send(error)
             return
+
+
+def data_size() -> int:
+    """Return the bytes of this process that RLIMIT_DATA counts; 0 where only Linux would tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[5])
+    except OSError:
+        return 0
+    return pages * resource.getpagesize()

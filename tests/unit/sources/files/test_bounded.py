@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import time
 from collections.abc import Callable
@@ -78,6 +79,13 @@ def test_file_that_takes_its_process_down_is_named_and_the_others_are_inspected(
     assert said in str(bad.error)
     for found in (first, last):
         assert (found.error, found.columns) == (None, {"id": "bigint"})
+
+
+def test_memory_of_the_command_is_not_counted(files: list[FileState]) -> None:
+    with mmap.mmap(-1, bounded.MEMORY + (1 << 30), flags=mmap.MAP_PRIVATE):
+        found = list(inspect_files(files, FileBytes()))
+
+    assert [(file.error, file.columns) for file in found] == [(None, {"id": "bigint"})] * 3
 
 
 def test_error_of_aws_is_raised_as_it_was(
