@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
+import pytest
 
-from lakeload_jobs.contract.spec import RunOptions
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import Mode, RunOptions
+from lakeload_jobs.formats.iceberg.load import write
+from lakeload_jobs.formats.iceberg.load.branches import drop_branch
+from lakeload_jobs.formats.iceberg.load.publish import Publish
 from tests.integration.formats.iceberg.conftest import Loads
 
 
@@ -138,3 +143,40 @@ def test_invalid_key_and_property_settings_are_named(loads: Loads) -> None:
     assert "`lakeload.seq`" in reserved.error.message
     assert cursor.error is not None
     assert "`nope`" in cursor.error.message
+
+
+@pytest.mark.parametrize(
+    ("mode", "other"), [("APPEND", {}), ("OVERWRITE", {}), ("OVERWRITE", {"old": "y"})]
+)
+@pytest.mark.parametrize("version", [2, 3])
+def test_columns_change_with_the_rows_or_not_at_all(
+    loads: Loads,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: Mode,
+    other: dict[str, str],
+    version: Literal[2, 3],
+) -> None:
+    iceberg = replace(loads.destination.iceberg, format_version=version)
+    loads.destination = replace(loads.destination, iceberg=iceberg)
+    loads.loaded(loads.table(loads.file([{"id": 1, "old": 1}]), mode=mode))
+    before = loads.read().metadata.schemas
+    second = loads.table(loads.file([{"id": 2, "new": "x", **other}]), mode=mode)
+
+    def refuse(given: Publish) -> None:
+        drop_branch(given.spark, given.schema, given.table, given.staged.branch)
+        raise LoadFailed("it may not be published")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(write, "publish", refuse)
+        failed = loads.load(second)
+    assert failed.error is not None
+    assert loads.read().metadata.schemas == before
+
+    result = loads.loaded(second)
+
+    table, snapshot = loads.read(), loads.read().current_snapshot()
+    kept = [{"id": 1, "old": 1, "new": None}] if mode == "APPEND" else []
+    assert loads.rows() == [*kept, {"id": 2, "old": None, "new": "x", **other}]
+    assert (result.rows, len(result.files)) == (1, 1)
+    assert snapshot is not None
+    assert snapshot.schema_id == table.metadata.current_schema_id

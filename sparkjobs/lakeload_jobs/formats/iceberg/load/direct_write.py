@@ -253,7 +253,8 @@ class Target:
     """The rows of each part; None where they were read only once, and not counted."""
     driver: Driver
     changes: TableChanges | None = None
-    """What the table needs before the files are in it: made once they are uploaded."""
+    """What the table needs for the files: made by the publish, or, where files are in partitions
+    that the table does not have yet, once they are uploaded."""
 
 
 @dataclass(frozen=True)
@@ -278,15 +279,19 @@ def write_files(
     Raises `RetryLoad` where the columns of the table have changed, and `LoadFailed` where an upload
     was aborted or the branch dropped by someone else. No upload is left open then.
     """
-    if given.changes is None:
+    changes = given.changes
+    if changes is not None and changes.keeps_partitions:
+        java_table = changes.preview(java_table, given.branch) or java_table
+        changes = None
+    if changes is None:
         _check_unchanged(given, write, java_table)
     registry = UploadRegistry(_registry(given))
     staged: list[StagedFile] = []
     try:
         reports = _staged(given, write, registry)
         staged += [file for report in reports for file in report.files]
-        if given.changes is not None:
-            java_table = given.changes.commit(given.branch)
+        if changes is not None:
+            java_table = changes.commit(given.branch)
             _check_unchanged(given, write, java_table)
         _complete(given, staged)
     except BaseException:

@@ -10,15 +10,18 @@ from typing import Literal
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.result import FileResult, RowChanges, SameKey
+from lakeload_jobs.formats.base import RetryLoad
 from lakeload_jobs.formats.iceberg.load.branches import LOST, assert_branch, drop_branch
+from lakeload_jobs.formats.iceberg.load.table_changes import TableChanges
 from lakeload_jobs.formats.iceberg.load.tables import (
     Java,
     added_files,
     catalog_rejection,
     caused_by,
     facts_of,
+    jvm,
     load,
     sentence,
 )
@@ -78,6 +81,8 @@ class Publish:
     state: Callable[[int], PipelineState]
     """The pipeline's state, for the snapshot that is published."""
     sets_state: bool
+    changes: TableChanges | None = None
+    """What changes in the table's definition with the rows."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +158,7 @@ def _prepared(given: Publish, transaction: Java, facts: TableFacts, *, unknown: 
     """Prepare the transaction; what fails here fails before anything was sent."""
     try:
         return _prepare(given, transaction, facts)
-    except Py4JJavaError:
+    except (Py4JJavaError, LakeloadError, RetryLoad):
         _give_up(given, unknown=unknown)
         raise
 
@@ -176,18 +181,21 @@ def _verdict(given: Publish, facts: TableFacts, unknown: int | None) -> Verdict:
 def _prepare(given: Publish, transaction: Java, facts: TableFacts) -> int:
     """Put every step into the transaction, and return the snapshot it will publish."""
     staged = given.staged
+    if given.changes is not None:
+        given.changes.publish(transaction, staged.branch)
     # Fails the commit if maintenance or recovery has dropped the staging branch meanwhile.
     assert_branch(transaction, staged.branch)
     head = facts.refs.get(given.branch)
-    if head is None:
+    if given.changes is not None or head not in (None, staged.base):
+        # The staged snapshot has the columns of before; or another writer committed, which only an
+        # append survives: `may_publish` sends a replacement back.
+        _add_again(given, transaction)
+    elif head is None:
         # First rows of the branch: it begins at the staged snapshot.
         transaction.manageSnapshots().createBranch(given.branch, staged.snapshot).commit()
-    elif head == staged.base:
+    else:
         # No other commit came in between: the staged snapshot becomes the head unchanged.
         transaction.manageSnapshots().fastForwardBranch(given.branch, staged.branch).commit()
-    else:
-        # Another writer committed. Only appends get here: `may_publish` sends a replacement back.
-        _append_again(given, transaction)
     snapshot = int(transaction.table().refs().get(given.branch).snapshotId())
     # In the same transaction, so a published job never leaves a branch for recovery to judge.
     transaction.manageSnapshots().removeBranch(staged.branch).commit()
@@ -208,22 +216,29 @@ def _prepare(given: Publish, transaction: Java, facts: TableFacts) -> int:
     return snapshot
 
 
-def _append_again(given: Publish, transaction: Java) -> None:
-    """Append the staged files to a head that has moved: a cherry-pick, without writing a file.
+def _add_again(given: Publish, transaction: Java) -> None:
+    """Add the staged files to the head as it is now: a cherry-pick, without writing a data file.
 
     Iceberg's own cherry-pick knows the branch `main` alone, and takes no summary. The link to the
     staged snapshot tells expiry that its files are in use (docs/design-notes.md).
     """
     table = transaction.table()
     picked = table.snapshot(given.staged.snapshot)
-    append = transaction.newAppend().toBranch(given.branch)
+    if given.staged.mode == "replace":
+        always = jvm(given.spark).org.apache.iceberg.expressions.Expressions.alwaysTrue()
+        commit = transaction.newOverwrite().overwriteByRowFilter(always)
+        add = commit.addFile
+    else:
+        commit = transaction.newAppend()
+        add = commit.appendFile
     for file in added_files(given.spark, table, picked):
-        append.appendFile(file)
+        add(file)
+    commit.toBranch(given.branch)
     for name, value in given.staged.summary.items():
-        append.set(name, value)
+        commit.set(name, value)
     # Without this link, expiring the staged snapshot would delete files of the table.
-    append.set("source-snapshot-id", str(given.staged.snapshot))
-    append.commit()
+    commit.set("source-snapshot-id", str(given.staged.snapshot))
+    commit.commit()
 
 
 def _stop(given: Publish, verdict: Verdict, facts: TableFacts, *, unknown: bool) -> Published:

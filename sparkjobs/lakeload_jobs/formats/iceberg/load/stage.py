@@ -369,7 +369,7 @@ class Stage:
     direct: DirectWrite | None = None
     """What tasks write by themselves; None: Spark writes."""
     changes: TableChanges | None = None
-    """What the table needs before the rows are in it: made once all of them have been read."""
+    """What the table needs for the rows, made once all of them have been read."""
     read: int = 0
     """How many rows there are, of which so many are `rejected`; 0 until tasks have counted them."""
     rejected: int = 0
@@ -378,6 +378,12 @@ class Stage:
     def merges(self) -> bool:
         """Whether rows are merged by their key."""
         return self.table.mode == "UPSERT" and not self.replaces
+
+    @property
+    def published_changes(self) -> TableChanges | None:
+        """The changes that the publish makes; None where they are made before."""
+        changes = self.changes if self.direct is not None else None
+        return changes if changes is not None and changes.keeps_partitions else None
 
 
 def stage(given: Stage) -> Staged:

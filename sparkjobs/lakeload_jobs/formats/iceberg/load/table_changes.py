@@ -281,8 +281,7 @@ def _plain(location: str) -> str:
 def _apply_plan(spark: SparkSession, transaction: Java, plan: SchemaPlan, incoming: Java) -> None:
     """Change columns and partitions in a transaction; `incoming` is Iceberg's schema of the load.
 
-    Readers see the new columns at once, null in all rows, and no other partitions: files that are
-    there keep theirs.
+    Readers see no other partitions: files that are there keep theirs.
     """
     if plan.changes_columns:
         _change_columns(spark, transaction.updateSchema(), plan, incoming)
@@ -330,8 +329,7 @@ def _replace_columns(spark: SparkSession, transaction: Java, made: Definition) -
     every row.
 
     Columns that fit keep their identity; the others are dropped and added anew, null in the rows
-    that are there until the load is published (docs/design-notes.md). To be called only while no
-    other load is under way (I12).
+    that are there (docs/design-notes.md). To be called only while no other load is under way (I12).
     """
     columns = transaction.table().schema().columns()
     kept = _kept(columns, made.schema.columns())
@@ -492,15 +490,21 @@ class TableChanges:
     fitted: FittedRows
     made: Definition
     plan: SchemaPlan
+    after: Java | None = None
+    """The schema as it will be."""
+    keeps_partitions: bool = False
+    """Files for that schema can be staged before the table has it."""
 
-    def preview(self, java_table: Java) -> Java | None:
+    def preview(self, java_table: Java, own_branch: str = "") -> Java | None:
         """Return the table as it will be, None where nothing changes; nothing is committed."""
         bare, comment = _comments(java_table, self.made)
         lacking = self.plan.changes_table or bare or comment
         if not lacking and not self._bloom_filters(java_table):
             return None
         with _told(f"changing the columns of `{self.table.target}`"):
-            return self._begin(java_table, "").table()
+            transaction = java_table.newTransaction()
+            self._add_to(transaction, own_branch)
+            return transaction.table()
 
     def commit(self, own_branch: str) -> Java:
         """Make the changes in one commit, and return the table. `own_branch` is the staging branch
@@ -512,15 +516,23 @@ class TableChanges:
             if java_table is None:
                 raise RetryLoad(f"`{self.table.target}` was dropped since this load began")
             with _told(doing):
-                self._begin(java_table, own_branch).commitTransaction()
+                transaction = java_table.newTransaction()
+                self._add_to(transaction, own_branch)
+                transaction.commitTransaction()
             return java_table
 
         return until_committed(once, doing)
 
-    def _begin(self, java_table: Java, own_branch: str) -> Java:
-        """Return a transaction with all changes."""
+    def publish(self, transaction: Java, own_branch: str) -> None:
+        """Add the changes to the transaction that publishes the rows. Raises as `commit` does."""
+        with _told(f"changing the columns of `{self.table.target}`"):
+            self._add_to(transaction, own_branch)
+        # Files of the load have the column ids of the preview.
+        if self.after is not None and not transaction.table().schema().sameSchema(self.after):
+            raise RetryLoad(f"another writer has changed the columns of `{self.table.target}`")
+
+    def _add_to(self, transaction: Java, own_branch: str) -> None:
         spark, plan, made = self.spark, self.plan, self.made
-        transaction = java_table.newTransaction()
         now = facts_of(spark, transaction.startMetadata())
         moved = plan.require and now.refs.get(self.branch) != self.facts.refs.get(self.branch)
         if moved or _defined(now) != _defined(self.facts):
@@ -536,7 +548,6 @@ class TableChanges:
         _add_comments(transaction, made)
         if lacking := self._bloom_filters(transaction.table()):
             _set_properties(transaction, lacking)
-        return transaction
 
     def _bloom_filters(self, java_table: Java) -> Mapping[str, str]:
         return bloom_filter_properties(self.fitted.bloom_filters, dict(java_table.properties()))

@@ -40,7 +40,7 @@ from lakeload_jobs.rows.counting import (
     count_rows,
     partition_count,
 )
-from lakeload_jobs.rows.rejects import ROW_HELPERS, Rejected
+from lakeload_jobs.rows.rejects import ROW_HELPERS, Rejected, check_rejected
 from lakeload_jobs.sources.base import Reader
 from lakeload_jobs.storage.objects import Objects
 
@@ -171,13 +171,16 @@ class IcebergWriter:
             read=read,
             rejected=rejected,
         )
+        found = Rejected()
+        if self.plan.direct is None:
+            found = rejected_rows(request, rejected)
+        if load.spec.on_bad_value == "QUARANTINE":
+            # The columns of what Spark writes are in the table before.
+            check_rejected(found, load.spec.max_rejected_of(load.table))
         try:
             staged = stage(request)
             bad = bad if staged.bad_values is None else staged.bad_values
-            found = staged.rejected
-            if found is None:
-                found = rejected_rows(request, rejected)
-            return StagedIceberg(load, self.ready, request, staged, bad, found)
+            return StagedIceberg(load, self.ready, request, staged, bad, staged.rejected or found)
         except BaseException:
             _drop(load, request.branch)
             raise
@@ -315,6 +318,7 @@ class StagedIceberg:
             state=state,
             # What replaces every row leaves nothing of an earlier account in the table.
             sets_state=change is not None or load.replaces,
+            changes=given.published_changes,
         )
 
 
