@@ -234,7 +234,7 @@ UNITED: dict[str, list[Any]] = {
     "date_and_timestamp": [pa.array([date(2024, 1, 1)]), pa.array([NAIVE[0]])],
     "local_and_instant": [pa.array([MICROS[0]]), pa.array([AWARE[0]], pa.timestamp("us", "UTC"))],
 }
-CANNOT = ("int_and_double", "text_and_bytes", "date_and_timestamp", "local_and_instant")
+CANNOT = ("text_and_bytes", "date_and_timestamp", "local_and_instant")
 
 
 def united() -> Iterator[dict[str, Any]]:

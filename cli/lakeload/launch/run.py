@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -121,6 +122,7 @@ def run_job(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Ended:
         if running.unreadable_events:
             logger.warning("%d lines of events.jsonl are not events", running.unreadable_events)
     files = take_left_in_use(folder.files_in_use)
+    shutil.rmtree(folder.files_in_use, ignore_errors=True)
     cause = native_end(ending.exit_status, observed.opened, files) or probable_cause(
         read_log(folder.log), ending.exit_status, observed.opened
     )

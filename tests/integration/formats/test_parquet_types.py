@@ -116,7 +116,7 @@ def test_files_with_other_columns_and_wider_types_are_merged(world: World) -> No
 
     first = load(world, world.table(*paths))
     second = load(world, world.table(paths[0]))
-    apart = written(world, "4.parquet", {"id": [0.5]})
+    apart = written(world, "4.parquet", {"id": [b"x"]})
     refused = load(world, world.table(paths[0], apart))
 
     assert (first.error, first.rows, second.error, second.rows) == (None, 3, None, 1)
@@ -128,7 +128,7 @@ def test_files_with_other_columns_and_wider_types_are_merged(world: World) -> No
     ]
     assert refused.error is not None
     assert refused.error.message == (
-        f"the column `id` is int in `{paths[0]}` and double in `{apart}`"
+        f"the column `id` is int in `{paths[0]}` and binary in `{apart}`"
     )
 
 

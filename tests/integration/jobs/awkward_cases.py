@@ -215,6 +215,8 @@ CASES = [
                 "void": pa.nulls(3),
             }
         ),
+        # A column without a type is not in the table before it has one.
+        expected=[{"text": None, "number": None}] * 3,
     ),
     parquet_case(
         "wide decimals",

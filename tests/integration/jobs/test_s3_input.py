@@ -295,9 +295,9 @@ def test_avro_and_orc_objects_are_read(job: Job, source: Bucket) -> None:
     orc.write_table(pa.table({"id": [1], "v": ["x"], "at": at}), sink)
     orc_path = source.put("exports/a.orc", sink.getvalue().to_pybytes())
     avro_paths = [
-        source.put(f"exports/{name}.avro", avro_bytes({"fields": [field]}, [{name: 1}]))
+        source.put(f"exports/{name}.avro", avro_bytes({"fields": fields}, [{"id": 1, name: 1}]))
         for name in ("a", "b")
-        for field in [{"name": name, "type": "int"}]
+        for fields in [[{"name": column, "type": "int"} for column in ("id", name)]]
     ]
 
     results = job.load(
@@ -309,8 +309,8 @@ def test_avro_and_orc_objects_are_read(job: Job, source: Bucket) -> None:
     assert [result.reader for result in results] == ["direct", "direct"]
     assert job.values(results[0]) == [{"id": 1, "v": "x", "at": datetime(1500, 1, 1)}]
     assert sorted(map(str, job.values(results[1]))) == [
-        "{'a': 1, 'b': None}",
-        "{'a': None, 'b': 1}",
+        "{'id': 1, 'a': 1, 'b': None}",
+        "{'id': 1, 'a': None, 'b': 1}",
     ]
 
 

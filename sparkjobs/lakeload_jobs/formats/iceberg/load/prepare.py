@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import NullType, StructField, StructType
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
@@ -93,7 +93,7 @@ def fit_rows(
         mapping,
         DeferredFrame(schema, made),
         _columns(schema, spec.tracking_columns, comments.columns),
-        cursor=_target(mapping, table.cursor, "cursor"),
+        cursor=_cursor(prepared, mapping, table.cursor),
         partition_by=_partitions(mapping, table),
         comment=comments.table,
         bloom_filters=bloom_filter_columns(table.bloom_filters, mapping, schema),
@@ -142,6 +142,14 @@ def _columns(
 def _described(comment: str | None) -> dict[str, str]:
     """Return the metadata by which Spark knows a column's comment, and Iceberg makes it `doc`."""
     return {"comment": comment} if comment else {}
+
+
+def _cursor(prepared: PreparedRows, mapping: ColumnMapping, source: str | None) -> str | None:
+    """Return the column that versions are compared by; None where it has no value in any row."""
+    types = {field.name.lower(): field.dataType for field in prepared.rows.schema.fields}
+    if source is not None and isinstance(types.get(source.lower()), NullType):
+        return None
+    return _target(mapping, source, "cursor")
 
 
 def _target(mapping: ColumnMapping, source: str | None, setting: str) -> str | None:
