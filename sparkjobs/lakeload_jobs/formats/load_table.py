@@ -123,7 +123,8 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         if spec.on_bad_value == "QUARANTINE":
             check_rejected(staged.rejected, spec.max_rejected_of(table))
         check_balance(staged.balance, table.target)
-        of, before = staged.balance.read - staged.balance.rejected, bool(expected.recorded)
+        balance, before = staged.balance, bool(expected.recorded)
+        of = balance.read - balance.dropped - balance.rejected
         same_key = same_key_sentence(table, staged.same_key, of, loaded_before=before)
         change = rows.finish(()) or found.change
         if (evidence := found.noted(staged.rejected.files)) is not None:

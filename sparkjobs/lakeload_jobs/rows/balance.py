@@ -16,6 +16,9 @@ class Balance:
 
     read: int
     written: int
+    dropped: int = 0
+    """Rows for which `where` is not true, where tasks evaluate it; Spark drops them before they are
+    counted as read."""
     rejected: int = 0
     same_key: int = 0
     unchanged: int = 0
@@ -28,6 +31,7 @@ class Balance:
 
 _PLACES = {
     "written": "written",
+    "dropped": "dropped by `where`",
     "rejected": "set aside",
     "same_key": "replaced by a later row with the same key",
     "unchanged": "equal to the row of the table",

@@ -239,6 +239,17 @@ class Splits:
     """About how many bytes all parts have when they are unpacked; None where it is not known."""
 
 
+def check_part(number: int, counted: int, rows: int) -> None:
+    """Raise `LoadFailed` where a part has other rows than were counted."""
+    if rows != counted:
+        raise LoadFailed(
+            f"the source changed while it was read: partition {number} had {counted} rows when "
+            f"counted and {rows} when loaded",
+            hint="load only complete files that no process writes to",
+            retryable=True,
+        )
+
+
 @dataclass(frozen=True)
 class Unfinished:
     """What splits yield, in the types `schema`, and how Spark makes the rows of it."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from lakeload_jobs.aws import AwsSession
@@ -24,7 +26,7 @@ from lakeload_jobs.contract.spec import (
     RunOptions,
     TableSpec,
 )
-from lakeload_jobs.formats.data_files import encode
+from lakeload_jobs.formats.data_files import direct, encode
 from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.plan import look
@@ -529,4 +531,26 @@ def test_a_row_that_is_lost_on_its_way_fails_the_load_with_the_numbers(
 
     assert (again.status, again.rows) == ("LOADED", 3)
     assert ids(world) == [0, 1, 2]
+    assert world.left() == []
+
+
+def test_a_row_that_is_lost_before_the_condition_fails_the_load_with_the_numbers(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = direct._rows
+
+    def without_the_last(read: Any, part: direct.SplitPart) -> Iterator[pa.RecordBatch]:
+        return (batch.slice(0, batch.num_rows - 1) for batch in whole(read, part))
+
+    path = world.file("a.parquet", [{"id": number} for number in range(5)])
+    table = replace(world.table(path), where="id > 1")
+    monkeypatch.setattr(direct, "_rows", without_the_last)
+    lost = load(world, table)
+    monkeypatch.undo()
+    assert lost.error is not None
+    assert "add up: 5 read, 2 written, 2 dropped by `where`; nothing was" in lost.error.message
+    again = load(world, table)
+
+    assert (again.status, again.rows) == ("LOADED", 3)
+    assert ids(world) == [2, 3, 4]
     assert world.left() == []

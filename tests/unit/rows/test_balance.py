@@ -14,6 +14,7 @@ from lakeload_jobs.rows.balance import Balance, check_balance
         Balance(0, 0),
         Balance(10, 4, rejected=1, same_key=2, unchanged=1, ignored=1, without_row=1),
         Balance(2, 3, twins=1),
+        Balance(5, 2, dropped=3),
     ],
 )
 def test_rows_that_add_up_pass(balance: Balance) -> None:
@@ -27,6 +28,7 @@ def test_rows_that_add_up_pass(balance: Balance) -> None:
         (Balance(65, 29, same_key=35), "65 read, 29 written, 35 replaced by a later row with the"),
         (Balance(3, 4), "3 read, 4 written;"),
         (Balance(3, 4, unchanged=-1), "3 read, 4 written, -1 equal to the row of the table;"),
+        (Balance(5, 2, dropped=2), "5 read, 2 written, 2 dropped by `where`;"),
         (Balance(3, 3, twins=1), "3 read and 1 more for rows of the table that share a key, 3 wr"),
     ],
 )

@@ -60,9 +60,13 @@ class DirectRows:
     @property
     def small(self) -> bool:
         """Whether reading and writing them takes less than starting tasks for them."""
-        rows = sum(part.rows for part in self.parts)
         known = self.size is not None and self.size <= SMALL_BYTES
-        return known and rows <= SMALL_ROWS and len(self.parts) <= SMALL_PARTS
+        return known and self.total <= SMALL_ROWS and len(self.parts) <= SMALL_PARTS
+
+    @property
+    def total(self) -> int:
+        """The rows of all parts, as the source counts them: also those that a condition drops."""
+        return sum(part.rows for part in self.parts)
 
     @property
     def counts(self) -> tuple[int, ...] | None:
@@ -96,22 +100,9 @@ class ReadWritten:
     deleted: Condition | None = None
     read_where: Callable[[Any], Iterator[pa.RecordBatch]] | None = None
 
-    def __call__(self, part: SplitPart) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one part that are loaded."""
-        for batch in _rows(self.read, part):
-            rows = batch
-            if self.where is not None:
-                rows = rows.filter(evaluated(self.where, rows))
-            if self.deleted is not None:
-                marks = pc.fill_null(evaluated(self.deleted, rows), False)
-                rows = rows.append_column(DELETED_HELPER, marks)
-            yield pa.RecordBatch.from_arrays(
-                [
-                    relabelled(rows.column(name), field.type)
-                    for name, field in zip(self.columns, self.schema, strict=True)
-                ],
-                schema=self.schema,
-            )
+    def __call__(self, part: SplitPart) -> LoadedRows:
+        """Return the rows of one part that are loaded."""
+        return LoadedRows(self, part)
 
     def count(self, part: SplitPart) -> int:
         """Count the rows of one part that are loaded."""
@@ -120,6 +111,36 @@ class ReadWritten:
         batches = _rows(self.read_where or self.read, part)
         wanted = (evaluated(self.where, rows) for rows in batches)
         return sum(one.true_count for one in wanted)
+
+
+class LoadedRows(Iterator[pa.RecordBatch]):
+    """The rows of one part that are loaded. `dropped` counts those before them for which the
+    condition `where` is not true."""
+
+    def __init__(self, read: ReadWritten, part: SplitPart) -> None:
+        self.dropped = 0
+        self._batches = self._loaded(read, part)
+
+    def __next__(self) -> pa.RecordBatch:
+        return next(self._batches)
+
+    def _loaded(self, read: ReadWritten, part: SplitPart) -> Iterator[pa.RecordBatch]:
+        for batch in _rows(read.read, part):
+            rows = batch
+            if read.where is not None:
+                chosen = evaluated(read.where, rows)
+                self.dropped += rows.num_rows - chosen.true_count
+                rows = rows.filter(chosen)
+            if read.deleted is not None:
+                marks = pc.fill_null(evaluated(read.deleted, rows), False)
+                rows = rows.append_column(DELETED_HELPER, marks)
+            yield pa.RecordBatch.from_arrays(
+                [
+                    relabelled(rows.column(name), field.type)
+                    for name, field in zip(read.columns, read.schema, strict=True)
+                ],
+                schema=read.schema,
+            )
 
 
 def _rows(

@@ -19,7 +19,12 @@ from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, RuntimeSpec
-from lakeload_jobs.formats.data_files.direct import DirectRows, ReadWritten, SplitPart
+from lakeload_jobs.formats.data_files.direct import (
+    DirectRows,
+    LoadedRows,
+    ReadWritten,
+    SplitPart,
+)
 from lakeload_jobs.formats.data_files.encode import PartWriter, UploadPool, part_bytes
 from lakeload_jobs.formats.data_files.uploads import (
     NotedUpload,
@@ -46,6 +51,7 @@ from lakeload_jobs.rows.tracking import (
     add_tracking,
     bad_values,
 )
+from lakeload_jobs.sources.base import check_part
 from lakeload_jobs.storage.objects import Objects
 
 REPORT_SCHEMA = "report string"
@@ -95,6 +101,8 @@ class PartitionReport:
     rejects: tuple[StagedFile, ...] = ()
     facts: tuple[str, ...] = ()
     """What `Encoded.facts` says of each of `files`."""
+    dropped: int = 0
+    """Rows that `where` drops, as far as tasks evaluate it; they are not among `rows`."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +175,7 @@ class PartitionWriter:
             rejected,
             rejects,
             tuple(facts for _, facts in files),
+            rows.dropped,
         )
 
     @contextlib.contextmanager
@@ -184,13 +193,8 @@ class PartitionWriter:
 
     def check_count(self, partition: int, rows: int) -> None:
         """Raise `LoadFailed` where a partition has other rows than were counted."""
-        if self.counts is not None and rows != self.counts[partition]:
-            raise LoadFailed(
-                f"the source changed while it was read: partition {partition} had "
-                f"{self.counts[partition]} rows when counted and {rows} when loaded",
-                hint="load only complete files that no process writes to",
-                retryable=True,
-            )
+        if self.counts is not None:
+            check_part(partition, self.counts[partition], rows)
 
 
 class FileStager:
@@ -390,6 +394,11 @@ class TrackedRows:
         self._job = RejectedJob(writer.synced, writer.job_id, writer.attempt_id)
         counts, sparse = writer.counts, partition << POSITION_BITS
         self._first_index = 1 + (sparse if counts is None else sum(counts[:partition]))
+
+    @property
+    def dropped(self) -> int:
+        """How many rows `where` has dropped; 0 where Spark has evaluated it."""
+        return self._batches.dropped if isinstance(self._batches, LoadedRows) else 0
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in self._batches:

@@ -73,6 +73,15 @@ def test_small_rows_are_counted_without_spark() -> None:
     assert count_parts(driver(), rows) == (1, 2)
 
 
+def test_rows_that_a_condition_drops_are_counted() -> None:
+    above = Condition(pa.compute.field("n") > 10, ("n",))
+    read_above = replace(ROWS.read, where=above)
+    parts = [read_above(part) for part in ROWS.parts]
+
+    assert [[batch["n"].to_pylist() for batch in part] for part in parts] == [[[11]], [[20, 21]]]
+    assert [part.dropped for part in parts] == [1, 0]
+
+
 def test_failure_of_a_part_is_raised_as_it_is() -> None:
     with pytest.raises(LoadFailed, match="no"):
         stage(driver(objects="broken"), Writer())

@@ -259,10 +259,12 @@ class Target:
 
 @dataclass(frozen=True)
 class Written:
-    """What tasks found in the rows that they have `read`: how many values became null, and the
-    records that are rejected, which are in no file. `files` are those of the snapshot."""
+    """What tasks found in the rows that they have `read`, as the source counts them: how many are
+    `dropped` by `where`, how many values became null, and the records that are rejected, which are
+    in no file. `files` are those of the snapshot."""
 
     read: int
+    dropped: int
     bad_values: int
     rejected: Rejected
     files: tuple[FileResult, ...]
@@ -300,7 +302,8 @@ def write_files(
     rejected = sum((report.rejected for report in reports), NONE_REJECTED)
     files = tuple(FileResult(file.key, file.rows, file.bytes) for file in staged)
     bad_values = sum(report.bad_values for report in reports)
-    written = Written(rejected.of, bad_values, rejected, files)
+    dropped = sum(report.dropped for report in reports)
+    written = Written(write.rows.total, dropped, bad_values, rejected, files)
     if staged or given.replaces:
         _commit(given, java_table, reports, summary(written))
     return written

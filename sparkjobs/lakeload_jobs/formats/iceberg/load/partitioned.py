@@ -76,7 +76,8 @@ class Partitioner:
             for batch in _joined(iter(rows), BUFFER_BYTES):
                 yield from by_partition(batch, self.fields)
             self.writer.check_count(partition, rows.count)
-            yield _COUNTED, _as_batch(rows.bad_values, replace(side.found, of=rows.count))
+            aside = replace(side.found, of=rows.count)
+            yield _COUNTED, _as_batch(rows.bad_values, rows.dropped, aside)
 
 
 @dataclass(frozen=True)
@@ -99,13 +100,14 @@ class PartitionFileWriter:
     def _staged(self, task: int, pieces: Iterable[Any]) -> PartitionReport:
         files: list[StagedFile] = []
         facts: list[str] = []
-        rows = bad_values = 0
+        rows = bad_values = dropped = 0
         rejected = NONE_REJECTED
         with self.writer.stager(task) as stager:
             for key, group in itertools.groupby(pieces, key=lambda piece: str(piece.partition)):
                 if key == _COUNTED:
-                    for bad, aside in (_read_counted(piece.rows) for piece in group):
-                        bad_values, rejected = bad_values + bad, rejected + aside
+                    for bad, left_out, aside in (_read_counted(piece.rows) for piece in group):
+                        bad_values, dropped = bad_values + bad, dropped + left_out
+                        rejected += aside
                     continue
                 batches = (
                     pa.ipc.read_record_batch(pa.py_buffer(piece.rows), self.schema)
@@ -118,7 +120,9 @@ class PartitionFileWriter:
                     rows += file.rows
                     stager.tell(rows)
             stager.tell(rows, last=True)
-        return PartitionReport(task, rows, bad_values, tuple(files), rejected, facts=tuple(facts))
+        return PartitionReport(
+            task, rows, bad_values, tuple(files), rejected, (), tuple(facts), dropped
+        )
 
     def _tracked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return add_tracking(
@@ -182,16 +186,16 @@ def _pieces(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield rows.slice(first, count)
 
 
-def _as_batch(bad_values: int, rejected: Rejected) -> pa.RecordBatch:
-    text = json.dumps([bad_values, to_json(rejected)])
+def _as_batch(bad_values: int, dropped: int, rejected: Rejected) -> pa.RecordBatch:
+    text = json.dumps([bad_values, dropped, to_json(rejected)])
     return pa.record_batch([pa.array([text])], names=["counted"])
 
 
-def _read_counted(data: bytearray) -> tuple[int, Rejected]:
-    schema = _as_batch(0, NONE_REJECTED).schema
+def _read_counted(data: bytearray) -> tuple[int, int, Rejected]:
+    schema = _as_batch(0, 0, NONE_REJECTED).schema
     text = pa.ipc.read_record_batch(pa.py_buffer(data), schema).column(0)[0].as_py()
-    bad_values, rejected = json.loads(text)
-    return bad_values, from_json(Rejected, rejected)
+    bad_values, dropped, rejected = json.loads(text)
+    return bad_values, dropped, from_json(Rejected, rejected)
 
 
 def _tell_nothing(rows: int) -> None:

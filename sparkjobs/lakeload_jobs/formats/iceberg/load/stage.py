@@ -373,6 +373,8 @@ class Stage:
     read: int = 0
     """How many rows there are, of which so many are `rejected`; 0 until tasks have counted them."""
     rejected: int = 0
+    dropped: int = 0
+    """How many of them `where` drops, as far as tasks evaluate it."""
 
     @property
     def merges(self) -> bool:
@@ -462,11 +464,16 @@ def _summary(given: Stage) -> dict[str, str]:
 
 def _with_rejected(given: Stage, written: Written) -> Stage:
     """Return a load whose rows the tasks that wrote them have counted."""
-    rejected = written.rejected
-    if given.counted is None:
-        return replace(given, read=written.read, rejected=rejected.rows)
-    counted = replace(given.counted, rejected=rejected.rows, rejected_from=rejected.files)
-    return replace(given, counted=counted, rejected=rejected.rows)
+    rejected, counted = written.rejected, given.counted
+    if counted is not None:
+        counted = replace(counted, rejected=rejected.rows, rejected_from=rejected.files)
+    return replace(
+        given,
+        counted=counted,
+        read=written.read,
+        rejected=rejected.rows,
+        dropped=written.dropped,
+    )
 
 
 def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Written:
@@ -815,6 +822,7 @@ def _balance(given: Stage, head: Snapshot, keyed: KeyedRows | None) -> Balance:
         written=int(head.summary.get("added-records", "0"))
         - int(head.summary.get(SUMMARY_DELETED, "0")),
         rejected=given.rejected,
+        dropped=given.dropped,
         same_key=keyed.counts.same_key if keyed else 0,
         without_row=keyed.counts.deletes if keyed and removes else 0,
     )

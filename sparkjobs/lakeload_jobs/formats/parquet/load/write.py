@@ -252,8 +252,11 @@ class StagedParquet:
         self._rejects = tuple(file for report in reports for file in report.rejects)
         self.bad_values = sum(report.bad_values for report in reports)
         self.rejected = sum((report.rejected for report in reports), NONE_REJECTED)
+        direct = writer.columns.direct if writer.columns.types else None
+        rows = sum(report.rows for report in reports) - deleted
         self.balance = Balance(
-            read=sum(report.rows for report in reports) - deleted,
+            read=rows if direct is None else direct.total,
+            dropped=sum(report.dropped for report in reports),
             written=sum(file.rows for file in self._files) - deleted,
             rejected=self.rejected.rows,
         )

@@ -37,6 +37,7 @@ from lakeload_jobs.sources.base import (
     ReadAgain,
     Splits,
     UnreadableFile,
+    check_part,
     set_aside_warnings,
 )
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
@@ -451,7 +452,13 @@ class _ReadParts:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with failures_for_driver("stage"):
             for number in numbers(batches):
-                yield from self.splits.read(self.splits.parts[number])
+                rows = 0
+                for batch in self.splits.read(self.splits.parts[number]):
+                    rows += batch.num_rows
+                    yield batch
+                # Not where a limit ends the read. Behind a condition of Spark nobody counts them.
+                if self.splits.counts is not None:
+                    check_part(number, self.splits.counts[number], rows)
 
 
 def _names(table: TypedTable, schemas: Sequence[FileSchema]) -> tuple[str, ...]:
