@@ -20,8 +20,11 @@ def scratch_folders(
     folder: RunFolder, environment: Mapping[str, str], conf: Mapping[str, str]
 ) -> tuple[Path, ...]:
     """Return the scratch folders of a run, one in each place that Spark may use. None is made."""
-    name = f"lakeload-{folder.path.name}"
-    return tuple(place.absolute() / name for place, _ in scratch_places(environment, conf))
+    return tuple(place.absolute() / _name(folder) for place, _ in scratch_places(environment, conf))
+
+
+def _name(folder: RunFolder) -> str:
+    return f"lakeload-{folder.path.name}"
 
 
 def make_scratch(folder: RunFolder, paths: Iterable[Path]) -> None:
@@ -48,8 +51,10 @@ def remove_scratch(folder: RunFolder) -> None:
     """Remove the scratch folders of a run that has ended; what cannot be removed stays noted."""
     try:
         paths = [Path(path) for path in json.loads(folder.scratch.read_bytes())]
-    except (OSError, ValueError):
+    except (OSError, TypeError, ValueError):
         return
+    # No other folder is removed, whatever the note says.
+    paths = [path for path in paths if path.name == _name(folder)]
     for path in paths:
         shutil.rmtree(path, ignore_errors=True)
     if not any(path.exists() for path in paths):

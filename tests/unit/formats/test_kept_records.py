@@ -21,7 +21,8 @@ import pytest
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import LoadFailed, NewerFormat
 from lakeload_jobs.contract.state import Evidence
-from lakeload_jobs.formats.iceberg.file_ledger import LedgerEntry, read_entry, read_evidence
+from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.iceberg.file_ledger import Ledger, LedgerEntry
 from lakeload_jobs.formats.iceberg.rules.facts import (
     JOBS,
     PROPERTIES_FORMAT,
@@ -71,6 +72,15 @@ class Bucket:
         return f"s3://lake/{key}"
 
 
+FOLDER = "landing/_lakeload/web/orders/ledger/shop%2F2026/"
+
+
+def ledger(bodies: dict[str, bytes]) -> Ledger:
+    """Return the lists of the table that the kept ones are of."""
+    location = TableLocation("landing", "web", "orders")
+    return Ledger(cast(Objects, Bucket(bodies)), location, "shop/2026")
+
+
 def kind_of(path: Path) -> str:
     return path.name.partition(".")[0].partition("-")[0]
 
@@ -81,7 +91,7 @@ def read(path: Path) -> Any:
     if kind in ("load", "fence"):
         return decode_record(data, path.name)
     if kind == "ledger":
-        return read_entry(cast(Objects, Bucket({path.name: data})), path.name)
+        return ledger({FOLDER + path.name: data}).entry(FOLDER + path.name)
     if kind == "state":
         return PipelineState.from_property(data.decode(), path.name)
     return decode(KINDS[kind], data, path.name)
@@ -151,7 +161,7 @@ def test_state_of_a_newer_source_is_told_as_such(name: str, reader: Callable[[],
 
 def test_lost_list_of_loaded_files_is_no_reason_to_double_rows() -> None:
     with pytest.raises(LoadFailed, match="it is gone") as caught:
-        read_entry(cast(Objects, Bucket({})), "ledger.json")
+        ledger({}).entry(FOLDER + "ledger.json")
     assert "--reload" not in (caught.value.hint or "")
 
 
@@ -203,9 +213,9 @@ def test_the_files_of_a_first_load_are_known_by_its_state() -> None:
 def test_lists_of_loaded_files_are_followed_to_the_first() -> None:
     kept = sorted((KEPT / "9d9be6b").glob("ledger-*"))
     first, second = (path.read_bytes() for path in kept)
-    bucket = Bucket({json.loads(second)["previous"]: first, "newest": second})
+    newest = FOLDER + "newest.json"
 
-    noted = read_evidence(cast(Objects, bucket), "newest", 1)
+    noted = ledger({json.loads(second)["previous"]: first, newest: second}).evidence(newest, 1)
 
     assert [len(list(files_of(one.inputs))) for one in noted] == [2, 1]
     names = sorted(file.path for file in known_files(noted).files)

@@ -13,7 +13,12 @@ from lakeload.app import app
 from lakeload.launch.process import Running, spark_defaults, start, submission
 from lakeload.launch.properties import LaunchRequest, SparkSettings, spark_properties
 from lakeload.launch.run_folder import RunFolder, create_run_folder
-from lakeload.launch.scratch import make_scratch, remove_abandoned_scratch, scratch_folders
+from lakeload.launch.scratch import (
+    make_scratch,
+    remove_abandoned_scratch,
+    remove_scratch,
+    scratch_folders,
+)
 from lakeload.launch.stop import StopRequests
 from lakeload.runtimes import LOCAL, Submission
 from lakeload_jobs.contract.errors import MachineNotReady
@@ -74,6 +79,20 @@ def test_scratch_folder_of_a_killed_run_is_removed_later(
     later()
     assert list(place.iterdir()) == []
     assert not folder.scratch.exists()
+
+
+def test_no_other_folder_than_a_scratch_folder_of_the_run_is_removed(tmp_path: Path) -> None:
+    folder = create_run_folder(tmp_path / "runs", SYNCED, "a1")
+    own, other = tmp_path / NAME, tmp_path / "documents"
+    for path in (own, other):
+        path.mkdir()
+    folder.scratch.write_text(json.dumps([str(own), str(other), str(folder.path)]))
+
+    remove_scratch(folder)
+
+    assert (own.exists(), other.exists(), folder.path.exists()) == (False, True, True)
+    folder.scratch.write_text("[1]")
+    remove_scratch(folder)
 
 
 def test_scratch_folder_that_cannot_be_made_names_the_variables(tmp_path: Path) -> None:

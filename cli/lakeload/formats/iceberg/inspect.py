@@ -12,13 +12,14 @@ from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.contract.state import Bookmark, RejectedRecords
 from lakeload_jobs.contract.traits import Compares, catalog_traits
+from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.catalogs.catalog import (
     IcebergCatalog,
     facts_of,
     find_table,
 )
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
-from lakeload_jobs.formats.iceberg.file_ledger import bookmark_of
+from lakeload_jobs.formats.iceberg.file_ledger import Ledger, bookmark_of
 from lakeload_jobs.formats.iceberg.rules.admission import (
     JobFound,
     Start,
@@ -150,7 +151,10 @@ def _with_input(
         def rejected(job: str) -> RejectedRecords:
             return find_rejected(state.facts, branch, request.pipeline, job)[0]
 
-        return bookmark_of(objects, earlier, full_refresh=options.full_refresh, rejected=rejected)
+        schema, name = state.table.schema, state.table.table
+        location = TableLocation(request.destination.prefix, schema, name)
+        ledger = Ledger(objects, location, request.pipeline)
+        return bookmark_of(ledger, earlier, full_refresh=options.full_refresh, rejected=rejected)
 
     # Where nobody could be asked, every file may have been loaded.
     known = not state.asked or (earlier is not None and earlier.state is not None)

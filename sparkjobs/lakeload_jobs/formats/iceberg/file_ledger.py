@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -17,7 +17,7 @@ from lakeload_jobs.storage.objects import Objects
 
 
 def bookmark_of(
-    objects: Objects,
+    ledger: Ledger,
     state: PipelineState | None,
     *,
     full_refresh: bool,
@@ -32,8 +32,8 @@ def bookmark_of(
     return Bookmark(
         state=None if full_refresh or state is None else state.state,
         first_run=state is None or full_refresh,
-        next_number=next_number(objects, newest),
-        evidence=lambda since: read_evidence(objects, newest, since),
+        next_number=ledger.next_number(newest),
+        evidence=lambda since: ledger.evidence(newest, since),
         rejected=rejected,
     )
 
@@ -77,38 +77,63 @@ def write_entry(objects: Objects, key: str, entry: LedgerEntry) -> None:
         )
 
 
-def read_entry(objects: Objects, key: str) -> LedgerEntry:
-    """Read one entry. Raises `AwsError`, `NewerFormat`, and `LoadFailed` for one that is gone or
-    damaged."""
-    body = objects.get(key)
-    try:
-        if body is None:
-            raise ValueError("it is gone")
-        data = json.loads(body)
-        check_format(data, VERSION, f"the list of loaded files `{objects.url(key)}`", "version")
-        return from_json(LedgerEntry, data)
-    except (ValueError, RecursionError, CodecError) as error:
-        raise LoadFailed(
-            f"the list of loaded files `{objects.url(key)}` cannot be read: {error}",
-            hint="restore the object as it was (bucket versioning keeps it), or remove this "
-            "pipeline's rows with `lakeload reset` and load everything again",
-        ) from error
+@dataclass(frozen=True)
+class Ledger:
+    """The entries of a pipeline for a table. Keys of entries come from the table's properties and
+    from entries: those of other tables, or of other objects, are not followed."""
 
+    objects: Objects
+    location: TableLocation
+    pipeline: str
 
-def read_evidence(objects: Objects, newest: str | None, since: int) -> tuple[Evidence, ...]:
-    """Return what all entries from number `since` on noted, the oldest first: a GET for each.
-    Raises as `read_entry` does."""
-    found: list[Evidence] = []
-    key = newest
-    while key is not None:
-        entry = read_entry(objects, key)
-        if entry.number < since:
-            break
-        found.append(Evidence(entry.inputs, entry.known))
-        key = entry.previous
-    return tuple(reversed(found))
+    def entry(self, key: str, before: int | None = None) -> LedgerEntry:
+        """Read one entry, whose number is less than `before`. Raises `AwsError`, `NewerFormat`, and
+        `LoadFailed` for one that is gone, damaged or not of this table and pipeline."""
+        url = self.objects.url(key)
+        self._check_place(key, url)
+        body = self.objects.get(key)
+        try:
+            if body is None:
+                raise ValueError("it is gone")
+            data = json.loads(body)
+            check_format(data, VERSION, f"the list of loaded files `{url}`", "version")
+            entry = from_json(LedgerEntry, data)
+            if entry.pipeline != self.pipeline:
+                raise ValueError(f"it is one of the pipeline `{entry.pipeline}`")
+            if before is not None and entry.number >= before:
+                raise ValueError(f"it has the number {entry.number}, and comes before {before}")
+        except (ValueError, RecursionError, CodecError) as error:
+            raise LoadFailed(
+                f"the list of loaded files `{url}` cannot be read: {error}",
+                hint="restore the object as it was (bucket versioning keeps it), or remove this "
+                "pipeline's rows with `lakeload reset` and load everything again",
+            ) from error
+        return entry
 
+    def evidence(self, newest: str | None, since: int) -> tuple[Evidence, ...]:
+        """Return what all entries from number `since` on noted, the oldest first: a GET for each.
+        Raises as `entry` does."""
+        found: list[Evidence] = []
+        key, before = newest, None
+        while key is not None:
+            entry = self.entry(key, before)
+            if entry.number < since:
+                break
+            found.append(Evidence(entry.inputs, entry.known))
+            key, before = entry.previous, entry.number
+        return tuple(reversed(found))
 
-def next_number(objects: Objects, newest: str | None) -> int:
-    """Return the number of the entry to come. Raises as `read_entry` does."""
-    return 1 if newest is None else read_entry(objects, newest).number + 1
+    def next_number(self, newest: str | None) -> int:
+        """Return the number of the entry to come. Raises as `entry` does."""
+        return 1 if newest is None else self.entry(newest).number + 1
+
+    def _check_place(self, key: str, url: str) -> None:
+        # The table stays where it is when the destination gets another `prefix`.
+        folder = ledger_folder(replace(self.location, prefix=""), self.pipeline)
+        if not f"/{key.rpartition('/')[0]}/".endswith(f"/{folder}"):
+            raise LoadFailed(
+                f"the list of loaded files `{url}` is not one of the table "
+                f"`{self.location.data_path}`, whose lists lie in `{folder}`",
+                hint="if the table was renamed or copied, give it its old name again; else restore "
+                "its property from an earlier metadata file",
+            )

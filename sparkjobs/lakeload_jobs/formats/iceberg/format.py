@@ -21,6 +21,7 @@ from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, RejectedRecords
 from lakeload_jobs.contract.traits import catalog_traits, vends
+from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.base import (
     ExpectedColumns,
     MaintenanceStep,
@@ -28,7 +29,7 @@ from lakeload_jobs.formats.base import (
     Reporter,
     RetryLoad,
 )
-from lakeload_jobs.formats.iceberg.file_ledger import bookmark_of
+from lakeload_jobs.formats.iceberg.file_ledger import Ledger, bookmark_of
 from lakeload_jobs.formats.iceberg.left_uploads import abort_left_uploads, find_left_uploads
 from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE
 from lakeload_jobs.formats.iceberg.load.catalog_settings import connect, open_catalog
@@ -238,9 +239,10 @@ class IcebergTable:
     @property
     def bookmark(self) -> Bookmark:
         """What the table keeps of this pipeline's loads. What replaces every row begins anew."""
-        given = self._given
+        given, table = self._given, self._given.table
+        location = TableLocation(given.spec.destination.prefix, table.schema, table.table)
         return bookmark_of(
-            given.objects,
+            Ledger(given.objects, location, given.spec.pipeline),
             self._state,
             full_refresh=given.spec.options.full_refresh,
             rejected=self._rejected,

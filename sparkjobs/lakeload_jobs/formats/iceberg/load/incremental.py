@@ -6,9 +6,9 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.file_ledger import (
+    Ledger,
     LedgerEntry,
     ledger_key,
-    next_number,
     write_entry,
 )
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState
@@ -28,7 +28,7 @@ def note_evidence(
     newest = state.ledger if state is not None else None
     key = ledger_key(location, spec.pipeline, attempt)
     entry = LedgerEntry(
-        number=next_number(objects, newest),
+        number=Ledger(objects, location, spec.pipeline).next_number(newest),
         previous=newest,
         pipeline=spec.pipeline,
         source=table.source,

@@ -124,6 +124,8 @@ class PipelineState:
             state = cls(**known)
             if not isinstance(state.snapshot, int) or not isinstance(state.columns, dict):
                 raise TypeError
+            if not isinstance(state.ledger, str | None):
+                raise TypeError
         except (ValueError, TypeError, RecursionError) as error:
             raise damaged(name, text) from error
         return state

@@ -74,7 +74,10 @@ def pending_rejects(side: TableFacts) -> Iterator[PendingRejects]:
         try:
             data = json.loads(text)
             check_format(data, 1, f"the table property `{name}`")
-            yield PendingRejects(**data)
+            pending = PendingRejects(**data)
+            if pending.name != name:
+                raise ValueError("it names another round, whose records would be removed")
+            yield pending
         except (ValueError, TypeError) as error:
             raise damaged(name, text) from error
 

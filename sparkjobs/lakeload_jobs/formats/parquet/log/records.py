@@ -238,14 +238,14 @@ def decode_record(data: bytes, key: str) -> Record:
         return _read(LoadRecord, document, key)
     if kind == FenceRecord.KIND:
         return _read(FenceRecord, document, key)
-    raise _damaged(key, f"its kind is {kind!r}")
+    raise damaged(key, f"its kind is {kind!r}")
 
 
 def decode(kind: type[T], data: bytes, key: str) -> T:
     """Read a marker or checkpoint. Raises `NewerFormat` or `LogDamaged` naming `key`."""
     document = _document(data, key)
     if (found := document.pop("kind")) != kind.KIND:
-        raise _damaged(key, f"its kind is {found!r}")
+        raise damaged(key, f"its kind is {found!r}")
     return _read(kind, document, key)
 
 
@@ -258,13 +258,13 @@ def _document(data: bytes, key: str) -> dict[str, Any]:
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise _damaged(key, "it is not JSON") from error
+        raise damaged(key, "it is not JSON") from error
     if not isinstance(document, dict) or not isinstance(document.get("format"), int):
-        raise _damaged(key, "it has no `format`")
+        raise damaged(key, "it has no `format`")
     check_format(document, FORMAT, f"the record `{key}`")
     document.pop("format")
     if "kind" not in document:
-        raise _damaged(key, "it has no `kind`")
+        raise damaged(key, "it has no `kind`")
     return document
 
 
@@ -272,10 +272,11 @@ def _read(kind: type[T], document: dict[str, Any], key: str) -> T:
     try:
         return from_json(kind, document)
     except CodecError as error:
-        raise _damaged(key, str(error)) from error
+        raise damaged(key, str(error)) from error
 
 
-def _damaged(key: str, what: str) -> LogDamaged:
+def damaged(key: str, what: str) -> LogDamaged:
+    """Return the error of an object that no lakeload wrote there."""
     return LogDamaged(
         f"`{key}` is not a valid log object: {what}",
         hint="restore the object as it was (bucket versioning keeps it); never edit the log",

@@ -14,7 +14,7 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.core.layout import TableLocation, binding_key
 from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
 from lakeload_jobs.formats.parquet.log.publish import Publisher, tell_nobody
-from lakeload_jobs.formats.parquet.log.records import decode, encode, tool_version
+from lakeload_jobs.formats.parquet.log.records import damaged, decode, encode, tool_version
 from lakeload_jobs.formats.parquet.log.roll_forward import CatalogStep, Settler
 from lakeload_jobs.storage.objects import Objects
 
@@ -70,7 +70,17 @@ class Bindings:
     def _read(self, pipeline: str, source: str) -> Binding | None:
         key = binding_key(self._prefix, pipeline, source)
         data = self._objects.get(key, denied_is_missing=True)
-        return None if data is None else decode(Binding, data, self._objects.url(key))
+        if data is None:
+            return None
+        url = self._objects.url(key)
+        found = decode(Binding, data, url)
+        if (found.pipeline, found.source) != (pipeline, source):
+            raise damaged(url, f"it is of `{found.source}` of the pipeline `{found.pipeline}`")
+        try:
+            TableLocation(self._prefix, found.schema, found.table)
+        except ValueError as error:
+            raise damaged(url, str(error)) from error
+        return found
 
     def _is(self, binding: Binding, target: TableLocation) -> bool:
         return (binding.schema, binding.table) == (target.schema, target.table)

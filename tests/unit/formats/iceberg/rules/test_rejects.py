@@ -80,6 +80,15 @@ def test_pending_rejects_round_trip() -> None:
         tuple(pending_rejects(side.facts))
 
 
+def test_a_round_that_names_another_one_is_damage() -> None:
+    """The records of the round that it names would be removed."""
+    side = Table()
+    other = replace(_MINE, branch="lakeload_20261121T100000Z_other")
+    side.properties[other.name] = _MINE.to_property()
+    with pytest.raises(LoadFailed, match=r"lakeload\.pending\.lakeload_20261121T100000Z_other"):
+        tuple(pending_rejects(side.facts))
+
+
 def test_pending_round_is_kept_while_records_can_be_added() -> None:
     begun = datetime(2026, 11, 21, 10, tzinfo=UTC)
     assert not is_forgotten(_MINE, None, begun + timedelta(hours=23))
