@@ -149,6 +149,12 @@ class _Header:
         """Return the schema of the rows. Raises `UnreadableFile`."""
         try:
             return _Record(json.loads(self.notes["avro.schema"]))
+        except _NoRecord as error:
+            raise UnreadableFile(
+                file.path,
+                "its rows have no columns: its schema is not that of a record",
+                hint="write it with a record as its schema",
+            ) from error
         except (KeyError, TypeError, ValueError) as error:
             said = " ".join(str(error).split())[:200]
             raise _damaged(file, f"its schema is not valid: {said}") from error
@@ -391,16 +397,19 @@ class _Node:
             object.__setattr__(self, "stored", self.kind)
 
 
+class _NoRecord(Exception):
+    """A schema is that of numbers, lists or other values."""
+
+
 class _Record:
-    """The schema of the rows of a file. Raises `ValueError`, `KeyError` and `TypeError` for what is
-    no schema of a record."""
+    """The schema of the rows of a file. Raises `_NoRecord` for one of another type, and
+    `ValueError`, `KeyError` and `TypeError` for what is no schema."""
 
     def __init__(self, schema: Any) -> None:
-        kind = schema.get("type") if isinstance(schema, dict) else schema
-        if kind != "record":
-            raise ValueError("it is not that of a record")
         walk = _Walk()
         node = walk.node(schema, "")
+        if not isinstance(node.plain, dict) or node.plain.get("name") not in walk.fields:
+            raise _NoRecord
         self.columns: tuple[tuple[str, _Node], ...] = walk.fields_of(node)
         self._start = _container_header(node.plain)
 

@@ -137,7 +137,8 @@ def read_all(
     """Return what `read` finds in each of `files`, in their order; with `sets_aside` a file that
     cannot be read has a `fault`.
 
-    Raises `LoadFailed` naming a file that is not there any more, or that cannot be read.
+    Raises `LoadFailed` naming a file that is not there any more, or that cannot be read, and for
+    rows without any column, of which nothing could be loaded.
     """
 
     def one(file: FileState) -> FileSchema:
@@ -162,7 +163,19 @@ def read_all(
             raise unreadable(file.path, error) from error
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="schemas") as pool:
-        return tuple(pool.map(one, files))
+        schemas = tuple(pool.map(one, files))
+    if not any(schema.columns or schema.fault for schema in schemas):
+        _check_no_rows(schemas)
+    return schemas
+
+
+def _check_no_rows(schemas: Sequence[FileSchema]) -> None:
+    for schema in schemas:
+        if rows := sum(unit.rows for unit in schema.units):
+            raise LoadFailed(
+                f"the source has rows but no columns: `{schema.file.path}` has {rows:,}",
+                hint="check that the files were written with their columns",
+            )
 
 
 def _without_deep(schema: FileSchema) -> FileSchema:

@@ -271,12 +271,12 @@ class _Tail:
         size = self.postscript.number(5)
         if size > self.start:
             raise _Damaged("its statistics are longer than the file")
-        return _unpacked(self.codec, _bytes_at(stream, self.start - size, size))
+        return _unpacked(self.codec, _bytes_at(stream, self.start - size, size), self.block)
 
     @property
     def block(self) -> int:
         """The size of a chunk before it is packed."""
-        return self.postscript.number(3) or _DEFAULT_BLOCK
+        return _block(self.postscript)
 
     @property
     def is_julian(self) -> bool:
@@ -284,6 +284,10 @@ class _Tail:
         alone, had it before they named it."""
         calendar, writer = self.footer.number(11), self.footer.number(9, _JAVA)
         return calendar == _JULIAN or (calendar != _PROLEPTIC and writer == _JAVA)
+
+
+def _block(postscript: _Message) -> int:
+    return postscript.number(3) or _DEFAULT_BLOCK
 
 
 def _read_tail(file: FileState, stream: Any) -> _Tail:
@@ -307,7 +311,7 @@ def _read_tail(file: FileState, stream: Any) -> _Tail:
     if start < 0:
         raise _Damaged("its footer is longer than the file")
     data = _bytes_at(stream, start, length)
-    footer = _Message(_unpacked(codec, data))
+    footer = _Message(_unpacked(codec, data, _block(postscript)))
     if footer.many(10):
         raise UnreadableFile(
             file.path, "it has encrypted columns", hint="write it without encryption"
@@ -333,8 +337,9 @@ def _bytes_at(stream: Any, start: int, size: int) -> bytes:
     return b"".join(pieces)
 
 
-def _unpacked(codec: str, data: bytes) -> bytes:
-    """Return the bytes of a footer. Raises `_Damaged`."""
+def _unpacked(codec: str, data: bytes, block: int) -> bytes:
+    """Return the bytes of a footer, whose chunks have at most the size `block`. Raises `_Damaged`:
+    for a longer chunk too, as other readers of ORC do."""
     if not codec:
         return data
     out, at = [], 0
@@ -348,6 +353,8 @@ def _unpacked(codec: str, data: bytes) -> bytes:
             out.append(chunk if header & 1 else _UNPACKED[codec](chunk))
         except (OSError, ValueError, IndexError, zlib.error, pa.ArrowException) as error:
             raise _Damaged(f"a footer cannot be unpacked: {error}") from error
+        if len(out[-1]) > block:
+            raise _Damaged(f"a footer has a chunk of more than {block:,} bytes")
     return b"".join(out)
 
 
@@ -675,7 +682,7 @@ class _OpenStripe:
         self._rows = stripe.rows
         at = stripe.start + stripe.index + stripe.data
         data = _bytes_at(stream, at, stripe.footer)
-        footer = _Message(_unpacked(tail.codec, data))
+        footer = _Message(_unpacked(tail.codec, data, tail.block))
         self._encodings = footer.many(2)
         if len(self._encodings) < len(tail.footer.many(4)):
             raise _Damaged("a stripe has columns without an encoding")

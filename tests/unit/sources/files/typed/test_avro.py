@@ -388,11 +388,27 @@ def test_damage_within_a_block_is_found(tmp_path: Path) -> None:
         read(path)
 
 
-def test_a_file_of_numbers_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.avro", "long", [1])
+@pytest.mark.parametrize("kind", ["long", fixed(1, "none"), {"type": "array", "items": RECORD}])
+def test_a_file_whose_rows_are_no_records_is_refused(tmp_path: Path, kind: Any) -> None:
+    path = write(tmp_path / "a.avro", kind, [])
 
-    with pytest.raises(LoadFailed, match="it is not that of a record"):
+    with pytest.raises(LoadFailed, match="`: its rows have no columns: its schema is not that of"):
         read(path)
+
+
+def test_rows_without_columns_are_refused(tmp_path: Path) -> None:
+    empty = write(tmp_path / "a.avro", [], [{}, {}])
+
+    with pytest.raises(LoadFailed, match=r"the source has rows but no columns: `.*` has 2"):
+        read(empty)
+    assert values(column(tmp_path / "b.avro", "long", 7), empty) == [7, None, None]
+
+
+def test_a_record_may_be_an_error(tmp_path: Path) -> None:
+    error = {"type": "error", "name": "e", "fields": [{"name": "v", "type": "long"}]}
+    path = write(tmp_path / "a.avro", error, [{"v": 7}])
+
+    assert values(path) == [7]
 
 
 def test_a_file_without_records_has_columns(tmp_path: Path) -> None:

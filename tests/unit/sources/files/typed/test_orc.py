@@ -413,6 +413,18 @@ def test_damage_of_a_footer_ends_in_a_message(tmp_path: Path) -> None:
                 read(path)
 
 
+@pytest.mark.parametrize("codec", ["zlib", "snappy", "zstd", "lz4"])
+def test_a_footer_with_too_long_a_chunk_is_damaged(tmp_path: Path, codec: str) -> None:
+    table = {f"column_{number}": ["", ""] for number in range(9)}
+    path = write(tmp_path / "a.orc", table, compression=codec, compression_block_size=65536)
+    content = path.read_bytes()
+    content = content.replace(b"\x18\x80\x80\x04", b"\x18\xa0\x80\x00")
+    path.write_bytes(content)
+
+    with pytest.raises(LoadFailed, match="damaged: a footer has a chunk of more than 32 bytes"):
+        read(path)
+
+
 def test_file_that_is_not_orc_is_rejected_by_name(tmp_path: Path) -> None:
     path = tmp_path / "a.orc"
     for content in (b"id\n1\n", b"PAR1" * 9, b"\x00"):
