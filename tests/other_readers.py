@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -115,11 +116,16 @@ def _csv(path: Path, options: Options) -> Other:
         quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
         escapechar=str(escape) if escape and escape != quote else None,
         doublequote=not escape or escape == quote,
+        skipinitialspace=bool(options.get("trim_left")),
         strict=True,
     )
     csv.field_size_limit(1 << 30)
     comment = str(options.get("comment", ""))
-    rows = [row for row in records if row and not (comment and row[0].startswith(comment))]
+    rows = [row for row in records if not (comment and row and row[0].startswith(comment))]
+    rows = list(dropwhile(lambda row: not row, rows))
+    # A blank line is a null in a file of one column, and nothing in others.
+    wide = any(len(row) > 1 for row in rows)
+    rows = [row or [""] for row in rows if row or not wide]
     nulls = options.get("null_values", options.get("null_value", []))
     markers = {"", *([nulls] if isinstance(nulls, str) else nulls)}
     rows = rows[1:] if options.get("header") else rows
@@ -190,6 +196,14 @@ _READERS: dict[str, Callable[[Path, Options], Other]] = {
     "AVRO": _avro,
     "ORC": _orc,
 }
+
+
+def plain_number(value: Any, options: Options) -> Any:
+    """Return the text of a number with a point, and without marks of thousands."""
+    if not isinstance(value, str):
+        return value
+    value = value.replace(str(options.get("thousands_mark", "")), "")
+    return value.replace(str(options.get("decimal_mark", ".")), ".")
 
 
 def same(other: Any, own: Any) -> bool:

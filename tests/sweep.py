@@ -22,10 +22,11 @@ from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.types as pt
 
 from lakeload.demo.aws import EmbeddedAws, seed_lake
 from tests.e2e.command import environment
-from tests.other_readers import Unreadable, read, same
+from tests.other_readers import Unreadable, plain_number, read, same
 from tests.servers.ministack import AwsServer, Lake
 
 BATCH = 40
@@ -169,6 +170,8 @@ def compare(swept: Swept, loaded: pa.Table | None) -> None:
         return swept.ends("different", why)
     columns = expected.columns(loaded.column_names)
     for name, column in zip(loaded.column_names, columns, strict=False):
+        if not pt.is_string(loaded[name].type):
+            column = [plain_number(value, swept.table["options"]) for value in column]
         for number, (own, other) in enumerate(zip(loaded[name].to_pylist(), column, strict=True)):
             if not same(other, own):
                 why = f"row {number + 1}, `{name}`: {own!r:.60} was loaded of {other!r:.60}"

@@ -13,6 +13,8 @@ import pytest
 from tests.other_readers import read, same
 from tests.sweep import Swept, compare
 
+MARKS = {"header": True, "separator": ";", "decimal_mark": ",", "thousands_mark": "."}
+
 
 @pytest.mark.parametrize(
     ("other", "own", "equal"),
@@ -76,3 +78,24 @@ def test_json_is_read_as_lines_and_as_an_array(tmp_path: Path) -> None:
 
     assert read(lines, "NDJSON", {}).columns(["a"]) == [[1, 2]]
     assert read(array, "JSON", {}).columns(["a"]) == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "rows"),
+    [
+        ("\na\n\n1\n", {"header": True}, {"a": [None, 1]}),
+        ("a,b\n\n1,2\n", {"header": True}, {"a": [1], "b": [2]}),
+        ('a, b\n1, "x,y"\n', {"header": True, "trim_left": True}, {"a": [1], "b": ["x,y"]}),
+        ("a;b\n1.000,5;1,5\n", MARKS, {"a": [1000.5], "b": ["1,5"]}),
+    ],
+)
+def test_csv_is_compared_as_the_options_say(
+    text: str, options: dict[str, Any], rows: dict[str, list[Any]], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    swept = Swept(path, {"format": "CSV", "options": options})
+
+    compare(swept, pa.table(rows))
+
+    assert (swept.verdict, swept.why) == ("equal", "")

@@ -149,7 +149,11 @@ def _bug(path: str, error: Exception) -> LoadFailed:
 
 def _inspect(file: FileState, files: FileBytes) -> InspectedFile:
     with files.stream(file) as raw:
-        head = _peek(raw, 16)
+        head = _peek(raw, _HEAD)
+    if head.startswith(b"ORC") and file.size > len(head):
+        # Its data may begin with text, and its end does not.
+        with files.stream(file, file.size - 4) as raw:
+            head = _ORC if _peek(raw, 3) == b"ORC" else head
     if kind := _binary_format(head):
         return _BINARY[kind](file, files)
     if packing(file.path, head) == "zip":
@@ -169,6 +173,9 @@ _MAGIC: tuple[tuple[bytes, FileFormat], ...] = (
     (b"ORC", "ORC"),
     (b"Obj\x01", "AVRO"),
 )
+_HEAD = 64
+"""Bytes that say whether a file whose first ones are those of a format is text all the same."""
+_ORC = b"ORC\0"
 _UNSUPPORTED = (
     (b"PARE", "an encrypted Parquet file", "decrypt it"),
     (b"ARROW1", "an Arrow file (Feather)", "write it as Parquet"),
@@ -188,12 +195,22 @@ _UNSUPPORTED = (
     (b"<html", "HTML", "convert it to CSV or JSON"),
     (b"<stata_dta>", "a file of Stata", "write it as Parquet or CSV"),
     (b"7z\xbc\xaf", "a 7-Zip archive", "unpack it"),
-    (b"Rar!", "a RAR archive", "unpack it"),
+    (b"Rar!\x1a", "a RAR archive", "unpack it"),
 )
+_CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
 
 
 def _binary_format(head: bytes) -> FileFormat | None:
-    return next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
+    return next((kind for magic, kind in _MAGIC if _begins(head, magic)), None)
+
+
+def _begins(content: bytes, magic: bytes) -> bool:
+    """Whether content begins with the mark of a format, and is no table with a column `ORC_ID`."""
+    if magic.startswith(b"<"):
+        return content.lstrip()[:16].lower().startswith(magic.lower())
+    head = content[:_HEAD]
+    is_text = magic.isalnum() and head == head.translate(None, _CONTROLS)
+    return head.startswith(magic) and not is_text
 
 
 def _not_supported(path: str, what: str, hint: str | None) -> LoadFailed:
@@ -233,7 +250,7 @@ def _check_supported(path: str, start: bytes) -> None:
             hint="unpack it",
         )
     for magic, what, hint in _UNSUPPORTED:
-        if start.lstrip()[:16].lower().startswith(magic.lower()):
+        if _begins(start, magic):
             raise _not_supported(path, what, hint)
     if start[257:262] == b"ustar":
         raise _not_supported(path, "a tar archive", "unpack it")

@@ -249,6 +249,23 @@ def test_inspect_non_data_file_is_an_error_with_its_kind(
     assert what in error.message
 
 
+@pytest.mark.parametrize(
+    "name", ["parent", "PARENT", "PAR1", "ORC_ID", "Object", "gif8", "GIF87a", "ARROW1", "FEA1"]
+)
+def test_a_name_of_a_column_is_no_mark_of_a_format(name: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"{name},größe\n1,x\n", encoding="utf-8")
+
+    table = only(tmp_path)
+
+    assert (table.error, table.format) == (None, "CSV")
+
+
+def test_orc_whose_data_begins_with_text_is_orc(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"ORC" + b"only text, " * 9 + b"\x00\x02ORC\x02")
+
+    assert "the ORC file is damaged" in str(only(tmp_path).error)
+
+
 @pytest.mark.parametrize("name", ["README.md", "LICENSE", "load.py", "config.yml"])
 def test_inspect_ignores_files_beside_data(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("a,b\n1,2\n", encoding="utf-8")
