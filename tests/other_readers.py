@@ -143,8 +143,8 @@ def _json(path: Path, options: Options) -> Other:
         value, place = decoder.raw_decode(text, place)
         values.append(value)
     if len(values) == 1 and (records := options.get("records")):
-        for name in str(records).split("."):
-            values = [values[0][name]]
+        for plain, quoted in re.findall(r"\.([^.\[]+)|\['([^']*)'\]", str(records)):
+            values = [values[0][plain or quoted]]
     if len(values) == 1 and isinstance(values[0], list):
         (values,) = values
     return Other(values, names=())

@@ -81,6 +81,20 @@ def test_json_is_read_as_lines_and_as_an_array(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "records"),
+    [
+        ('{"x": {"y": [{"a": 1}, {"a": 2}]}}', "$.x.y[*]"),
+        ('{"x y": {"z": [{"a": 1}, {"a": 2}]}}', "$['x y'].z[*]"),
+    ],
+)
+def test_a_wrapped_list_is_read_where_it_is(text: str, records: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(text)
+
+    assert read(path, "JSON", {"records": records}).columns(["a"]) == [[1, 2]]
+
+
+@pytest.mark.parametrize(
     ("text", "options", "rows"),
     [
         ("\na\n\n1\n", {"header": True}, {"a": [None, 1]}),
