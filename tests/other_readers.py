@@ -105,10 +105,15 @@ def _text(path: Path, options: Options) -> str:
 
 
 def _csv(path: Path, options: Options) -> Other:
-    lines = io.StringIO(_text(path, options), newline="")
+    text = _text(path, options)
+    quote, escape = options.get("quote", '"'), options.get("escape")
+    if escape and escape != quote:
+        # It stands before a quote or itself, and is a sign anywhere else.
+        signs = re.compile(f"({re.escape(escape)})([{re.escape(quote + escape)}])?")
+        text = signs.sub(lambda pair: pair[0] if pair[2] else pair[0] * 2, text)
+    lines = io.StringIO(text, newline="")
     for _ in range(int(options.get("skip_rows", 0))):
         lines.readline()
-    quote, escape = options.get("quote", '"'), options.get("escape")
     records = csv.reader(
         lines,
         delimiter=str(options.get("separator", ",")).replace("\\t", "\t"),

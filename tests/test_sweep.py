@@ -100,6 +100,7 @@ def test_a_wrapped_list_is_read_where_it_is(text: str, records: str, tmp_path: P
         ("\na\n\n1\n", {"header": True}, {"a": [None, 1]}),
         ("a,b\n\n1,2\n", {"header": True}, {"a": [1], "b": [2]}),
         ('a, b\n1, "x,y"\n', {"header": True, "trim_left": True}, {"a": [1], "b": ["x,y"]}),
+        ('a\n"\\,\\"\\\\"\n', {"header": True, "escape": "\\"}, {"a": ['\\,"\\']}),
         ("a;b\n1.000,5;1,5\n", MARKS, {"a": [1000.5], "b": ["1,5"]}),
     ],
 )
