@@ -16,7 +16,7 @@ from lakeload_jobs.contract.spec import OnTypeConflict, TableSpec
 from lakeload_jobs.core.nested_types import with_new_fields
 from lakeload_jobs.core.type_conflicts import variant_key, variant_name, variants_of
 from lakeload_jobs.formats.base import ExpectedColumns, PreparedRows
-from lakeload_jobs.rows.casts import filled, fills
+from lakeload_jobs.rows.casts import filled, fills, quoted
 from lakeload_jobs.rows.columns import LoadedColumn, source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 
@@ -74,7 +74,7 @@ def _with_absent_fields(prepared: PreparedRows, expected: ExpectedColumns) -> Pr
                 continue
         table = T.DataType.fromDDL(before)
         if fills(kind, table):
-            values[field.name] = filled(F.col(f"`{field.name}`"), kind, table)
+            values[field.name] = filled(F.col(quoted(field.name)), kind, table)
     if not values:
         return prepared
     frame = DeferredFrame.made(prepared.frame.withColumns(values))
@@ -118,7 +118,7 @@ def _with_text(prepared: PreparedRows, conflicts: Sequence[LoadedColumn]) -> Pre
     """Return the rows with the values of these columns as text, nested ones as JSON."""
     values = {}
     for column in conflicts:
-        kind, value = prepared.schema[column.target].dataType, F.col(f"`{column.target}`")
+        kind, value = prepared.schema[column.target].dataType, F.col(quoted(column.target))
         if isinstance(kind, _NESTED):
             values[column.target] = F.to_json(value)
         elif isinstance(kind, T.BinaryType):
@@ -182,7 +182,7 @@ _UNKNOWN = "\0"
 def _first_misfit(frame: DataFrame, name: str, before: str) -> str | None:
     """Return the first value of a column that is lost as the type `before`; None where every value
     fits, `_UNKNOWN` where that cannot be asked."""
-    kind, value = frame.schema[name].dataType, F.col(f"`{name}`")
+    kind, value = frame.schema[name].dataType, F.col(quoted(name))
     try:
         cast = value.try_cast(before)
         lost = cast.isNull()

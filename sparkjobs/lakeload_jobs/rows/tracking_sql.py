@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS, TRACKING_TYPES
+from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX, POSITION_BITS
 
 _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
@@ -140,11 +141,13 @@ def with_tracking(
         "_supa_synced": lambda: F.timestamp_micros(F.lit(_micros(synced))),
         "_supa_deleted": lambda: deleted(frame),
         "_supa_index": lambda: _index(counts) + F.lit(before),
-        "_supa_id": lambda: row_id([(F.col(name), kinds[name]) for name in key_columns or data]),
+        "_supa_id": lambda: row_id(
+            [(F.col(quoted(name)), kinds[name]) for name in key_columns or data]
+        ),
         "_supa_job_id": lambda: F.lit(job_id),
     }
     tracked = [makers[name]().alias(name) for name in TRACKING_COLUMNS if name in columns]
-    return frame.select(*data, *tracked, *helpers)
+    return frame.select(*map(quoted, data), *tracked, *helpers)
 
 
 def deleted(frame: DataFrame) -> Column:

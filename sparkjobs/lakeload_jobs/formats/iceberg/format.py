@@ -15,9 +15,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
 from lakeload_jobs.aws import AwsError, AwsSession
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.maintain import MaintainSpec, StepResult, StepStatus
 from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
-from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.contract.result import ErrorInfo, TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, RejectedRecords
 from lakeload_jobs.contract.traits import catalog_traits, vends
@@ -45,7 +46,12 @@ from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, Ready, job_o
 from lakeload_jobs.formats.iceberg.load.outcome import already
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows, fit_rows, spark_types
 from lakeload_jobs.formats.iceberg.load.rejects import read_rejects, settle_rejects
-from lakeload_jobs.formats.iceberg.load.table_changes import Definition, definition, iceberg_schema
+from lakeload_jobs.formats.iceberg.load.table_changes import (
+    Definition,
+    definition,
+    iceberg_schema,
+    plan_changes,
+)
 from lakeload_jobs.formats.iceberg.load.tables import caused_by, load, read_facts, schema_columns
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, IcebergWriter
 from lakeload_jobs.formats.iceberg.maintenance import STEPS, Work, not_possible, nothing, shown
@@ -304,8 +310,12 @@ class IcebergTable:
         )
         branch = spec.destination.iceberg.branch
         planned = self._planned(rows, made)
+        error = self._refused(rows, made)
+        if error is not None and rows.frame.isEmpty():
+            return found
         return replace(
             found,
+            error=error,
             writer=planned.writer,
             why_spark=planned.why_spark,
             columns=schema_columns(self.spark, made.schema),
@@ -316,6 +326,17 @@ class IcebergTable:
             reader=prepared.rows.reader,
             why_jvm=prepared.rows.why_no_splits,
         )
+
+    def _refused(self, rows: FittedRows, made: Definition) -> ErrorInfo | None:
+        """Return why a load would not change the table for its rows, None where it would."""
+        if self._facts is None:
+            return None
+        given = self._given
+        try:
+            plan_changes(self.spark, given.spec, given.table, self._facts, rows, made)
+        except LoadFailed as error:
+            return ErrorInfo.of(error, "schema")
+        return None
 
     def _planned(self, rows: FittedRows, made: Definition) -> Plan:
         """Return who would write the files, as far as it is known before the table is ready."""

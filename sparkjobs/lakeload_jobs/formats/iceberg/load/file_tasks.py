@@ -29,6 +29,7 @@ from lakeload_jobs.formats.data_files.encode import (
 from lakeload_jobs.formats.data_files.stage import Encoded
 from lakeload_jobs.formats.iceberg.load.arrow_schema import FloatLeaf, arrow_schema, float_leaves
 from lakeload_jobs.formats.iceberg.rules.branches import data_file_name
+from lakeload_jobs.rows.required import has_required, null_is_required, required_null
 from lakeload_jobs.rows.row_id import Column, pc
 
 
@@ -108,6 +109,9 @@ class IcebergFiles:
             else pa.nulls(batch.num_rows, field.type)
             for field in self._arrow
         ]
+        for field, array in zip(self._arrow, arrays, strict=True):
+            if has_required(field) and (path := required_null(array, field)):
+                raise null_is_required(self.source, path)
         return pa.RecordBatch.from_arrays(arrays, schema=self._arrow)
 
 

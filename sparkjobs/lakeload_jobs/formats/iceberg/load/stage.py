@@ -70,8 +70,9 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_SYNCED,
     Snapshot,
 )
+from lakeload_jobs.formats.iceberg.rules.writers import MERGE_MODE
 from lakeload_jobs.rows.balance import Balance
-from lakeload_jobs.rows.casts import JSON_OPTIONS, filled, quoted
+from lakeload_jobs.rows.casts import JSON_OPTIONS, filled, quoted, without_required_nulls
 from lakeload_jobs.rows.counting import Counted, count_rows, partition_count
 from lakeload_jobs.rows.key_filter import MOST_KEYS, KeyFilter
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
@@ -86,17 +87,21 @@ def table_columns(spark: SparkSession, java_table: Java) -> T.StructType:
     return T.StructType.fromJson(json.loads(convert(java_table.schema()).json()))
 
 
-def conform(frame: DataFrame, table: T.StructType) -> DataFrame:
-    """Return the frame with structs that have every field of the table's, in its order.
+def conform(frame: DataFrame, table: T.StructType, source: str, key: Sequence[str]) -> DataFrame:
+    """Return the frame with structs that have every field of the table's, in its order. A null
+    where the table requires a value fails the load of `source`; the key is checked elsewhere.
 
     Columns the load does not have are left out: they are null in new rows. Helpers stay.
     """
-    known = {field.name: field.dataType for field in table.fields}
+    known = {field.name: field for field in table.fields}
     values = []
     for field in frame.schema.fields:
-        value = F.col(f"`{field.name}`")
+        value = F.col(quoted(field.name))
         if not field.name.startswith(HELPER_PREFIX) and field.name in known:
-            value = filled(value, field.dataType, known[field.name]).alias(field.name)
+            own = known[field.name]
+            value = filled(value, field.dataType, own.dataType)
+            required = not own.nullable and own.name not in key
+            value = without_required_nulls(value, own, source, required=required).alias(own.name)
         values.append(value)
     return frame.select(*values)
 
@@ -136,8 +141,6 @@ def check_compares(
 
 _GONE = HELPER_PREFIX + "gone"
 _FANOUT = "write.spark.fanout.enabled"
-_MERGE_MODE = "write.merge.mode"
-"""Iceberg's default is `copy-on-write`."""
 
 
 @dataclass(frozen=True)
@@ -412,7 +415,14 @@ def stage(given: Stage) -> Staged:
     elif given.rows.columns.fields:
         if given.changes is not None:
             # Spark writes into columns that are there: what it cannot read is to fail before.
-            given.rows.frame.write.format("noop").mode("overwrite").save()
+            ready = given.changes.preview(java_table, given.branch) or java_table
+            read = conform(
+                accepted(given.rows.frame),
+                table_columns(spark, ready),
+                table.source,
+                given.rows.key,
+            )
+            read.write.format("noop").mode("overwrite").save()
             java_table = given.changes.commit(given.branch)
         gone = _find_deleted(given, base)
         try:
@@ -575,9 +585,14 @@ def tracked(given: Stage) -> DataFrame:
         key_columns=given.rows.key,
         columns=spec.tracking_columns,
     )
-    if REJECTED_HELPER in rows.columns:
-        rows = rows.where(F.col(REJECTED_HELPER).isNull()).drop(REJECTED_HELPER)
-    return rows
+    return accepted(rows)
+
+
+def accepted(rows: DataFrame) -> DataFrame:
+    """Return the rows that are not rejected."""
+    if REJECTED_HELPER not in rows.columns:
+        return rows
+    return rows.where(F.col(REJECTED_HELPER).isNull()).drop(REJECTED_HELPER)
 
 
 @dataclass(frozen=True)
@@ -601,21 +616,21 @@ def _write(
     """Write the rows; return what became of those of an UPSERT."""
     target = spark_name(given.table.schema, given.table.table, given.branch)
     columns = table_columns(given.spark, java_table)
-    rows = conform(tracked(given), columns)
+    rows = conform(tracked(given), columns, given.table.source, given.rows.key)
     latest = None
     if given.table.mode == "UPSERT":
         # Also when all rows are replaced: a key is in the table once.
         latest = _latest(given, rows)
         rows = latest.frame
     if latest is not None and given.merges:
-        copies = java_table.properties().get(_MERGE_MODE) != "merge-on-read"
+        copies = java_table.properties().get(MERGE_MODE) != "merge-on-read"
         return _merge(given, latest, target, columns, summary, base, gone, copies=copies)
     data = [name for name in rows.columns if not name.startswith(HELPER_PREFIX)]
     if given.table.mode == "UPSERT" and given.table.deletes == "DELETE":
         rows = rows.where(~F.col(DELETE))
     if gone is not None:
         rows = rows.unionByName(_deleted_rows(given, gone, rows), allowMissingColumns=True)
-    writer = rows.select(*(F.col(f"`{name}`") for name in data)).writeTo(target)
+    writer = rows.select(*(F.col(quoted(name)) for name in data)).writeTo(target)
     for name, value in summary.items():
         writer = writer.option(f"snapshot-property.{name}", value)
     if java_table.properties().get(_FANOUT) is None:

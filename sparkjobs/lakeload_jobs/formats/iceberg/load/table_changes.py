@@ -54,6 +54,12 @@ from lakeload_jobs.formats.iceberg.rules.schema import (
     with_nulls,
     with_partitions,
 )
+from lakeload_jobs.formats.iceberg.rules.writers import (
+    metadata_columns,
+    unmergeable_columns,
+    unwritable,
+)
+from lakeload_jobs.rows.casts import quoted
 
 COMMENT = "comment"
 """The property with a table's comment: Spark shows it, and Glue has it as `Description`."""
@@ -92,6 +98,11 @@ def definition(
     plain = iceberg_schema(spark, columns)
     kinds = schema_columns(spark, plain)
     key, notes = identifier_fields(kinds, key, table.mode, target=table.target)
+    if table.mode == "UPSERT" and (names := metadata_columns(kinds)):
+        raise InvalidInput(
+            f"`{table.target}` cannot be loaded: {unmergeable_columns(names)}",
+            hint=f"give it another name with `columns: {{rename: {{{names[0]}: …}}}}`",
+        )
     if problem := partition_spec_problem(partition_by, kinds):
         raise InvalidInput(problem, hint="correct `partition_by` of the table")
     schema = _with_key(spark, plain, key)
@@ -150,6 +161,11 @@ def table_properties(spec: JobSpec, table: TableSpec) -> dict[str, str]:
         # A sort order would otherwise mean a range partitioning, which reads the source twice.
         own["write.distribution-mode"] = "hash"
     given = {**(spec.destination.iceberg.table_properties or {}), **(table.table_properties or {})}
+    if problem := unwritable(given):
+        raise InvalidInput(
+            f"`{table.target}` cannot be loaded: {problem}",
+            hint="name a codec such as `zstd` in `table_properties`",
+        )
     for name in given:
         if name.startswith("lakeload."):
             raise InvalidInput(
@@ -319,7 +335,7 @@ def count_nulls(
 ) -> dict[str, int]:
     """Return how many rows of a branch have null in each of these columns."""
     rows = spark.read.option("branch", branch).table(name)
-    counts = [F.count_if(F.col(f"`{column}`").isNull()) for column in columns]
+    counts = [F.count_if(F.col(quoted(column)).isNull()) for column in columns]
     found = rows.select(*counts).collect()[0]
     return {column: int(count) for column, count in zip(columns, found, strict=True)}
 
@@ -496,7 +512,8 @@ class TableChanges:
     """Files for that schema can be staged before the table has it."""
 
     def preview(self, java_table: Java, own_branch: str = "") -> Java | None:
-        """Return the table as it will be, None where nothing changes; nothing is committed."""
+        """Return the table as it will be, None where nothing changes; nothing is committed.
+        `own_branch` is as in `commit`."""
         bare, comment = _comments(java_table, self.made)
         lacking = self.plan.changes_table or bare or comment
         if not lacking and not self._bloom_filters(java_table):

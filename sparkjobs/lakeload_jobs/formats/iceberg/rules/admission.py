@@ -32,6 +32,13 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     retry_key,
     state_of,
 )
+from lakeload_jobs.formats.iceberg.rules.writers import (
+    MERGE_MODE,
+    metadata_columns,
+    unmergeable,
+    unmergeable_columns,
+    unwritable,
+)
 
 _SOURCE_SNAPSHOT = "source-snapshot-id"
 """Iceberg's own: the snapshot of which a cherry-picked one is a copy."""
@@ -237,11 +244,12 @@ def open_table(facts: TableFacts | None, branch: str, job: TableAttempt) -> Star
     To be called when `find_job` did not find the job. Raises `InvalidInput` when the pipeline loads
     another source into this table or the job's id is taken, `LoadFailed` when a first run meets a
     table that is not its own (`table_handling: FAIL`, I11) or the pipeline's state belongs to
-    a snapshot that was rolled back (I5).
+    a snapshot that was rolled back (I5), or nothing can write or merge what the table asks for.
     """
     if facts is None:
         return Start(None, 0, None, first_run=True)
     check_same_load(facts, branch, job)
+    check_writable(facts, job)
     state = state_of(facts, job.pipeline)
     check_owner(state, job)
     if state is None and job.table_handling == "FAIL":
@@ -283,6 +291,25 @@ def check_same_load(facts: TableFacts, branch: str, job: TableAttempt) -> None:
             if belongs(facts, branch, number_of) is False:
                 continue
             raise _foreign_id(job, pipeline)
+
+
+def check_writable(facts: TableFacts, job: TableAttempt) -> None:
+    """Raise `LoadFailed` for a table whose files or rows Spark cannot write as it asks for."""
+    merges = job.mode == "UPSERT"
+    if problem := unwritable(facts.properties):
+        hint = "set the table's property to a codec such as `zstd`"
+    elif merges and (problem := unmergeable(facts.format_version, facts.properties)):
+        hint = f"set `{MERGE_MODE}` of the table to `copy-on-write`, or its `format-version` to `2`"
+    elif merges and (names := metadata_columns(facts.columns)):
+        problem = unmergeable_columns(names)
+        hint = f"rename the column in the table: {_renamed(job.target, names[0])}"
+    else:
+        return
+    raise LoadFailed(f"`{job.target}` cannot be loaded: {problem}", hint=hint)
+
+
+def _renamed(target: str, name: str) -> str:
+    return f"`ALTER TABLE lake.{target} RENAME COLUMN {name} TO source{name}` in Spark"
 
 
 def check_owner(state: PipelineState | None, job: TableAttempt) -> None:

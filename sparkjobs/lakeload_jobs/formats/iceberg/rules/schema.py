@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import Mode, PartitionField, SchemaChanges
+from lakeload_jobs.contract.spec import (
+    TRACKING_COLUMNS,
+    Mode,
+    PartitionField,
+    SchemaChanges,
+)
 from lakeload_jobs.core.type_conflicts import NOTHING_ASKED, Misfits, misfit_clause, ways_out
 from lakeload_jobs.formats.iceberg.rules.partitions import (
     Repartition,
@@ -328,6 +333,18 @@ def unreadable_problems(kind: IcebergType, path: Path = ()) -> list[str]:
     return [f"`{shown(path)}` is `{kind}` in the table, a type that Spark cannot read"]
 
 
+def twin_problems(kind: IcebergType, path: Path = ()) -> list[str]:
+    """Return which columns, or fields at any depth, Spark cannot tell apart, a clause for each."""
+    problems = []
+    seen: dict[str, str] = {}
+    for name, part in _parts(kind).items():
+        if (twin := seen.setdefault(name.lower(), name)) != name:
+            pair = f"`{shown((*path, twin))}` and `{shown((*path, name))}`"
+            problems.append(f"{pair} differ in nothing but case, and are one column to Spark")
+        problems += twin_problems(part, (*path, name))
+    return problems
+
+
 def type_changes(path: Path, table: IcebergType, load: IcebergType) -> Iterator[Change]:
     """Yield what a column of the type `table` needs so that values of the type `load` fit."""
     if isinstance(table, Struct) and isinstance(load, Struct):
@@ -466,7 +483,9 @@ def schema_hint(
             for change in changes
         )
         ways.append(f"set `schema_changes: {'ADD_COLUMNS' if only_new else 'EVOLVE'}`")
-    if stuck:
+    if tracking := [f"`{name}`" for name in stuck if name.lower() in TRACKING_COLUMNS]:
+        ways.append(f"leave {', '.join(tracking)} out of `tracking_columns`")
+    elif stuck:
         ways += ways_out(stuck, misfits, keys, adds=policy != "FAIL")
     elif policy == "FAIL" and any(isinstance(change, Added) for change in changes):
         ways.append("leave the new columns out with `columns.exclude`")
@@ -507,8 +526,14 @@ def _problem(
 
 
 def _takes_key_away(change: Change, identifiers: Collection[str]) -> bool:
-    top_level = isinstance(change, RemovedColumn) and len(change.path) == 1
-    return top_level and change.path[0].lower() in identifiers
+    return isinstance(change, RemovedColumn) and _has_identifier(change.path, identifiers)
+
+
+def _has_identifier(path: Path, identifiers: Collection[str]) -> bool:
+    """Return whether a column or field is an identifier field, or has one in it. `identifiers` are
+    in lower case."""
+    name = shown(path).lower()
+    return any(field == name or field.startswith(f"{name}.") for field in identifiers)
 
 
 @dataclass(frozen=True)
@@ -597,7 +622,7 @@ def compare(
     load = _columns(incoming, {*incoming_required, *keys})
     changes = tuple(type_changes((), table, load))
     replaces = mode == "OVERWRITE" or full_refresh
-    unreadable = unreadable_problems(table)
+    unreadable = [*unreadable_problems(table), *twin_problems(table)]
     if unreadable and not (replaces and policy == "EVOLVE"):
         raise LoadFailed(
             f"`{target}` cannot be loaded: {'; '.join(unreadable)}",
@@ -649,7 +674,7 @@ def with_nulls(
     if mode == "UPSERT":
         raise error
     stays = {identifier.lower() for identifier in identifiers}
-    optional = (p for p in plan.make_optional if len(p) > 1 or p[0].lower() not in stays)
+    optional = (path for path in plan.make_optional if not _has_identifier(path, stays))
     note = f"the identifier fields of `{target}` stay as they are: {error}"
     return replace(
         plan,
@@ -710,5 +735,5 @@ def _relaxed(changes: Sequence[Change], stays: Collection[str]) -> Iterator[Path
         asked = isinstance(change, Relaxed) or (
             isinstance(change, RemovedColumn) and change.required
         )
-        if asked and not (len(change.path) == 1 and change.path[0].lower() in stays):
+        if asked and not _has_identifier(change.path, stays):
             yield change.path

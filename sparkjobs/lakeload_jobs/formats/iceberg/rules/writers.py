@@ -6,7 +6,7 @@ Anything that is not known to be written alike by both is Spark's.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -54,6 +54,17 @@ _LEVELS: Mapping[Codec, range] = {
     "snappy": range(0),
     "uncompressed": range(0),
 }
+
+_SPARKS_CODECS = ("lz4", "lz4_raw")
+"""Further ones that Spark has."""
+MERGE_MODE = "write.merge.mode"
+"""Iceberg's default is `copy-on-write`."""
+_METADATA_COLUMNS = frozenset(
+    {
+        *("_file", "_pos", "_deleted", "_spec_id", "_partition"),
+        *("_row_id", "_last_updated_sequence_number"),
+    }
+)
 
 _ANY_TIME = ("timestamp", "timestamptz")
 _TRANSFORMS: Mapping[str, tuple[str, ...]] = {
@@ -296,6 +307,36 @@ def _leaves(kind: Any) -> Iterator[str]:
     inner = [kind[part] for part in ("element", "key", "value") if part in kind]
     for part in (*inner, *(field["type"] for field in kind.get("fields", ()))):
         yield from _leaves(part)
+
+
+def unwritable(properties: Mapping[str, str]) -> str | None:
+    """Return why neither tasks nor Spark can write the data files that a table's properties ask
+    for, as a clause; None where one can."""
+    codec = properties.get(_CODEC, "zstd")
+    parquet = properties.get(_FORMAT, "parquet").lower() == "parquet"
+    if not parquet or codec.lower() in (*_LEVELS, *_SPARKS_CODECS):
+        return None
+    return f"its data files are to have the codec `{codec}` (`{_CODEC}`), which Spark does not have"
+
+
+def unmergeable(version: int, properties: Mapping[str, str]) -> str | None:
+    """Return why Spark cannot merge rows into a table, as a clause; None where it can."""
+    merge_mode = properties.get(MERGE_MODE, "copy-on-write")
+    if version > 1 or merge_mode != "merge-on-read":
+        return None
+    return f"it has format version 1, which has no deletes, and `{MERGE_MODE}` is `{merge_mode}`"
+
+
+def metadata_columns(columns: Iterable[str]) -> list[str]:
+    """Return those of these columns that Spark cannot merge into, because Iceberg's metadata has
+    columns of these names."""
+    return [name for name in columns if name.lower() in _METADATA_COLUMNS]
+
+
+def unmergeable_columns(names: Sequence[str]) -> str:
+    """Return the clause about `metadata_columns`."""
+    shown = ", ".join(f"`{name}`" for name in names)
+    return f"Spark cannot merge rows beside {shown}: columns of Iceberg's metadata have such names"
 
 
 def data_location(location: str, properties: Mapping[str, str]) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.spec import Mode
 from lakeload_jobs.formats.iceberg.rules.admission import (
     Start,
     check_only_pipeline,
@@ -210,3 +212,31 @@ def test_keys_are_compared_with_a_table_of_this_pipeline_alone() -> None:
 
     with pytest.raises(InvalidInput, match="pipeline `other` loads into"):
         check_only_pipeline(table.facts, JOB)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem", "modes"),
+    [
+        ({"properties": {"write.parquet.compression-codec": "BROTLI"}}, "`BROTLI`", ("APPEND",)),
+        (
+            {"format_version": 1, "properties": {"write.merge.mode": "merge-on-read"}},
+            "format version 1, which has no deletes",
+            (),
+        ),
+        ({"columns": {"id": "long", "_Spec_ID": "int"}}, "`_Spec_ID`", ()),
+    ],
+)
+def test_table_that_spark_cannot_write_or_merge_is_rejected(
+    changes: dict[str, Any], problem: str, modes: tuple[Mode, ...]
+) -> None:
+    facts = replace(Table().facts, **changes)
+
+    for mode in (*modes, "UPSERT"):
+        with pytest.raises(LoadFailed) as failed:
+            open_table(facts, "main", replace(JOB, mode=mode, table_handling="APPEND"))
+        assert problem in failed.value.message
+        assert failed.value.hint
+    if not modes:
+        open_table(facts, "main", replace(JOB, table_handling="APPEND"))
+    orc = {"write.format.default": "orc", "write.parquet.compression-codec": "brotli"}
+    open_table(replace(facts, properties=orc), "main", replace(JOB, table_handling="APPEND"))

@@ -338,3 +338,33 @@ def test_types_that_spark_cannot_read_are_refused_or_replaced(kind: str) -> None
         with pytest.raises(LoadFailed, match="a type that Spark cannot read"):
             _compare(table, load, "ADD_COLUMNS", "OVERWRITE")
         assert _compare(table, load, mode="OVERWRITE").replace
+
+
+def test_columns_that_differ_in_case_alone_are_refused_unless_they_are_replaced() -> None:
+    table = {"id": "long", "ID": "long", "v": "struct<3: a: optional int, 4: A: optional int>"}
+
+    for mode, policy in (("APPEND", "EVOLVE"), ("UPSERT", "EVOLVE"), ("OVERWRITE", "FAIL")):
+        with pytest.raises(LoadFailed) as failed:
+            _compare(table, {"id": "long"}, policy, cast(Mode, mode))
+        assert "`id` and `ID` differ in nothing but case" in failed.value.message
+        assert "`v.a` and `v.A` differ in nothing but case" in failed.value.message
+
+    assert _compare(table, {"id": "long"}, mode="OVERWRITE").replace
+
+
+def test_identifier_field_in_a_struct_and_its_struct_stay_required() -> None:
+    table = {"v": "struct<2: a: required long, 3: b: required long>", "w": "long"}
+    load = {"v": "struct<2: a: optional long, 3: b: optional long>", "w": "long"}
+    keyed = partial(_compare, identifiers=["v.a"], required={"v", "w"})
+
+    assert keyed(table, load).make_optional == (("v", "b"), ("w",))
+    for lacking in ({"w": "long"}, {"v": "struct<3: b: optional long>", "w": "long"}):
+        with pytest.raises(LoadFailed, match="is an identifier field of the table but missing"):
+            keyed(table, lacking)
+
+
+def test_hint_for_a_tracking_column_of_another_type_names_its_setting() -> None:
+    with pytest.raises(LoadFailed) as failed:
+        _compare({"_supa_index": "string"}, {"_supa_index": "long"})
+
+    assert (failed.value.hint or "").startswith("leave `_supa_index` out of `tracking_columns`, or")
