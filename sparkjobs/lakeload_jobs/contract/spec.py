@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from lakeload_jobs.contract.maintain import MaintainSpec
 from lakeload_jobs.contract.secrets import SecretReference
@@ -191,6 +191,11 @@ class FilesInput:
     type: Literal["FILES"] = "FILES"
     """Tells inputs apart; those written before there were others have none."""
 
+    @property
+    def typed_by_values(self) -> bool:
+        """Whether columns without a value are text."""
+        return self.format == "CSV"
+
 
 @dataclass(frozen=True)
 class SparkInput:
@@ -202,6 +207,11 @@ class SparkInput:
     options: dict[str, str]
     incremental: bool = False
     type: Literal["SPARK"] = "SPARK"
+
+    @property
+    def typed_by_values(self) -> bool:
+        """Whether columns without a value are text."""
+        return self.format.lower() == "csv"
 
 
 @dataclass(frozen=True)
@@ -249,6 +259,7 @@ class JdbcInput:
     driver: str | None = None
     """ORACLE, OTHER: the class of the driver; None: the one that the jars name."""
     type: Literal["JDBC"] = "JDBC"
+    typed_by_values: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -259,11 +270,12 @@ class RejectedInput:
     files: FilesInput
     incremental: bool = False
     type: Literal["REJECTED"] = "REJECTED"
+    typed_by_values: ClassVar[bool] = False
 
 
 TableInput = FilesInput | SparkInput | JdbcInput | RejectedInput
 """What a table is read from: one class for each type of source, told apart by `type`.
-Each says whether it is `incremental`."""
+Each says whether it is `incremental`, and `typed_by_values`."""
 
 
 @dataclass(frozen=True)

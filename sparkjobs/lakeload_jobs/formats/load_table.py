@@ -104,7 +104,7 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         writer = opened.check(prepared)
     if writer is None:
         rows.check_unchanged()
-        note = "the source has no columns yet, so no table was created"
+        note = "the source has no column with a type yet, so no table was created"
         return TableResult(table.source, table.target, "NO_OP", notes=(note,))
     counted = None
     with explained_by_change(rows.check_unchanged), with_all_bad_values(rows):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import NullType, StructField, StructType
+from pyspark.sql.types import NullType, StringType, StructField, StructType
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
@@ -73,7 +73,7 @@ def fit_rows(
     spec: JobSpec, table: TableSpec, prepared: PreparedRows, facts: TableFacts | None
 ) -> FittedRows:
     """Lay out the columns for a table. Raises `InvalidInput` for settings that name none."""
-    if not prepared.mapping.columns:
+    if not prepared.mapping.columns or _is_header_alone(table, prepared, facts):
         return FittedRows(prepared, prepared.mapping, prepared.deferred, StructType())
     names, mapping = _spelled(prepared.schema.names, prepared.mapping, facts)
 
@@ -100,6 +100,22 @@ def fit_rows(
     )
 
 
+def _is_header_alone(table: TableSpec, prepared: PreparedRows, facts: TableFacts | None) -> bool:
+    """Whether the source is CSV without a record, which would make new columns of text: they are
+    made with the first records, whose values have types."""
+    if not table.input.typed_by_values:
+        return False
+    known = {name.lower() for name in facts.columns} if facts else set()
+    declared = (table.columns.types or {}).keys()
+    new = [
+        column
+        for column in prepared.mapping.columns
+        if column.target.lower() not in known and column.source not in declared
+    ]
+    text = any(prepared.schema[column.target].dataType == StringType() for column in new)
+    return text and prepared.rows.frame.isEmpty()
+
+
 def spark_types(facts: TableFacts) -> dict[str, str]:
     """Return the Spark types of the table's columns, of those that have one of their own."""
     found = {}
@@ -118,7 +134,9 @@ def _spelled(
     if facts is None:
         return tuple(given), mapping
     spelled = {name.lower(): name for name in facts.columns}
-    names = {name: spelled.get(name.lower(), name) for name in given}
+    names = {
+        name: name if name in facts.columns else spelled.get(name.lower(), name) for name in given
+    }
     columns = tuple(
         replace(column, target=names.get(column.target, column.target))
         for column in mapping.columns
