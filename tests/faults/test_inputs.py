@@ -16,7 +16,10 @@ from tests.faults.inputs.targets import TARGETS
 from tests.faults.inputs.watch import run_cases
 
 ROOT = Path(__file__).parents[2]
-FEW = {"inspect": 100, "load": 100, "plan": 60, "configuration": 40, "file systems": 40}
+FEW = {
+    "inspect": 100, "load": 100, "plan": 60, "configuration": 40, "file systems": 40,
+    "stored objects": 200, "run folders": 40,
+}
 
 
 @pytest.mark.parametrize("target", TARGETS)

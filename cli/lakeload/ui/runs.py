@@ -96,7 +96,7 @@ def _show_one(run: LocalRun, out: Console) -> None:
     took = "" if run.seconds is None else f" in {run.seconds:.1f} s"
     line = Text.assemble(
         (minute(run.started_at), "bold"),
-        f"  job {run.job_id}  pipeline {printable(run.pipeline)}  ",
+        f"  job {printable(run.job_id)}  pipeline {printable(run.pipeline)}  ",
         (f"{words}{took}", style),
     )
     out.print(line, soft_wrap=True)

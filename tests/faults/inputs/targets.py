@@ -3,6 +3,7 @@ have it. Any exception but a `LakeloadError` is a finding."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
@@ -30,6 +31,8 @@ from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.rows import FormatReader
 from tests.faults.inputs.mutants import mutant
+from tests.unit.commands.test_past_runs import write_folder
+from tests.unit.formats import test_kept_records as kept
 from tests.unit.formats.test_plan_columns import plan_of
 from tests.unit.sources.files.text.test_csv_table import here
 from tests.unit.sources.files.typed.typed_files import read_rows
@@ -165,7 +168,12 @@ def _damaged(random: Random, document: dict[str, Any]) -> str:
             + text[at:]
         )
     copy: Any = yaml.safe_load(yaml.safe_dump(document))
-    place = copy
+    _damage(random, copy)
+    return yaml.safe_dump(copy, allow_unicode=True)
+
+
+def _damage(random: Random, place: Any) -> None:
+    """Put another value somewhere into a document."""
     while True:
         keys = list(place) if isinstance(place, dict) else list(range(len(place)))
         if not keys:
@@ -176,7 +184,6 @@ def _damaged(random: Random, document: dict[str, Any]) -> str:
             continue
         place[key] = random.choice(_VALUES)
         break
-    return yaml.safe_dump(copy, allow_unicode=True)
 
 
 _NAMES = (
@@ -222,10 +229,43 @@ def _grow(random: Random, folder: Path, depth: int) -> None:
                 path.write_bytes(random.choice(_CONTENTS))
 
 
+def stored_objects(random: Random, folder: Path) -> None:
+    """What commands read of a lake: damaged records, checkpoints, lists of files and states."""
+    path = random.choice(kept.FILES)
+    copy = folder / path.name
+    copy.write_bytes(_damaged_json(random, path.read_bytes()))
+    kept.read(copy)
+
+
+def run_folders(random: Random, folder: Path) -> None:
+    """`lakeload runs` with damaged files in the folders of runs."""
+    for number in range(2):
+        own = write_folder(folder, str(number), result=random.choice((None, "SUCCEEDED")))
+        (own / "events.jsonl").write_text('{"event": "started"}\n')
+        path = random.choice(sorted(own.iterdir()))
+        path.write_bytes(_damaged_json(random, path.read_bytes()))
+    options = random.choice(((), ("--output", "json"), ("--limit", "1"), ("--table", "o*")))
+    ended = CliRunner(env={"LAKELOAD_RUN_DIR": str(folder)}).invoke(app, ("runs", *options))
+    if ended.exit_code:
+        raise ended.exception or Bug(ended.output)
+
+
+def _damaged_json(random: Random, content: bytes) -> bytes:
+    """Return a document with another value somewhere, or other bytes."""
+    if random.random() < 0.3:
+        at = random.randrange(len(content))
+        return content[:at] + random.randbytes(random.randrange(4)) + content[at + 1 :]
+    document: Any = json.loads(content)
+    _damage(random, document)
+    return json.dumps(document).encode()
+
+
 TARGETS: dict[str, Callable[[Random, Path], None]] = {
     "inspect": inspect,
     "load": load,
     "plan": plan,
     "configuration": configuration,
     "file systems": file_system,
+    "stored objects": stored_objects,
+    "run folders": run_folders,
 }

@@ -93,7 +93,7 @@ def read(path: Path) -> Any:
     if kind == "ledger":
         return ledger({FOLDER + path.name: data}).entry(FOLDER + path.name)
     if kind == "state":
-        return PipelineState.from_property(data.decode(), path.name)
+        return PipelineState.from_property(data.decode(errors="replace"), path.name)
     return decode(KINDS[kind], data, path.name)
 
 
