@@ -88,8 +88,9 @@ def _handler(repository: MavenRepository) -> type[BaseHTTPRequestHandler]:
             with contextlib.suppress(OSError):
                 for offset in range(0, len(rest), 4096):
                     piece = rest[offset : offset + 4096]
-                    self.wfile.write(piece)
+                    # Before the client has it, who may look at once.
                     noted.sent += len(piece)
+                    self.wfile.write(piece)
                     time.sleep(repository.seconds_a_chunk)
             self.close_connection = True
 

@@ -14,7 +14,7 @@ from lakeload.policy.templates import name, text
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.file_names import FILE_SUFFIX
-from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, Snapshot
+from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, Snapshot, lineage
 from lakeload_jobs.storage.objects import ObjectEntry, Objects
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ class IcebergTables:
         table begins with is of none."""
         from lakeload_jobs.formats.iceberg.catalogs.catalog import facts_of
 
-        opened = self._catalog.load_table(self._namespace, table)
-        found = sorted(facts_of(opened).snapshots.values(), key=lambda one: one.timestamp_ms)
+        facts = facts_of(self._catalog.load_table(self._namespace, table))
+        found = [facts.snapshots[number] for number in reversed(lineage(facts, "main").ids)]
         return [
             SnapshotLine(
                 table,

@@ -11,7 +11,7 @@ import signal
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -34,6 +34,7 @@ class StreamInput:
     """Where the tapes note how often they were read."""
 
     folder: str
+    typed_by_values: ClassVar[bool] = False
 
 
 def connect_stream(
