@@ -311,7 +311,8 @@ class IcebergTable:
         branch = spec.destination.iceberg.branch
         planned = self._planned(rows, made)
         error = self._refused(rows, made)
-        if error is not None and rows.frame.isEmpty():
+        # A load of no rows changes no column. Rows that are read only once are left to the load.
+        if error is not None and prepared.rows.repeatable and rows.frame.isEmpty():
             return found
         return replace(
             found,
