@@ -327,6 +327,13 @@ def test_ragged_and_mixed_and_doubled_columns_are_warnings(tmp_path: Path) -> No
     assert "column `n` is text: most values are numbers, `n/a or not` is not" in warnings
 
 
+def test_numbers_with_17_digits_are_doubles(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,n\n1,0.5\n2,40300.619960000004\n", encoding="utf-8")
+    (tmp_path / "b.json").write_text('[{"n": 0.5}, {"n": 8.3945900000000009}]', encoding="utf-8")
+
+    assert [table.columns["n"] for table in tables(tmp_path)] == ["double", "double"]
+
+
 @pytest.mark.parametrize(
     ("days", "pattern"),
     [

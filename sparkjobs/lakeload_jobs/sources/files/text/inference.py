@@ -59,7 +59,7 @@ class Fits(Flag):
     """An integer, of whatever size."""
     DECIMAL = auto()
     DOUBLE = auto()
-    """A double whose shortest decimal form has the value of the text, or one of the words."""
+    """`is_exact_double`, or one of the words."""
     BOOLEAN = auto()
     DATE = auto()
     TIMESTAMP = auto()
@@ -72,7 +72,9 @@ class Form(Flag):
     NONE = 0
     NUMBER = auto()
     PADDED = auto()
-    """Zeros before a number, or a sign that says nothing: `007`, `+5`, `-0`."""
+    """Zeros before a number, or a sign that says nothing: `007`, `+5`."""
+    MINUS_ZERO = auto()
+    """`-0`, which a double holds and an integer does not."""
     DATE = auto()
     LOCAL = auto()
     ZONED = auto()
@@ -174,6 +176,7 @@ class ColumnEvidence:
             return "string"
         exact = mode == "FULL" or Form.PADDED not in self.forms
         if Fits.WHOLE in self.all_fit:
+            exact = mode == "FULL" or not self.forms & (Form.PADDED | Form.MINUS_ZERO)
             return self._whole_type() if exact else "string"
         if Fits.BOOLEAN in self.all_fit:
             return "boolean"
@@ -305,6 +308,10 @@ class ColumnEvidence:
             self._doubles(column)
         return True
 
+    def _look_at_minus_zeros(self, column: Column) -> bool:
+        self.forms |= Form.MINUS_ZERO
+        return self._look_at_integers(column)
+
     def _look_at_padded_integers(self, column: Column) -> bool:
         self.forms |= Form.PADDED
         return self._look_at_integers(pc.replace_substring_regex(column, r"^\+", ""))
@@ -340,7 +347,7 @@ class ColumnEvidence:
         return True
 
     def _doubles(self, column: Column) -> None:
-        """Find a number that is not the shortest form of a double."""
+        """Find a number that is not `is_exact_double`."""
         if Fits.DOUBLE not in self.all_fit:
             return
         again = pc.cast(pc.cast(column, pa.float64()), pa.string())
@@ -369,7 +376,8 @@ Look = Callable[[ColumnEvidence, Column], bool]
 _NUMBER_FORMS: tuple[tuple[str, Look], ...] = (
     ("^(0|-?[1-9][0-9]{0,18})$", ColumnEvidence._look_at_integers),
     (r"^-?(0|[1-9][0-9]{0,37})\.[0-9]{1,40}$", ColumnEvidence._look_at_fractions),
-    (r"^(\+[0-9]{1,17}|-?0[0-9]{1,17}|-0)$", ColumnEvidence._look_at_padded_integers),
+    (r"^(\+[0-9]{1,17}|-?0[0-9]{1,17})$", ColumnEvidence._look_at_padded_integers),
+    ("^-0$", ColumnEvidence._look_at_minus_zeros),
     (r"^-?0[0-9]{1,37}\.[0-9]{1,40}$", ColumnEvidence._look_at_padded_fractions),
     (r"^-?[1-9](\.[0-9]{1,30})?[eE][+-]?[0-9]{1,2}$", ColumnEvidence._look_at_exponents),
 )
@@ -462,7 +470,9 @@ def _number_profile(text: str, formats: TextFormats) -> Profile:
     fits = Fits.DECIMAL | (Fits.DOUBLE if is_exact_double(plain) else Fits.NOTHING)
     if not re.fullmatch("[+-]?[0-9]+", plain):
         return Profile(fits, form, None, whole, min(max(-exponent, 0), _TOO_MANY))
-    if plain[0] == "+" or (plain[0] == "-" and not digits):
+    if plain == "-0":
+        form |= Form.MINUS_ZERO
+    elif plain[0] == "+":
         form |= Form.PADDED
     return Profile(fits | Fits.WHOLE, form, whole_number(plain), whole)
 

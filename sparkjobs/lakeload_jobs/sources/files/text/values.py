@@ -74,8 +74,8 @@ class TextFormats:
     binary: Literal["UTF8", "BASE64"] = "UTF8"
     """What text is under `binary`: its bytes, or their Base64."""
     exact_doubles: bool = False
-    """Whether text is bad under `double` that is not the shortest form of one, but for zeros and
-    exponents: so it is where nobody has declared the type."""
+    """Whether text is bad under `double` that is not `is_exact_double`: so it is where the type is
+    not declared."""
 
 
 DEFAULT_FORMATS = TextFormats()
@@ -146,7 +146,7 @@ def expected(kind: Kind, formats: TextFormats = DEFAULT_FORMATS) -> str:
         most = 1 << (_INTEGERS[kind] - 1)
         return f"a whole number from {-most} to {most - 1}"
     if kind == pa.float64() and formats.exact_doubles:
-        return "a number that a `double` holds exactly"
+        return "a number that is a `double` in its shortest form or with 17 digits"
     if pt.is_floating(kind):
         return f"a number within the range of `{spark_name(kind)}`"
     if pt.is_decimal(kind):
@@ -575,9 +575,14 @@ def _floats(kind: Kind, formats: TextFormats) -> _Parser:
 
 
 def is_exact_double(text: str) -> bool:
-    """Return whether the shortest form of a number's double has the value of its text."""
+    """Return whether a number has the value of the shortest form of its double, or of the form with
+    17 digits, which C, R and databases write."""
     try:
-        return decimal_parts(repr(float(text))) == decimal_parts(text)
+        number = float(text)
+        long = f"{number:.17g}"
+        if text == long:  # Most are, where one is: the parts take longer.
+            return True
+        return decimal_parts(text) in (decimal_parts(repr(number)), decimal_parts(long))
     except ValueError:
         return False
 

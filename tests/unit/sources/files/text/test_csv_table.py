@@ -428,6 +428,17 @@ def test_values_of_another_type_are_text_as_written_with_text_policy(
     assert [row["n"] for row in rows] == values
 
 
+def test_numbers_with_17_digits_are_doubles(folder: Folder) -> None:
+    folder.put("a.csv", "id,n\n1,8.39459\n2,8.3945900000000009\n3,x\n")
+
+    recorded = folder.rows(recorded={"n": "double"}, on_bad_value="NULL")
+    folder.put("a.csv", "id,n\n1,8.39459\n2,8.3945900000000009\n")
+    inferred = folder.rows()
+
+    assert [row["n"] for row in recorded] == [8.39459, 8.39459, None]
+    assert [row["n"] for row in inferred] == [8.39459, 8.39459]
+
+
 def test_a_number_that_a_double_cannot_hold_is_bad_where_the_table_has_doubles(
     folder: Folder,
 ) -> None:

@@ -23,6 +23,7 @@ from lakeload_jobs.sources.files.text.inference import (
     reconcile,
     undeclared_formats,
 )
+from lakeload_jobs.sources.files.text.json_values import JsonEvidence, parse_json
 from lakeload_jobs.sources.files.text.values import TextFormats, parse_text, text_type
 from tests.environments import many
 from tests.unit.sources.files.text.texts import ANY_TEXT, TEXTS
@@ -46,12 +47,16 @@ def evidence(texts: Texts, formats: TextFormats | None = None) -> ColumnEvidence
         (["01234", "5"], "string", "bigint"),
         (["+49301"], "string", "bigint"),
         (["-0"], "string", "bigint"),
+        (["-0", "0.5"], "double", "double"),
         (["1.5", "10.50", "1e5", ".5", "5."], "double", "double"),
         (["1", "2.5"], "double", "double"),
         (["1", "NaN"], "double", "double"),
         (["NaN"], "string", "double"),
         (["007.5"], "string", "double"),
+        (["40300.619960000004", "8.3945900000000009"], "double", "double"),
         (["0.1234567890123456789"], "string", "decimal(19,19)"),
+        (["0.12345678901234567890"], "string", "decimal(19,19)"),
+        (["8.39459000000000091"], "string", "decimal(18,17)"),
         (["9007199254740993", "0.5"], "string", "decimal(17,1)"),
         (["9007199254740992", "0.5"], "double", "double"),
         (["1e400"], "string", "string"),
@@ -177,18 +182,25 @@ def _double_is_exact(text: str) -> bool:
     number = value[0].as_py()
     if number != number or abs(number) == float("inf"):
         return True
-    return Decimal(repr(float(text))) == Decimal(text)
+    return _is_form_of_double(text)
+
+
+def _is_form_of_double(text: str) -> bool:
+    """Whether a text has the value of the shortest or of the 17-digit form of its double."""
+    number = float(text)
+    return Decimal(text) in (Decimal(repr(number)), Decimal(f"{number:.17g}"))
 
 
 def _check_lossless(texts: Texts, kind: str) -> None:
-    """Each text can be had back from its value, but for zeros at the end and exponents."""
+    """Each text can be had back from its value, but for zeros at the end, exponents, and which of
+    the two forms of a double it is."""
     values, bad = parse_text(pa.array(texts, pa.string()), text_type(kind))
     assert not len(bad)
     for text, value in zip(texts, values.to_pylist(), strict=True):
         if text is None:
             assert value is None
         elif kind == "double":
-            assert value != value or Decimal(repr(value)) == Decimal(text)
+            assert value != value or (value == float(text) and _is_form_of_double(text))
         elif kind == "timestamp":
             written = datetime.fromisoformat(text.replace(" UTC", "Z").replace(" Z", "Z"))
             assert value.replace(tzinfo=written.tzinfo and value.tzinfo) == written
@@ -235,10 +247,34 @@ def test_inference_of_any_column_is_lossless(texts: Texts) -> None:
 @given(texts=st.lists(st.floats(allow_nan=False, allow_infinity=False).map(repr)
                       | st.decimals(-(10**20), 10**20, places=3).map(str), min_size=1))  # fmt: skip
 def test_numbers_are_doubles_only_where_nothing_is_lost(texts: list[str]) -> None:
-    exact = all(Decimal(repr(float(text))) == Decimal(text) for text in texts)
+    exact = all(map(_is_form_of_double, texts))
     assert evidence(texts).fits("double") == exact
     if not exact:
         assert evidence(texts).infer() in ("string", "bigint", "decimal(38,0)")
+
+
+@settings(max_examples=many(100), deadline=None)
+@given(
+    numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30),
+    before=st.sampled_from((0, 20)),
+)
+def test_inference_of_shortest_and_17_digit_forms_is_double(
+    numbers: list[float], before: int
+) -> None:
+    """C, R and databases write doubles with 17 digits, Python and Java with as few as will do."""
+    numbers = [0.5] * before + numbers
+    texts = [text for number in numbers for text in (repr(number), f"{number:.17g}")]
+    column, raw = pa.array(texts), pa.array([text.encode() for text in texts])
+    of_json = JsonEvidence()
+    of_json.add(raw)
+    assert evidence(texts).infer() == of_json.infer() == "double"
+    for formats in (TextFormats(), undeclared_formats(TextFormats())):
+        for values, bad in (
+            parse_text(column, pa.float64(), formats),
+            parse_json(raw, pa.float64(), formats),
+        ):
+            assert not len(bad)
+            assert values.to_pylist() == [number for number in numbers for _ in "ab"]
 
 
 def test_inferred_column_type_holds_each_text() -> None:
