@@ -258,3 +258,16 @@ def test_init_writes_the_key_only_for_tables_that_have_its_columns(tmp_path: Pat
     assert wrong.exit_code == 2
     assert "no table has the columns `orderid`, `nr`" in " ".join(wrong.stderr.split())
     assert not (tmp_path / "q").exists()
+
+
+def test_init_names_the_value_that_makes_numbers_text(tmp_path: Path) -> None:
+    rows = "".join(f"{n},{n}.5\n" for n in range(20))
+    path = tmp_path / "a.csv"
+    path.write_text(f"id,n\n{rows}20,NA\n21,0.12345678901234567890\n")
+
+    result = init(str(tmp_path / "p"), *FLAGS, "--path", str(path), "--output", "json")
+
+    assert result.exit_code == 0, result.stderr
+    (warning,) = json.loads(result.stdout)["warnings"]
+    assert f"`0.12345678901234567890` in `{path}`, line 23, has more digits" in warning
+    assert "`columns.types: {n: double}` rounds it" in warning

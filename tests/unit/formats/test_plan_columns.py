@@ -294,6 +294,22 @@ def test_a_file_that_is_no_orc_is_refused_by_the_plan(tmp_path: Path) -> None:
     assert "it is not an ORC file" in found.error.message
 
 
+def test_plan_names_the_value_that_makes_numbers_text(tmp_path: Path) -> None:
+    rows = "".join(f"{n},{n}.5\n" for n in range(20))
+    path = csv(tmp_path, f"id,n\n{rows}20,NA\n21,0.12345678901234567890\n")
+
+    plan = plan_of(path, options={**HEADER, "null_values": "NA"})
+
+    assert plan.schema is not None
+    assert plan.schema.columns["n"] == "string"
+    said = (
+        "column `n` is text: most of its values are numbers, and `0.12345678901234567890` in "
+        f"`{path}`, line 23, has more digits than a `double`; `columns.types: {{n: double}}` "
+        "rounds it"
+    )
+    assert said in plan.schema.warnings
+
+
 def test_a_large_json_object_shows_no_columns(tmp_path: Path) -> None:
     """Its types take as long as the load."""
     path = tmp_path / "a.json"

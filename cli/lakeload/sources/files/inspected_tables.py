@@ -37,6 +37,7 @@ from lakeload_jobs.sources.files.local_listing import (
     without_links,
 )
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
+from lakeload_jobs.sources.files.text.mostly_numbers import number_warnings
 from lakeload_jobs.sources.files.text.opening import FileBytes
 
 _INSPECTED = 10
@@ -235,6 +236,7 @@ def _table(
         _check_names(paths, files, folder)
     except LakeloadError as failure:
         error = error or failure
+    warnings += _number_warnings(inspected, columns)
     if base:
         columns |= _folder_columns(files, base)
     options = dict(inspected[0].options)
@@ -264,6 +266,16 @@ def _warnings(found: InspectedFile, files: Sequence[FileState]) -> Iterator[str]
     name = f"{Path(found.file.path).name}: " if len(files) > 1 else ""
     for warning in found.warnings:
         yield f"{name}{warning}"
+
+
+def _number_warnings(
+    inspected: Sequence[InspectedFile], columns: Mapping[str, str]
+) -> tuple[str, ...]:
+    counts = [found.numbers for found in inspected if found.numbers is not None]
+    if not counts:
+        return ()
+    text = [name for name, kind in columns.items() if kind == "string"]
+    return number_warnings(text, [seen.columns for seen in counts], counts[0].formats)
 
 
 def _columns(inspected: Sequence[InspectedFile]) -> dict[str, str]:

@@ -30,6 +30,7 @@ from lakeload_jobs.sources.files.text.csv_files import CsvReader
 from lakeload_jobs.sources.files.text.json import first_list
 from lakeload_jobs.sources.files.text.json_files import JsonReader
 from lakeload_jobs.sources.files.text.json_values import JsonValues, texts
+from lakeload_jobs.sources.files.text.mostly_numbers import NumberCounts
 from lakeload_jobs.sources.files.text.opening import (
     NOT_A_ZIP_FILE,
     FileBytes,
@@ -66,8 +67,7 @@ MAX_BYTES = 8 << 20
 SAMPLE_ROWS = 3
 _DIALECT_BYTES = 1 << 17
 _ENCODING_BYTES = 4 << 20
-_MOSTLY = 0.8
-_MIXED_SAMPLE = 2000
+_TEXTS = 2000
 
 
 Rows: TypeAlias = tuple[tuple[str | None, ...], ...]
@@ -98,6 +98,8 @@ class InspectedFile:
     """Of a Parquet, ORC or Avro file."""
     evidence: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What the types of text files come from: `inference.Evidence` of each column."""
+    numbers: NumberCounts | None = field(default=None, compare=False, repr=False)
+    """The numbers of each column of a text file."""
     rows_read: int = 0
     """Rows that the types come from; for formats with a footer the rows of the file."""
     complete: bool = True
@@ -306,6 +308,7 @@ def _inspect_csv(
         found,
         columns={name: evidence.infer("SAFE") for name, evidence in read.evidence.items()},
         evidence=read.evidence,
+        numbers=read.numbers,
         rows=read.rows,
         rows_read=read.rows_read,
         complete=read.complete,
@@ -313,7 +316,6 @@ def _inspect_csv(
             *found.warnings,
             *read.notes,
             *read.broken,
-            *_mixed(read),
             *_without_century(read.texts),
         ),
     )
@@ -377,6 +379,7 @@ class _ReadText:
     """What was read of a text file. `texts` are some values of each column."""
 
     evidence: dict[str, Any]
+    numbers: NumberCounts
     texts: dict[str, list[str]]
     rows: Rows
     rows_read: int
@@ -389,6 +392,7 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
     assert found.format is not None  # noqa: S101
     how = text_format(found.format, option_texts(found.options), files, nested_as_text=as_text)
     evidence: dict[str, Any] = {}
+    numbers = NumberCounts(found.file.path, how.values.formats)
     some: dict[str, list[str]] = {}
     sample: list[dict[str, str | None]] = []
     broken: list[str] = []
@@ -399,10 +403,12 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
             rows_read += batch.rows.num_rows
             for name in batch.rows.schema.names:
                 column = batch.rows.column(name)
-                evidence.setdefault(name, how.values.evidence(None)).add(column)
+                seen = evidence.setdefault(name, how.values.evidence(None))
+                seen.add(column)
+                numbers.add(batch, name, seen)
                 held = some.setdefault(name, [])
-                if len(held) < _MIXED_SAMPLE:
-                    shown = how.as_text(column[:_MIXED_SAMPLE]).to_pylist()
+                if len(held) < _TEXTS:
+                    shown = how.as_text(column[:_TEXTS]).to_pylist()
                     held += [text for text in shown if text]
             sample += _shown(batch.rows, how, SAMPLE_ROWS - len(sample))
             bad += len(batch.bad)
@@ -419,23 +425,11 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
         broken = [f"{broken[0]}{more}: a load fails until it is fixed"]
     rows = tuple(tuple(row.get(name) for name in names) for row in sample)
     ordered = {name: evidence[name] for name in names}
-    return _ReadText(ordered, some, rows, rows_read, complete, notes, tuple(broken))
+    return _ReadText(ordered, numbers, some, rows, rows_read, complete, notes, tuple(broken))
 
 
-_NUMBER_LIKE = re.compile(r"\s*[-+]?(?=[\d.,]*\d)[\d.,]+(?:[eE][-+]?\d+)?\s*")
 _SLASHED = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2\d{4}")
 _WITHOUT_CENTURY = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{2}")
-
-
-def _mixed(read: _ReadText) -> Iterator[str]:
-    """Yield columns of text most of whose values look like numbers."""
-    for name, evidence in read.evidence.items():
-        texts = read.texts[name]
-        if evidence.infer("SAFE") != "string" or not texts:
-            continue
-        others = [text for text in texts if not _NUMBER_LIKE.fullmatch(text)]
-        if others and len(texts) - len(others) >= _MOSTLY * len(texts):
-            yield f"column `{name}` is text: most values are numbers, `{others[0][:40]}` is not"
 
 
 def _without_century(texts: dict[str, list[str]]) -> Iterator[str]:
@@ -609,6 +603,7 @@ def _inspect_json(found: InspectedFile, layout: JsonLayout, files: FileBytes) ->
         found,
         columns=inferred(read.evidence),
         evidence=read.evidence,
+        numbers=read.numbers,
         rows=read.rows,
         rows_read=read.rows_read,
         complete=read.complete,

@@ -324,7 +324,34 @@ def test_ragged_and_mixed_and_doubled_columns_are_warnings(tmp_path: Path) -> No
     assert (
         "line 22: it has 2 values, and 3 are expected: a load fails until it is fixed" in warnings
     )
-    assert "column `n` is text: most values are numbers, `n/a or not` is not" in warnings
+    assert (
+        f"column `n` is text: most of its values are numbers, and `n/a or not` in "
+        f"`{tmp_path / 'a.csv'}`, line 23, is no `bigint`; "
+        "with `columns.types: {n: bigint}` it is a bad value"
+    ) in warnings
+
+
+def test_value_that_makes_numbers_text_is_named(tmp_path: Path) -> None:
+    """Null texts are no reason, and the value may be in a later file."""
+    numbers = [f"{number},{number}.5" for number in range(20)]
+    (tmp_path / "d1.csv").write_text("\n".join(["id,n", *numbers, "1,NA"]), encoding="utf-8")
+    lines = ["id,n", *numbers, "1,NA", "2,0.12345678901234567890"]
+    (tmp_path / "d2.csv").write_text("\n".join(lines), encoding="utf-8")
+    records = [*(f'{{"n": {number}}}' for number in range(20)), '{"n": "x"}']
+    (tmp_path / "j.json").write_text("\n".join(records), encoding="utf-8")
+
+    csv, ndjson = tables(tmp_path)
+
+    assert csv.warnings == (
+        "column `n` is text: most of its values are numbers, and `0.12345678901234567890` in "
+        f"`{tmp_path / 'd2.csv'}`, line 23, has more digits than a `double`; "
+        "`columns.types: {n: double}` rounds it",
+    )
+    assert ndjson.warnings == (
+        "column `n` is text: most of its values are numbers, and "
+        f'`"x"` in `{tmp_path / "j.json"}`, line 21, is no `bigint`; '
+        "with `columns.types: {n: bigint}` it is a bad value",
+    )
 
 
 def test_numbers_with_17_digits_are_doubles(tmp_path: Path) -> None:

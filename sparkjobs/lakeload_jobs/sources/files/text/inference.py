@@ -192,6 +192,14 @@ class ColumnEvidence:
             return "timestamp"
         return "string"
 
+    @property
+    def number_type(self) -> str:
+        """The type of numbers that all values are of, whatever their zeros and signs; '' where they
+        are of none."""
+        if Fits.WHOLE in self.all_fit and (kind := self._whole_type()) != "string":
+            return kind
+        return "double" if Fits.DOUBLE in self.all_fit else ""
+
     def _whole_type(self) -> str:
         if self.fits("bigint"):
             return "bigint"

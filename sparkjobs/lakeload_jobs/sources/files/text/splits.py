@@ -37,6 +37,7 @@ from lakeload_jobs.sources.files.listing import changed
 from lakeload_jobs.sources.files.source_bytes import splittable
 from lakeload_jobs.sources.files.text.batches import TextBatch
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
+from lakeload_jobs.sources.files.text.mostly_numbers import MostlyNumbers, NumberCounts
 from lakeload_jobs.sources.files.text.opening import ENCODING_HINT
 from lakeload_jobs.sources.files.text.values import (
     Positions,
@@ -119,6 +120,10 @@ class PieceReader(Protocol):
 
 class Values(Protocol):
     """How the values of a format are read; it travels to the tasks."""
+
+    @property
+    def formats(self) -> TextFormats:
+        """How values are written whose types are not declared."""
 
     def evidence(self, recorded: str | None) -> Any:
         """Return the `inference.Evidence` of a column before a value was seen. `recorded` is the
@@ -225,6 +230,8 @@ class Scanned:
     bad: BadFound
     notes: tuple[str, ...] = ()
     """What is odd about the file."""
+    numbers: Mapping[str, MostlyNumbers] = field(default_factory=dict)
+    """The numbers of each column whose type is not declared."""
     error: LoadFailed | None = None
     """What stopped the read, where a wrong guess may have caused it, or the file is set aside."""
 
@@ -267,12 +274,13 @@ class Scan:
     def _scan(self, piece: Piece) -> Scanned:
         with self.reader.open(piece) as opened:
             evidence: dict[str, Any] = {}
+            numbers = NumberCounts(piece.file.path, self.values.formats)
             bad, rows, error = BadFound(), 0, None
             try:
                 for batch in opened.batches():
                     rows += batch.rows.num_rows + len(batch.bad)
                     bad.add(batch)
-                    self._add(batch, evidence, bad)
+                    self._add(batch, evidence, numbers, bad)
             except LoadFailed as failure:
                 if not piece.guess:
                     raise
@@ -283,16 +291,28 @@ class Scan:
                 piece, start=start, guess=False, rows=rows, names=opened.names, cuts=opened.cuts
             )
             return Scanned(
-                read, opened.first_line, opened.end, opened.line, evidence, bad, opened.notes, error
+                read,
+                opened.first_line,
+                opened.end,
+                opened.line,
+                evidence,
+                bad,
+                opened.notes,
+                numbers.columns,
+                error,
             )
 
-    def _add(self, batch: TextBatch, evidence: dict[str, Any], bad: BadFound) -> None:
+    def _add(
+        self, batch: TextBatch, evidence: dict[str, Any], numbers: NumberCounts, bad: BadFound
+    ) -> None:
         for name in batch.rows.schema.names:
             column = batch.rows.column(name)
             if name in self.declared.kinds:
                 self._check(batch, name, column, bad)
             elif self.infers:
-                evidence.setdefault(name, self.no_evidence(name)).add(column)
+                seen = evidence.setdefault(name, self.no_evidence(name))
+                seen.add(column)
+                numbers.add(batch, name, seen)
 
     def no_evidence(self, name: str) -> Any:
         """Return what is known of a column before a value was seen."""
@@ -420,7 +440,8 @@ def _with_lines(parts: Sequence[Scanned]) -> Iterator[Scanned]:
         moved = at - scanned.first_line if place else 0
         line = scanned.first_line + moved
         piece = replace(scanned.piece, line=line)
-        yield replace(scanned, piece=piece, bad=scanned.bad.moved(moved))
+        numbers = {name: seen.moved(moved) for name, seen in scanned.numbers.items()}
+        yield replace(scanned, piece=piece, bad=scanned.bad.moved(moved), numbers=numbers)
         at = scanned.line + moved
 
 

@@ -38,6 +38,7 @@ from lakeload_jobs.sources.files.text.inference import (
 )
 from lakeload_jobs.sources.files.text.json_files import JsonReader
 from lakeload_jobs.sources.files.text.json_values import JsonValues, json_type
+from lakeload_jobs.sources.files.text.mostly_numbers import number_warnings
 from lakeload_jobs.sources.files.text.opening import FileBytes, is_splittable
 from lakeload_jobs.sources.files.text.options import (
     CsvOptions,
@@ -223,7 +224,9 @@ class TextFiles(ABC):
         reader = self._second_reader(how, schema, written)
         read = ReadText(reader, schema, written, values, formats, self.on_bad_value)
         splits = split_text(scanned, read, parallelism)
-        warnings = (*self._warnings(readable), *_set_aside(scanned))
+        text = [name for name, kind in types.items() if kind == ColumnType("string", "INFERRED")]
+        numbers = number_warnings(text, [found.numbers for found in readable], formats)
+        warnings = (*self._warnings(readable), *numbers, *_set_aside(scanned))
         spellings = other_spellings(self.spelled, names)
         return TextTable(names, read.batch_schema, splits, warnings, spellings)
 
