@@ -17,8 +17,13 @@ from tests.faults.inputs.watch import run_cases
 
 ROOT = Path(__file__).parents[2]
 FEW = {
-    "inspect": 100, "load": 100, "plan": 60, "configuration": 40, "file systems": 40,
-    "stored objects": 200, "run folders": 40,
+    "inspect": 100,
+    "load": 100,
+    "plan": 60,
+    "configuration": 40,
+    "file systems": 40,
+    "stored objects": 200,
+    "run folders": 40,
 }
 
 
