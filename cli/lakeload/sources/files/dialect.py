@@ -52,6 +52,8 @@ _WEAK = {":": 3, " ": 3}
 """Signs that text is full of, and how many values a record needs before they count."""
 _SKIPPED_COUNT = 3
 """Lines before the table speak against a reading, but less than lines that do not fit within it."""
+_MOST_BEFORE = 50
+"""Records that may stand before the table."""
 _LONG = 12
 """Texts of so many characters are not of one length by chance."""
 _NOTE_OF_EXCEL = re.compile(rb"sep=(.{1,4}?)(?:\r\n|\n|\r)", re.IGNORECASE)
@@ -209,12 +211,66 @@ def _read(data: bytes, dialect: Dialect, *, whole: bool) -> _Reading | None:
 def _first(found: Sequence[Record], width: int) -> int:
     """Return the place of the first record of the table: those before it are of other widths."""
     widths = [len(record.values) for record in found]
-    if width == 1 or widths[0] > width or widths[:2] == [width - 1, width]:
+    if width == 1 or widths[0] > width or _lacks_a_name(found, width):
         return 0
-    for place in range(min(len(widths), 50)):
-        if widths[place] == width and all(other == width for other in widths[place : place + 2]):
+    if _begins_with_a_row(found, width):
+        return 0
+    for place in range(min(len(widths), _MOST_BEFORE)):
+        if widths[place] == width and (
+            widths[place + 1 : place + 2] in ([], [width]) or _is_of_table(found[place:], width)
+        ):
             return place
     return 0
+
+
+def _begins_with_a_row(found: Sequence[Record], width: int) -> bool:
+    """Whether the first record is like the rows of a table without a header, with a value less."""
+    head, body = _texts(found[0]), [_texts(r) for r in found[1:] if len(r.values) == width]
+    if len(head) != width - 1 or detect_header(body[0], body[1:])[0]:
+        return False
+    return detect_header(head, body)[:2] == (False, "HIGH")
+
+
+def _is_of_table(found: Sequence[Record], width: int) -> bool:
+    """Whether a record that one of another width follows looks like a header or like the rows."""
+    head, *body = (_texts(record) for record in found if len(record.values) == width)
+    is_header, _, _ = detect_header(head, body)
+    return not (is_header and any(map(_kind, head)))
+
+
+def _lacks_a_name(found: Sequence[Record], width: int) -> bool:
+    """Whether the first record is a header with one name less than the rows have values, and not
+    a line before the table."""
+    if [len(record.values) for record in found[:2]] != [width - 1, width]:
+        return False
+    body = [_texts(record) for record in found[1:] if len(record.values) == width]
+    if all(not row[-1] for row in body) or has_row_names(_texts(found[0]), body):
+        return True
+    return width > 2 and _are_names(_texts(found[0])) and not _is_above_others(body)
+
+
+def has_row_names(head: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
+    """Whether the first column holds R's names of rows, for which the header has no name: they
+    differ, and the first row is no header."""
+    names = [row[0] for row in body]
+    if not _are_names(head) or not all(names) or len(set(names)) < len(names):
+        return False
+    if len(head) == 1:
+        # What stands above two columns is mostly a title.
+        is_header, _, _ = detect_header(body[0], body[1:])
+        return not re.search(r"\s", head[0]) and (not is_header or body[0][1] in _NULL_TEXTS)
+    return not _is_above_others(body)
+
+
+def _are_names(head: Sequence[str]) -> bool:
+    """Whether the texts can be the names of columns: they differ, and none is a number."""
+    held = [text for text in head if text]
+    return len(set(held)) == len(head) and not any(map(_kind, held)) and held[0][0] != "#"
+
+
+def _is_above_others(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first of the rows is itself a header, above numbers or dates."""
+    return len(rows) > 1 and detect_header(rows[0], rows[1:])[:2] == (True, "HIGH")
 
 
 def _texts(record: Record) -> list[str]:
@@ -297,7 +353,7 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
     if dialect.trim_left or _begin_with_blanks(body):
         guesses.append(Guess("trim_left", True, "HIGH", "blanks follow the separators"))
         head, body = [text.strip() for text in head], [[t.strip() for t in row] for row in body]
-    if len(head) == width - 1 and len(body) > 0.9 * (len(rows) - 1):
+    if len(head) == width - 1 and body and has_row_names(head, body):
         # As R's write.table: the file cannot be read with this header.
         guesses.append(Guess("header", False, "MEDIUM", "the header has a column without a name"))
         guesses = _with_skipped(guesses, lines + table[0].line)
@@ -366,7 +422,7 @@ def detect_header(
     head: Sequence[str], body: Sequence[Sequence[str]]
 ) -> tuple[bool, Confidence, str]:
     """Return whether the first record names the columns, how certain that is, and why."""
-    kinds = [_kind(text) if text else None for text in head]
+    kinds = [_kind(text) if text and text not in _NULL_TEXTS else None for text in head]
     if not body:
         named = not any(kinds)
         return named, "LOW", "there is one record" + (", of text" if named else "")

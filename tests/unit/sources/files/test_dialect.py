@@ -144,3 +144,61 @@ def test_detect_dialect_guess_has_its_certainty(text: str, option: str, confiden
     guesses = detect_dialect(text.encode(), whole=True).guesses
 
     assert [guess.confidence for guess in guesses if guess.option == option] == [confidence]
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("id,v\n1,a,\n2,b\n3,c\n4,d\n", {"header": True}),
+        ("a,b,c\n1,2\n4,5,6\n7,8,9\n", {"header": True}),
+        ("a,b\n1,2,3\n4,5,6\n4,8,9\n", {"header": True}),
+        ("1,a\n2,b,\n3,c\n4,d\n", {}),
+        ("1,1.5\n2,2.5,x\n3,3.5,y\n4,4.5,z\n", {}),
+        ("Sales\nid,v\n1,a,\n2,b\n3,c\n4,d\n", {"skip_rows": 1, "header": True}),
+        ("name,city\nanna,rome,x\nberta,paris\nconrad,oslo\n", {"header": True}),
+    ],
+)
+def test_a_record_of_another_width_behind_the_header_hides_neither(
+    text: str, options: dict[str, OptionValue]
+) -> None:
+    """Whoever loads the file is told of the record."""
+    assert detect_dialect(text.encode(), whole=True).options == options
+
+
+@pytest.mark.parametrize(
+    ("preamble", "option", "value"),
+    [
+        ("Sales report", "skip_rows", 1),
+        ("Report", "skip_rows", 1),
+        ('"Sales of March"', "skip_rows", 1),
+        ("# made by x", "comment", "#"),
+    ],
+)
+@pytest.mark.parametrize(
+    "rows", ["id,amount\n1,2.5\n2,3.5\n3,4\n", "name,colour\nanna,red\nberta,blue\nconrad,green\n"]
+)
+def test_a_line_above_two_columns_is_no_header_without_a_name(
+    preamble: str, option: str, value: OptionValue, rows: str
+) -> None:
+    found = detect_dialect(f"{preamble}\n{rows}".encode(), whole=True)
+
+    assert found.options == {option: value, "header": True}
+    assert found.names == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("x\n1,5\n2,7\n3,9\n", ("row_name", "x")),
+        ("mpg\nMazda RX4,NA\nDatsun,22.8\nHornet,21.4\n", ("row_name", "mpg")),
+        ("a,b\nr1,x,y\nr2,z,w\nr3,u,v\n", ("row_name", "a", "b")),
+    ],
+)
+def test_row_names_of_r_are_those_of_a_column_of_different_values(
+    text: str, names: tuple[str, ...]
+) -> None:
+    found = detect_dialect(text.encode(), whole=True)
+
+    assert found.options["skip_rows"] == 1
+    assert "header" not in found.options
+    assert found.names == names
