@@ -32,6 +32,7 @@ from lakeload.init.table_settings import OptionValue, TableFiles
 from lakeload.sources.files.settings import local_paths, named_format
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
+from lakeload.ui.guesses import TableGuess
 from lakeload.ui.init import Initialized, ask, show_json, show_text
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.core.names import did_you_mean
@@ -111,6 +112,12 @@ def init(
         readable=bool(needed) and open_to_others(dotenv),
         tables=names,
         warnings=warnings,
+        guesses=[
+            TableGuess(given.get("table") or table.name, guess)
+            for table in inspected
+            if table.error is None
+            for guess in table.guesses
+        ],
     )
     (show_json if output is OutputFormat.JSON else show_text)(done)
 

@@ -94,15 +94,20 @@ def _options_lines(
     options: Mapping[str, OptionValue], notes: Mapping[str, str], indent: str
 ) -> Iterator[str]:
     """Yield options in one line where that is short, else each in its own."""
-    settings = {name: f"{name}: {_scalar(value)}" for name, value in options.items()}
+    settings = {name: setting(name, value) for name, value in options.items()}
     line = f"{indent}options: {{{', '.join(settings.values())}}}"
     if len(line) <= _LINE and not notes.keys() & options.keys():
         yield line
         return
     yield f"{indent}options:"
-    for name, setting in settings.items():
+    for name, text in settings.items():
         note = f"   # {notes[name]}" if name in notes else ""
-        yield f"{indent}  {setting}{note}"
+        yield f"{indent}  {text}{note}"
+
+
+def setting(name: str, value: OptionValue) -> str:
+    """Return an option as a line of YAML."""
+    return f"{name}: {_scalar(value)}"
 
 
 def _scalar(value: OptionValue) -> str:

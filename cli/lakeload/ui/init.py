@@ -12,6 +12,7 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.ui import console
 from lakeload.ui.errors import say
+from lakeload.ui.guesses import TableGuess, guess_documents, say_guesses
 from lakeload.ui.json_documents import InitDocument
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.core.sizes import counted
@@ -42,6 +43,7 @@ class Initialized:
     tables: Sequence[str] = ()
     """The tables that were found, by their names."""
     warnings: Sequence[str] = ()
+    guesses: Sequence[TableGuess] = ()
 
 
 def ask(
@@ -70,6 +72,7 @@ def show_text(done: Initialized) -> None:
     """Show the files, the variables to fill in and the next commands on stdout."""
     show_files(done)
     show_next(done)
+    say_guesses(done.guesses, console.err)
 
 
 def show_files(done: Initialized) -> None:
@@ -104,6 +107,7 @@ def show_json(done: Initialized) -> None:
     """Print the documented JSON answer; fields are only ever added."""
     console.show_json(to_document(done))
     _warn(done)
+    say_guesses(done.guesses, console.err)
 
 
 def to_document(done: Initialized) -> InitDocument:
@@ -114,6 +118,7 @@ def to_document(done: Initialized) -> InitDocument:
         "variables": [{"name": one.name, "about": one.about} for one in done.variables],
         "tables": list(done.tables),
         "warnings": list(done.warnings),
+        "guesses": guess_documents(done.guesses),
         "next": [step.command for step in done.steps],
     }
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.init.table_settings import TableFiles, shared_source, source_lines, table_lines
 from lakeload.ui.errors import error_json, say, show_trouble
+from lakeload.ui.guesses import CONFIDENCE, TableGuess, guess_document, say_guesses
 from lakeload.ui.json_documents import InspectDocument, InspectedDocument
 from lakeload_jobs.core.sizes import counted, format_size
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from lakeload.sources.files.dialect import Guess, OptionValue
     from lakeload.sources.files.inspected_tables import InspectedTable
 
-_CONFIDENCE = {"HIGH": "", "MEDIUM": "probably", "LOW": "perhaps"}
 _COLUMNS_SHOWN = 60
 _VALUE_WIDTH = 40
 _PATHS_SHOWN = 3
@@ -42,15 +42,7 @@ def _table_document(table: InspectedTable) -> InspectedDocument:
         "encoding": first.encoding,
         "layout": first.layout,
         "options": {name: _plain(value) for name, value in table.options.items()},
-        "guesses": [
-            {
-                "option": guess.option,
-                "value": _plain(guess.value),
-                "confidence": guess.confidence,
-                "reason": guess.reason,
-            }
-            for guess in table.guesses
-        ],
+        "guesses": [guess_document(guess) for guess in table.guesses],
         "rename": table.rename,
         "columns": [{"name": name, "type": kind} for name, kind in table.columns.items()],
         "rows": [dict(zip(first.columns, row, strict=True)) for row in first.rows],
@@ -92,6 +84,7 @@ def show_text(
         out.print(Text("in a pipeline:", "bold"))
         for line in pipeline_lines(good):
             out.print(Text(line), soft_wrap=True)
+    say_guesses([TableGuess(table.name, guess) for table in good for guess in table.guesses], err)
 
 
 def _title(table: InspectedTable) -> str:
@@ -126,7 +119,7 @@ def _guesses(guesses: Sequence[Guess]) -> Table:
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold", style="dim")
     for guess in guesses:
-        sure = _CONFIDENCE[guess.confidence]
+        sure = CONFIDENCE[guess.confidence]
         reason = f"{sure}: {guess.reason}" if sure else guess.reason
         shown = _option_text(guess.value)
         grid.add_row(f"  {guess.option}", Text(printable(shown)), Text(printable(reason)))

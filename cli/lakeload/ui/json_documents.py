@@ -111,12 +111,19 @@ class ValidateDocument(TypedDict):
 
 
 class GuessDocument(TypedDict):
-    """A reader option that was detected."""
+    """A reader option that was detected. `instead` is the line that changes it."""
 
     option: str
     value: Any
     confidence: str
     reason: str
+    instead: str
+
+
+class TableGuessDocument(GuessDocument):
+    """A reader option of one table that is not certain."""
+
+    table: str
 
 
 class ColumnDocument(TypedDict):
@@ -176,6 +183,7 @@ class InitDocument(TypedDict):
     variables: list[VariableDocument]
     tables: list[str]
     warnings: list[str]
+    guesses: list[TableGuessDocument]
     next: list[str]
 
 

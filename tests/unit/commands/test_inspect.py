@@ -90,3 +90,40 @@ def test_inspect_unsupported_path_exits_with_2(tmp_path: Path) -> None:
 
     assert done.returncode == 2
     assert "neither a local path nor one in S3" in done.stderr
+
+
+def unsure(folder: Path) -> None:
+    (folder / "a.csv").write_text("name,city\nanna,rome\nberta,paris\n", encoding="utf-8")
+    (folder / "b.csv").write_text("anna\nberta\n", encoding="utf-8")
+    people(folder)
+
+
+def test_inspect_ends_with_each_guess_worst_first_and_how_to_change_it(tmp_path: Path) -> None:
+    unsure(tmp_path)
+
+    done = lakeload("inspect", "a.csv", "b.csv", "people.csv", folder=tmp_path)
+
+    said = [line for line in done.stderr.splitlines() if line.startswith("guess:")]
+    assert [line.split(", ")[1].split(":")[0] for line in said[:2]] == ["perhaps", "perhaps"]
+    assert said[-1] == (
+        "guess: a: `header: true`, probably: the first record has a text for each column, none is "
+        "repeated; otherwise set `header: false`"
+    )
+    assert "people" not in "".join(said)
+
+
+def test_inspect_json_says_how_to_change_a_guess(tmp_path: Path) -> None:
+    unsure(tmp_path)
+
+    done = lakeload("inspect", "a.csv", "--output", "json", folder=tmp_path)
+
+    (table,) = json.loads(done.stdout)["tables"]
+    assert {
+        "option": "header",
+        "value": True,
+        "confidence": "MEDIUM",
+        "instead": "header: false",
+    } in [
+        {key: guess[key] for key in ("option", "value", "confidence", "instead")}
+        for guess in table["guesses"]
+    ]

@@ -156,3 +156,16 @@ def test_init_missing_files_get_the_format_of_their_names(tmp_path: Path) -> Non
 
     assert done.exit_code == 0, done.stderr
     assert pipeline(tmp_path / "lake")["source"]["format"] == "PARQUET"
+
+
+def test_init_ends_with_its_guesses_and_has_them_in_json(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("Sales\nname,city\nanna,rome\nberta,paris\n", encoding="utf-8")
+    flags = (str(tmp_path / "lake"), *BASE, "--path", str(tmp_path / "a.csv"), "--table", "people")
+
+    text = init(*flags, "--dry-run")
+    document = json.loads(init(*flags, "--dry-run", "--output", "json").stdout)
+
+    expected = "guess: people: `skip_rows: 1`, probably: the lines before, such as `Sales`, have"
+    assert expected in text.stderr
+    (skipped,) = [guess for guess in document["guesses"] if guess["option"] == "skip_rows"]
+    assert (skipped["table"], skipped["value"], skipped["instead"]) == ("people", 1, "skip_rows: 0")

@@ -6,7 +6,7 @@ import os.path
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import Literal
 
@@ -24,6 +24,29 @@ class Guess:
     value: OptionValue
     confidence: Confidence
     reason: str
+    other: str = ""
+    """What else may be right, as a line of YAML; '' for that which is so without the guess."""
+
+    @property
+    def instead(self) -> str:
+        """The line of YAML that makes the reader do otherwise."""
+        return self.other or _OTHERWISE.get(self.option, "") or _opposite(self)
+
+
+_OTHERWISE = {
+    "comment": 'comment: ""',
+    "encoding": "encoding: windows-1252",
+    "null_values": "null_values: []",
+    "quote": "quote: '\"'",
+    "records": "records: $[*]",
+    "skip_rows": "skip_rows: 0",
+}
+
+
+def _opposite(guess: Guess) -> str:
+    if guess.option == "separator":
+        return "separator: ','" if guess.value != "," else "separator: ';'"
+    return f"{guess.option}: {str(not guess.value).lower()}"
 
 
 @dataclass(frozen=True)
@@ -54,9 +77,15 @@ _SKIPPED_COUNT = 3
 """Lines before the table speak against a reading, but less than lines that do not fit within it."""
 _MOST_BEFORE = 50
 """Records that may stand before the table."""
+_MEANINGFUL = 0.05
+"""What a reading is worth that leaves quotes in values although most are in pairs around them."""
+_SHOWN = 40
+"""Characters of a skipped line that are shown."""
 _LONG = 12
 """Texts of so many characters are not of one length by chance."""
 _NOTE_OF_EXCEL = re.compile(rb"sep=(.{1,4}?)(?:\r\n|\n|\r)", re.IGNORECASE)
+
+_HIVE = "\x01"
 
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:[.,]\d+)*|[.,]\d+)(?:[eE][-+]?\d+)?\s*%?")
 _PLAIN_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
@@ -204,7 +233,7 @@ def _read(data: bytes, dialect: Dialect, *, whole: bool) -> _Reading | None:
     weight *= 0.8 if first else 1.0
     score = fitting * fitting * _cleanliness(table, sign) * (1 - 1 / (width + 1)) * weight
     if not dialect.quote:
-        score *= _without_outer_quotes(table)
+        score *= _without_outer_quotes(table, sign)
     return _Reading(dialect, tuple(found), width, fitting, score)
 
 
@@ -301,12 +330,19 @@ def _has_words(table: Sequence[Record]) -> bool:
     return with_words > 0.9 * len(some)
 
 
-def _without_outer_quotes(table: Sequence[Record]) -> float:
+def _without_outer_quotes(table: Sequence[Record], separator: str) -> float:
     """Return how likely it is that quotes mean nothing, where values begin with them.
 
-    One at the end may be inches.
+    One at the end may be inches. A few bad records are no reason where others are quoted well.
     """
-    texts = [text for record in table[:300] for text in _texts(record)]
+    rows = [_texts(record) for record in table]
+    sign = re.escape(separator)
+    quoted = re.compile(rf'(?:^|{sign})"[^"]*(?:""[^"]*)*"(?={sign}|$)')
+    well = sum(quoted.search(separator.join(row)) is not None for row in rows)
+    badly = sum(separator.join(row).count('"') % 2 for row in rows)
+    if well > badly:
+        return _MEANINGFUL
+    texts = [text for row in rows[:300] for text in row]
     opened = sum(text.startswith('"') for text in texts)
     return 1 - 0.9 * (opened / len(texts)) ** 0.5 if texts else 1.0
 
@@ -335,8 +371,7 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
         guesses.append(Guess("comment", sign, "MEDIUM", f"the file begins with lines of `{sign}`"))
     skip = lines + (table[0].line - 1 if first else 0)
     if skip:
-        reason = "the lines before have other numbers of values" if first else "`sep=` of Excel"
-        guesses.append(Guess("skip_rows", skip, "MEDIUM" if first else "HIGH", reason))
+        guesses.append(_skipped(best, first, skip))
     rows = [_texts(record) for record in table]
     head, body = rows[0], rows[1:]
     body = [row for row in body if len(row) == width]
@@ -355,7 +390,8 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
         head, body = [text.strip() for text in head], [[t.strip() for t in row] for row in body]
     if len(head) == width - 1 and body and has_row_names(head, body):
         # As R's write.table: the file cannot be read with this header.
-        guesses.append(Guess("header", False, "MEDIUM", "the header has a column without a name"))
+        reason = "the line above has no name for the first column, as R writes row names"
+        guesses.append(Guess("header", False, "MEDIUM", reason))
         guesses = _with_skipped(guesses, lines + table[0].line)
         warnings.append(
             f"the header has {width - 1} names for {width} values, as R writes row names: it is "
@@ -366,7 +402,18 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
         width = max(width, len(head))
         body = [[*row, *[""] * (width - len(row))] for row in body]
         is_header, confidence, reason = detect_header(head, body)
-        guesses.append(Guess("header", is_header, confidence, reason))
+        if best.separator == _HIVE and confidence != "HIGH":
+            is_header, reason = False, "Hive writes no header"
+        guess = Guess("header", is_header, confidence, reason)
+        if is_header and _is_above_others(body) and len(table[1].values) == len(table[0].values):
+            line = lines + table[1].line
+            guess = replace(
+                guess,
+                confidence="LOW",
+                reason=f"line {line} looks like a header, too",
+                other=f"skip_rows: {line - 1}",
+            )
+        guesses.append(guess)
         if not is_header:
             body = [[*head, *[""] * (width - len(head))], *body]
     columns = [[row[place] for row in body if row[place]] for place in range(width)] if body else []
@@ -387,9 +434,19 @@ def escaped(sign: str) -> str:
     return sign.replace("\t", "\\t")
 
 
+def _skipped(best: _Reading, first: int, lines: int) -> Guess:
+    """Return the guess about the records before the first one of the table."""
+    if not first:
+        return Guess("skip_rows", lines, "HIGH", "`sep=` of Excel")
+    widest = max(best.records[:first], key=lambda record: len(record.values))
+    shown = best.separator.join(_texts(widest))[:_SHOWN]
+    reason = f"the lines before, such as `{shown}`, have other numbers of values"
+    return Guess("skip_rows", lines, "LOW" if len(widest.values) > 1 else "MEDIUM", reason)
+
+
 def _with_skipped(guesses: list[Guess], lines: int) -> list[Guess]:
     rest = [guess for guess in guesses if guess.option != "skip_rows"]
-    return [*rest, Guess("skip_rows", lines, "MEDIUM", "the header does not fit the rows")]
+    return [*rest, Guess("skip_rows", lines, "HIGH", "the header does not fit the rows")]
 
 
 def _share(table: Sequence[Record], width: int) -> str:
@@ -441,8 +498,10 @@ def detect_header(
         return False, "MEDIUM", "the first record is written like the others"
     if for_header and not against:
         return True, "HIGH", "names stand above numbers or dates"
-    if against and _counts(head):
+    if against and (_counts(head) or _are_years(head, body)):
         return True, "MEDIUM", "the numbers in the first record count on"
+    if against > for_header and any(_is_year_above_others(head, body)):
+        return False, "LOW", "the first record is like the others, or a year names a column"
     if against > for_header:
         return False, "HIGH", "the first record is like the others"
     if for_header:
@@ -488,6 +547,26 @@ def _counts(head: Sequence[str]) -> bool:
     return len(steps) == 1 and steps != {0} and (numbers[0] in (0, 1) or 1000 <= numbers[0] <= 2100)
 
 
+def _are_years(head: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
+    """Whether years count on in the first record, and other values stand below most of them."""
+    years = [int(text) for text in head if re.fullmatch(_YEAR, text)]
+    if len(years) < sum(_kind(text) == "number" for text in head):
+        return False
+    above = _is_year_above_others(head, body)
+    steps = {later - earlier for earlier, later in pairwise(years)}
+    return len(steps) == 1 and steps <= {1, -1} and sum(above) > len(years) / 2
+
+
+def _is_year_above_others(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[bool]:
+    """Return for each column whether its first value is a year, and most below are none."""
+    return [
+        bool(re.fullmatch(_YEAR, text))
+        and sum(not re.fullmatch(_YEAR, row[place]) for row in body) > len(body) / 2
+        for place, text in enumerate(head)
+    ]
+
+
+_YEAR = r"(?:19|20)\d\d"
 _EUROPEAN = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?")
 _AMERICAN = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
 

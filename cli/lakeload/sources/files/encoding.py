@@ -41,7 +41,8 @@ def suggest_encoding(data: bytes) -> Guess | None:
     in_runs = sum(len(run) for word in words for run in _RUN.findall(word))
     if in_runs > high / 2 and (name := _by_statistics(data) or _other_alphabet(words)):
         example = _decoded(words[0], name) or ""
-        return Guess("encoding", name, "LOW", f"it makes words like `{example[:30]}`")
+        reason = f"it makes words like `{example[:30]}`"
+        return Guess("encoding", name, "LOW", reason, f"encoding: {_another(name)}")
     return _western(words)
 
 
@@ -93,7 +94,12 @@ def _western(words: Sequence[bytes]) -> Guess:
     elif other is not None:
         reason += f", where {other} makes `{(read[other][place] or '')[:30]}`"
         confidence = "MEDIUM" if odd[other] > odd[best] else "LOW"
-    return Guess("encoding", best, confidence, reason)
+    return Guess("encoding", best, confidence, reason, f"encoding: {other or _another(best)}")
+
+
+def _another(name: str) -> str:
+    """Return the most frequent encoding that is not this one."""
+    return next(other for other in _WESTERN if other != name)
 
 
 def _decoded(word: bytes, name: str) -> str | None:

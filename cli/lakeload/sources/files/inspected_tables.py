@@ -86,8 +86,11 @@ class InspectedTable:
 
     @property
     def guesses(self) -> tuple[Guess, ...]:
-        """What was detected."""
-        return self.first.guesses
+        """What was detected; of the files behind the first one what that one does not say."""
+        known = {guess.option: guess for guess in reversed(self.first.guesses)}
+        for found in self.inspected[1:]:
+            known |= {one.option: one for one in found.guesses if one.option not in known}
+        return (*self.first.guesses, *(g for g in known.values() if g not in self.first.guesses))
 
     @property
     def rows_read(self) -> int:

@@ -257,10 +257,19 @@ def _check_supported(path: str, start: bytes) -> None:
     if start[257:262] == b"ustar":
         raise _not_supported(path, "a tar archive", "unpack it")
     wide = byte_order_mark(start)[1] or suggest_encoding(start[:4])
-    if b"\0" in start[: 1 << 12] and not wide:
+    if not wide and _is_binary(start[: 1 << 12]):
         raise _not_supported(path, "binary data of no known format", None)
 
 
+def _is_binary(start: bytes) -> bool:
+    """Whether bytes of zero are no slip within the values of text."""
+    count = start.count(0)
+    rest = start.translate(None, _CONTROLS)
+    return count * _MOST_ZERO > len(start) or (count > 0 and len(rest) + count < len(start))
+
+
+_MOST_ZERO = 4
+"""Of so many bytes of text one may be zero."""
 _PROSE = re.compile(
     r"(readme|licen[cs]e|notice|authors|changelog|copying|makefile)(\.\w+)?"
     r"|.*\.(md|rst|adoc|py|sh|sql|r|yml|yaml|toml|ini|cfg|conf|ipynb|js|css)",

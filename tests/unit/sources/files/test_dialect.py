@@ -7,8 +7,10 @@ import io
 import random
 
 import pytest
+import yaml
 
 from lakeload.sources.files.dialect import OptionValue, detect_dialect
+from lakeload_jobs.sources.files.text.options import read_csv_options
 
 CASES: dict[str, tuple[str, dict[str, OptionValue]]] = {
     "plain": ("id,name\n1,a\n2,b\n3,c\n", {"header": True}),
@@ -202,3 +204,48 @@ def test_row_names_of_r_are_those_of_a_column_of_different_values(
     assert found.options["skip_rows"] == 1
     assert "header" not in found.options
     assert found.names == names
+
+
+@pytest.mark.parametrize(
+    ("text", "is_header", "confidence"),
+    [
+        ("region;2019;2020\nnorth;5;6\nsouth;7;8\n", True, "MEDIUM"),
+        ("north;2019;2020\nsouth;2018;2019\neast;2010;2011\n", False, "HIGH"),
+        ("region;2019\nnorth;5\nsouth;7\n", False, "LOW"),
+        ("anna\x01rome\nberta\x01paris\nconrad\x01oslo\n", False, "MEDIUM"),
+        ("name\x01age\nberta\x015\nconrad\x016\n", True, "HIGH"),
+        ("time,speed\ns,m/s\n" + "".join(f"{n},{n}\n" for n in range(12)), True, "LOW"),
+    ],
+)
+def test_a_header_is_told_from_the_values_below_it(
+    text: str, is_header: bool, confidence: str
+) -> None:
+    (guess,) = [
+        g for g in detect_dialect(text.encode(), whole=True).guesses if g.option == "header"
+    ]
+
+    assert (guess.value, guess.confidence) == (is_header, confidence)
+
+
+def test_one_bad_record_does_not_end_the_meaning_of_quotes() -> None:
+    rows = [
+        f'{number},"word {number}",x' if number % 2 else f"{number},w,y" for number in range(60)
+    ]
+    rows[31] = '31,"word 31,x'
+
+    found = detect_dialect("\n".join(["id,t,z", *rows, ""]).encode(), whole=True)
+
+    assert found.options == {"header": True}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_guess_names_an_option_that_makes_the_reader_do_otherwise(name: str) -> None:
+    text, _ = CASES[name]
+
+    for guess in detect_dialect(text.encode(), whole=True).guesses:
+        if guess.confidence == "HIGH":
+            continue
+        otherwise = yaml.safe_load(guess.instead)
+        _, problems = read_csv_options(otherwise)
+        assert problems == []
+        assert otherwise != {guess.option: guess.value}

@@ -205,6 +205,15 @@ def test_inspect_large_json_object_reads_its_top_only(tmp_path: Path) -> None:
     assert any("its 301 keys are columns of one row" in text for text in table.warnings)
 
 
+def test_a_zero_byte_in_a_value_is_no_mark_of_binary_data(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"id,name\n1,an\0na\n2,berta\n")
+
+    table = only(tmp_path)
+
+    assert (table.format, table.error) == ("CSV", None)
+    assert table.first.rows == (("1", "an\0na"), ("2", "berta"))
+
+
 def test_csv_whose_first_value_begins_like_json_is_csv(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("{id},[t]\n1,a\n2,b\n", encoding="utf-8")
 

@@ -1,0 +1,67 @@
+"""What `inspect` and `init` decided below certainty, at their end: worst first, and how to change
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from lakeload.init.table_settings import setting
+from lakeload.ui.errors import say
+from lakeload.ui.json_documents import GuessDocument, TableGuessDocument
+
+if TYPE_CHECKING:
+    from lakeload.sources.files.dialect import Guess
+
+CONFIDENCE = {"HIGH": "", "MEDIUM": "probably", "LOW": "perhaps"}
+_WORST = ("LOW", "MEDIUM")
+_TABLES_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class TableGuess:
+    """A guess, and the table whose files it is about."""
+
+    table: str
+    guess: Guess
+
+
+def say_guesses(guesses: Sequence[TableGuess], err: Console) -> None:
+    """Write the guesses that are not certain; those that are equal in several tables once."""
+    tables: dict[Guess, list[str]] = {}
+    for one in _worst_first(guesses):
+        tables.setdefault(one.guess, []).append(one.table)
+    for guess, names in tables.items():
+        more = len(names) - _TABLES_SHOWN
+        shown = ", ".join(names[:_TABLES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+        say(
+            err,
+            "guess",
+            f"{shown}: `{setting(guess.option, guess.value)}`, {CONFIDENCE[guess.confidence]}: "
+            f"{guess.reason}; otherwise set `{guess.instead}`",
+        )
+
+
+def guess_document(guess: Guess) -> GuessDocument:
+    """Return the JSON of a guess."""
+    value = list(guess.value) if isinstance(guess.value, tuple) else guess.value
+    return {
+        "option": guess.option,
+        "value": value,
+        "confidence": guess.confidence,
+        "reason": guess.reason,
+        "instead": guess.instead,
+    }
+
+
+def guess_documents(guesses: Sequence[TableGuess]) -> list[TableGuessDocument]:
+    """Return the JSON of those that are not certain, worst first."""
+    return [{"table": one.table, **guess_document(one.guess)} for one in _worst_first(guesses)]
+
+
+def _worst_first(guesses: Sequence[TableGuess]) -> list[TableGuess]:
+    unsure = [one for one in guesses if one.guess.confidence in _WORST]
+    return sorted(unsure, key=lambda one: _WORST.index(one.guess.confidence))
