@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakeload.config.document import resolved
+from lakeload.config.secret_names import printable
 from lakeload_jobs.core.names import spelling
 
 _LINE = 76
@@ -101,7 +102,7 @@ def _options_lines(
         return
     yield f"{indent}options:"
     for name, text in settings.items():
-        note = f"   # {notes[name]}" if name in notes else ""
+        note = f"   # {printable(notes[name])}" if name in notes else ""
         yield f"{indent}  {text}{note}"
 
 

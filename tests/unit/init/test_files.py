@@ -101,6 +101,18 @@ def test_init_texts_for_null_are_written_as_a_list(tmp_path: Path) -> None:
     assert files_of(table).options == {"null_values": '["\\\\N"]'}
 
 
+def test_init_skipped_line_breaks_are_no_lines_of_the_document(tmp_path: Path) -> None:
+    sales = tmp_path / "sales.csv"
+    sales.write_text('"Sales\nof\x01March"\nid,v\n1,a\n2,b\n3,c\n', encoding="utf-8")
+    lake = tmp_path / "lake"
+
+    done = init(str(lake), *BASE, "--path", str(sales))
+
+    assert done.exit_code == 0, done.stderr
+    assert pipeline(lake)["source"]["options"] == {"skip_rows": 2, "header": True}
+    assert "such as `Sales of" in done.stderr
+
+
 def test_init_columns_of_r_row_names_are_renamed(tmp_path: Path) -> None:
     cars = tmp_path / "cars.txt"
     cars.write_text('"mpg" "a b"\n"Mazda" 21 6\n"Datsun 710" 22.8 4\n"Hornet" 21.4 6\n')

@@ -405,8 +405,8 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
         if best.separator == _HIVE and confidence != "HIGH":
             is_header, reason = False, "Hive writes no header"
         guess = Guess("header", is_header, confidence, reason)
-        if is_header and _is_above_others(body) and len(table[1].values) == len(table[0].values):
-            line = lines + table[1].line
+        if is_header and _is_above_others(body):
+            line = lines + next(r.line for r in table[1:] if len(r.values) == best.width)
             guess = replace(
                 guess,
                 confidence="LOW",
@@ -439,7 +439,7 @@ def _skipped(best: _Reading, first: int, lines: int) -> Guess:
     if not first:
         return Guess("skip_rows", lines, "HIGH", "`sep=` of Excel")
     widest = max(best.records[:first], key=lambda record: len(record.values))
-    shown = best.separator.join(_texts(widest))[:_SHOWN]
+    shown = " ".join(best.separator.join(_texts(widest)).split())[:_SHOWN]
     reason = f"the lines before, such as `{shown}`, have other numbers of values"
     return Guess("skip_rows", lines, "LOW" if len(widest.values) > 1 else "MEDIUM", reason)
 

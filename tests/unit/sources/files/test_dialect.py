@@ -227,6 +227,17 @@ def test_a_header_is_told_from_the_values_below_it(
     assert (guess.value, guess.confidence) == (is_header, confidence)
 
 
+def test_a_second_header_is_named_with_its_line() -> None:
+    text = "ERP; x\nPage 1\n\nid;v\n1;1.5\n2;2.5\n3;3.5\n"
+
+    (guess,) = [
+        g for g in detect_dialect(text.encode(), whole=True).guesses if g.option == "header"
+    ]
+
+    assert (guess.confidence, guess.instead) == ("LOW", "skip_rows: 3")
+    assert detect_dialect(text.encode(), whole=True).options == {"separator": ";", "header": True}
+
+
 def test_one_bad_record_does_not_end_the_meaning_of_quotes() -> None:
     rows = [
         f'{number},"word {number}",x' if number % 2 else f"{number},w,y" for number in range(60)
