@@ -77,8 +77,14 @@ _SKIPPED_COUNT = 3
 """Lines before the table speak against a reading, but less than lines that do not fit within it."""
 _MOST_BEFORE = 50
 """Records that may stand before the table."""
+_MORE = 10
+"""So many records with quotes around values for each with one quote show that quotes count,"""
+_SLIPS = 3
+"""where so few have one: in text that was never quoted there are more."""
 _MEANINGFUL = 0.05
-"""What a reading is worth that leaves quotes in values although most are in pairs around them."""
+"""What a reading is worth that leaves them in the values all the same."""
+_MOST = 0.9
+"""The share of records that have to fit a header that does not."""
 _SHOWN = 40
 """Characters of a skipped line that are shown."""
 _LONG = 12
@@ -273,6 +279,8 @@ def _lacks_a_name(found: Sequence[Record], width: int) -> bool:
     if [len(record.values) for record in found[:2]] != [width - 1, width]:
         return False
     body = [_texts(record) for record in found[1:] if len(record.values) == width]
+    if len(body) <= _MOST * (len(found) - 1):
+        return _are_names(_texts(found[0])) and not detect_header(body[0], body[1:])[0]
     if all(not row[-1] for row in body) or has_row_names(_texts(found[0]), body):
         return True
     return width > 2 and _are_names(_texts(found[0])) and not _is_above_others(body)
@@ -338,9 +346,11 @@ def _without_outer_quotes(table: Sequence[Record], separator: str) -> float:
     rows = [_texts(record) for record in table]
     sign = re.escape(separator)
     quoted = re.compile(rf'(?:^|{sign})"[^"]*(?:""[^"]*)*"(?={sign}|$)')
-    well = sum(quoted.search(separator.join(row)) is not None for row in rows)
-    badly = sum(separator.join(row).count('"') % 2 for row in rows)
-    if well > badly:
+    opening = re.compile(rf'(?:^|{sign})"')
+    lines = [separator.join(row) for row in rows]
+    well = sum(quoted.search(line) is not None for line in lines)
+    badly = sum(len(opening.findall(line)) > len(quoted.findall(line)) for line in lines)
+    if well and badly <= _SLIPS and well >= _MORE * badly:
         return _MEANINGFUL
     texts = [text for row in rows[:300] for text in row]
     opened = sum(text.startswith('"') for text in texts)
@@ -388,7 +398,8 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
     if dialect.trim_left or _begin_with_blanks(body):
         guesses.append(Guess("trim_left", True, "HIGH", "blanks follow the separators"))
         head, body = [text.strip() for text in head], [[t.strip() for t in row] for row in body]
-    if len(head) == width - 1 and body and has_row_names(head, body):
+    most = body and len(body) > _MOST * (len(rows) - 1)
+    if len(head) == width - 1 and most and has_row_names(head, body):
         # As R's write.table: the file cannot be read with this header.
         reason = "the line above has no name for the first column, as R writes row names"
         guesses.append(Guess("header", False, "MEDIUM", reason))
