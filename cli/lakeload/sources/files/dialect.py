@@ -345,12 +345,14 @@ def _without_outer_quotes(table: Sequence[Record], separator: str) -> float:
     """
     rows = [_texts(record) for record in table]
     sign = re.escape(separator)
-    quoted = re.compile(rf'(?:^|{sign})"[^"]*(?:""[^"]*)*"(?={sign}|$)')
+    quoted = re.compile(rf'(?:^|{sign})"([^"]*(?:""[^"]*)*)"(?={sign}|$)')
     opening = re.compile(rf'(?:^|{sign})"')
     lines = [separator.join(row) for row in rows]
     well = sum(quoted.search(line) is not None for line in lines)
     badly = sum(len(opening.findall(line)) > len(quoted.findall(line)) for line in lines)
-    if well and badly <= _SLIPS and well >= _MORE * badly:
+    inner = [value for line in lines for value in quoted.findall(line)]
+    needed = any('""' in value or separator in value for value in inner)
+    if well and badly <= _SLIPS and (needed or well >= _MORE * badly):
         return _MEANINGFUL
     texts = [text for row in rows[:300] for text in row]
     opened = sum(text.startswith('"') for text in texts)

@@ -238,6 +238,12 @@ def test_a_second_header_is_named_with_its_line() -> None:
     assert detect_dialect(text.encode(), whole=True).options == {"separator": ";", "header": True}
 
 
+def test_quotes_that_were_needed_have_a_meaning_in_spite_of_a_bad_record() -> None:
+    text = 'id,note\n1,"a ""b"", c"\n2,"d" e\n3,"f, g\n'
+
+    assert "quote" not in detect_dialect(text.encode(), whole=True).options
+
+
 def test_one_bad_record_does_not_end_the_meaning_of_quotes() -> None:
     rows = [
         f'{number},"word {number}",x' if number % 2 else f"{number},w,y" for number in range(60)
