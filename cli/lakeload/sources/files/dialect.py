@@ -85,6 +85,8 @@ _MEANINGFUL = 0.05
 """What a reading is worth that leaves them in the values all the same."""
 _MOST = 0.9
 """The share of records that have to fit a header that does not."""
+_FEWEST = 2
+"""Rows that names of rows need, to differ."""
 _SHOWN = 40
 """Characters of a skipped line that are shown."""
 _LONG = 12
@@ -278,25 +280,31 @@ def _lacks_a_name(found: Sequence[Record], width: int) -> bool:
     a line before the table."""
     if [len(record.values) for record in found[:2]] != [width - 1, width]:
         return False
+    head = _texts(found[0])
     body = [_texts(record) for record in found[1:] if len(record.values) == width]
-    if len(body) <= _MOST * (len(found) - 1):
-        return _are_names(_texts(found[0])) and not detect_header(body[0], body[1:])[0]
-    if all(not row[-1] for row in body) or has_row_names(_texts(found[0]), body):
+    if len(body) > _MOST * (len(found) - 1) and all(not row[-1] for row in body):
         return True
-    return width > 2 and _are_names(_texts(found[0])) and not _is_above_others(body)
+    return _are_names(head) and not _is_title(head, body)
+
+
+def _is_title(head: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
+    """Whether a record above the rows is a line before the table, by its look or by theirs."""
+    if len(head) > 1:
+        return _is_above_others(body)
+    is_header = len(body) > 1 and detect_header(body[0], body[1:])[0]
+    return bool(re.search(r"\s", head[0])) or (is_header and body[0][1] not in _NULL_TEXTS)
 
 
 def has_row_names(head: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
-    """Whether the first column holds R's names of rows, for which the header has no name: they
-    differ, and the first row is no header."""
+    """Whether the first column holds R's names of rows, for which the header has no name: several
+    that differ. Numbers above which one name stands may as well be parts of one with a comma."""
     names = [row[0] for row in body]
-    if not _are_names(head) or not all(names) or len(set(names)) < len(names):
+    if len(body) < _FEWEST or not all(names) or len(set(names)) < len(names):
         return False
-    if len(head) == 1:
-        # What stands above two columns is mostly a title.
-        is_header, _, _ = detect_header(body[0], body[1:])
-        return not re.search(r"\s", head[0]) and (not is_header or body[0][1] in _NULL_TEXTS)
-    return not _is_above_others(body)
+    counts = names == [str(number) for number in range(1, len(names) + 1)]
+    if len(head) == 1 and _kind(names[0]) == "number" and not counts:
+        return False
+    return _are_names(head) and not _is_title(head, body)
 
 
 def _are_names(head: Sequence[str]) -> bool:

@@ -157,6 +157,10 @@ def test_detect_dialect_guess_has_its_certainty(text: str, option: str, confiden
         ("1,a\n2,b,\n3,c\n4,d\n", {}),
         ("1,1.5\n2,2.5,x\n3,3.5,y\n4,4.5,z\n", {}),
         ("Sales\nid,v\n1,a,\n2,b\n3,c\n4,d\n", {"skip_rows": 1, "header": True}),
+        ("Value\n68,527.00\n1,234.00\n", {"header": True}),
+        ("Value\n68,527.00\n", {"header": True}),
+        ("who\nAbrahamsson,Bertil\n", {"header": True}),
+        ("a,b\nc,d,e\n", {"header": True}),
         ("name,city\nanna,rome,x\nberta,paris\nconrad,oslo\n", {"header": True}),
     ],
 )

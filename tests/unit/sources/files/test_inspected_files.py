@@ -205,6 +205,16 @@ def test_inspect_large_json_object_reads_its_top_only(tmp_path: Path) -> None:
     assert any("its 301 keys are columns of one row" in text for text in table.warnings)
 
 
+def test_a_guess_from_a_later_file_is_one_of_the_table(tmp_path: Path) -> None:
+    (tmp_path / "day1.csv").write_text("id,v\n1,5\n2,6\n", encoding="utf-8")
+    (tmp_path / "day2.csv").write_text("id,v\n3,NA\n4,7\n", encoding="utf-8")
+
+    table = only(tmp_path)
+
+    assert table.options == {"header": True, "null_values": ("NA",)}
+    assert [guess.value for guess in table.guesses if guess.option == "null_values"] == [("NA",)]
+
+
 def test_a_zero_byte_in_a_value_is_no_mark_of_binary_data(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"id,name\n1,an\0na\n2,berta\n")
 
