@@ -1,5 +1,4 @@
-"""What `inspect` and `init` decided below certainty, at their end: worst first, and how to change
-it."""
+"""Guesses of `inspect` and `init` that are not certain, as their last lines and in JSON."""
 
 from __future__ import annotations
 
