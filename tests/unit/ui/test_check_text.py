@@ -52,6 +52,7 @@ def _result(failure: Failure | None) -> ProbeResult:
 
 @pytest.fixture(autouse=True)
 def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    console.configure()  # a command that ran before may have left its own
     monkeypatch.setattr(console.out, "_width", 80)
     monkeypatch.setattr(console.out, "_height", 25)
 
