@@ -94,7 +94,7 @@ def test_inspect_unsupported_path_exits_with_2(tmp_path: Path) -> None:
 
 def unsure(folder: Path) -> None:
     (folder / "a.csv").write_text("name,city\nanna,rome\nberta,paris\n", encoding="utf-8")
-    (folder / "b.csv").write_text("anna\nberta\n", encoding="utf-8")
+    (folder / "b.csv").write_text("anna;x\nberta\n", encoding="utf-8")
     people(folder)
 
 

@@ -376,11 +376,16 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
     warnings: list[str] = []
     names: tuple[str, ...] = ()
     shown = f"{width} values in {_share(table, width)} records"
+    sure: Confidence
     if width > 1:
-        sure: Confidence = "HIGH" if best.fitting > 0.98 and len(table) > 2 else "MEDIUM"
+        sure = "HIGH" if best.fitting > 0.98 and len(table) > 2 else "MEDIUM"
         guesses.append(Guess("separator", escaped(best.separator), sure, shown))
     else:
-        guesses.append(Guess("separator", ",", "LOW", "one value in each record"))
+        signs = [sign for sign in _SEPARATORS if sign not in _WEAK]
+        texts = [text for record in table[:300] for text in _texts(record)]
+        open_to_doubt = any(sign in text for sign in signs for text in texts)
+        sure = "LOW" if open_to_doubt else "HIGH"
+        guesses.append(Guess("separator", ",", sure, "one value in each record"))
     if dialect.quote != b'"':
         reason = "quotes stand within values" if not dialect.quote else "values stand in `'`"
         guesses.append(Guess("quote", dialect.quote.decode(), "MEDIUM", reason))

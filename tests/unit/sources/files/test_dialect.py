@@ -270,3 +270,11 @@ def test_each_guess_names_an_option_that_makes_the_reader_do_otherwise(name: str
         _, problems = read_csv_options(otherwise)
         assert problems == []
         assert otherwise != {guess.option: guess.value}
+
+
+@pytest.mark.parametrize(("text", "sure"), [("name\nanna\nbert\n", "HIGH"), ("a;b\nc\nd\n", "LOW")])
+def test_a_single_column_is_certain_where_nothing_could_separate(text: str, sure: str) -> None:
+    found = detect_dialect(text.encode(), whole=True)
+
+    (separator,) = (guess for guess in found.guesses if guess.option == "separator")
+    assert (separator.value, separator.confidence) == (",", sure)
