@@ -39,24 +39,31 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
     plan_rows,
     plan_write,
     schema_json,
+    why_before,
     why_spark_before,
 )
 from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
-from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, Ready, job_of, open_load, ready
+from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, job_of, open_load, ready
 from lakeload_jobs.formats.iceberg.load.outcome import already
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows, fit_rows, spark_types
 from lakeload_jobs.formats.iceberg.load.rejects import read_rejects, settle_rejects
 from lakeload_jobs.formats.iceberg.load.table_changes import (
     Definition,
+    TableChanges,
     definition,
     iceberg_schema,
     plan_changes,
 )
-from lakeload_jobs.formats.iceberg.load.tables import caused_by, load, read_facts, schema_columns
+from lakeload_jobs.formats.iceberg.load.tables import (
+    Java,
+    caused_by,
+    load,
+    read_facts,
+    schema_columns,
+)
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, IcebergWriter
 from lakeload_jobs.formats.iceberg.maintenance import STEPS, Work, not_possible, nothing, shown
 from lakeload_jobs.formats.iceberg.rules.admission import check_only_pipeline, is_empty
-from lakeload_jobs.formats.iceberg.rules.bloom_filters import bloom_filter_properties
 from lakeload_jobs.formats.iceberg.rules.branches import left_branches
 from lakeload_jobs.formats.iceberg.rules.catalogs import warehouse_location
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts, state_of
@@ -129,7 +136,7 @@ class IcebergSession:
         state = state_of(facts, self.spec.pipeline) if facts else None
         objects, own_key = self.objects, self._own_key
         given = IcebergLoad(self.spark, self.spec, table, objects, False, 0, own_key)
-        return IcebergTable(given, facts, state)
+        return IcebergTable(given, java_table, facts, state)
 
     def maintenance(self, table: TableSpec, wanted: MaintainSpec) -> Iterator[MaintenanceStep]:
         """Yield the steps for a table that exists."""
@@ -223,12 +230,18 @@ def replaces_rows(spec: JobSpec, table: TableSpec) -> bool:
 
 
 class IcebergTable:
-    """An Iceberg table as its metadata tells of it; `facts` None where there is none."""
+    """An Iceberg table as its metadata tells of it; `java_table` and `facts` None where there is
+    none."""
 
     def __init__(
-        self, given: IcebergLoad, facts: TableFacts | None, state: PipelineState | None
+        self,
+        given: IcebergLoad,
+        java_table: Java | None,
+        facts: TableFacts | None,
+        state: PipelineState | None,
     ) -> None:
         self._given = given
+        self._java_table = java_table
         self._facts = facts
         self._state = state
 
@@ -309,16 +322,18 @@ class IcebergTable:
             bloom_filters=rows.bloom_filters,
         )
         branch = spec.destination.iceberg.branch
-        planned = self._planned(rows, made)
-        error = self._refused(rows, made)
+        try:
+            planned, error = self._planned(rows, made), None
+        except LoadFailed as refusal:
+            planned, error = None, ErrorInfo.of(refusal, "schema")
         # A load of no rows changes no column. Rows that are read only once are left to the load.
         if error is not None and prepared.rows.repeatable and rows.frame.isEmpty():
             return found
         return replace(
             found,
             error=error,
-            writer=planned.writer,
-            why_spark=planned.why_spark,
+            writer=planned.writer if planned else None,
+            why_spark=planned.why_spark if planned else "",
             columns=schema_columns(self.spark, made.schema),
             required=made.key,
             partition_by=rows.partition_by,
@@ -328,43 +343,34 @@ class IcebergTable:
             why_jvm=prepared.rows.why_no_splits,
         )
 
-    def _refused(self, rows: FittedRows, made: Definition) -> ErrorInfo | None:
-        """Return why a load would not change the table for its rows, None where it would."""
-        if self._facts is None:
-            return None
-        given = self._given
-        try:
-            plan_changes(self.spark, given.spec, given.table, self._facts, rows, made)
-        except LoadFailed as error:
-            return ErrorInfo.of(error, "schema")
-        return None
-
     def _planned(self, rows: FittedRows, made: Definition) -> Plan:
-        """Return who would write the files, as far as it is known before the table is ready."""
-        given, facts = self._given, self._facts
-        destination = given.spec.destination
-        location = f"{warehouse_location(destination)}/{given.table.schema}/{given.table.table}"
-        written = WrittenTable(
-            schema=schema_json(given.spark, made.schema),
-            partitions=_partitions(made) if facts is None else facts.partitions,
-            sorted=made.order is not None if facts is None else facts.sorted,
-            properties=made.properties
-            if facts is None
-            else {
-                **facts.properties,
-                **bloom_filter_properties(rows.bloom_filters, facts.properties),
-            },
-            location=location if facts is None else facts.location,
-            version=destination.iceberg.format_version if facts is None else facts.format_version,
+        """Return who would write the files. Raises `LoadFailed` where a load would not change the
+        table for its rows."""
+        given, facts, java_table = self._given, self._facts, self._java_table
+        spark, spec, table = given.spark, given.spec, given.table
+        if facts is None or java_table is None:
+            return why_before(spec, table) or plan_rows(spec, table, rows, _new(given, made))
+        plan = plan_changes(spark, spec, table, facts, rows, made)
+        job = job_of(spec, table, goes_on=False)
+        branch = spec.destination.iceberg.branch
+        changes = TableChanges(spark, table, branch, job, facts, rows, made, plan)
+        # A load drops the branches of dead attempts first.
+        return self._plan(rows, changes.preview(java_table, own_branch=None) or java_table)
+
+    def _plan(self, rows: FittedRows, java_table: Java) -> Plan:
+        """Decide who writes the files of a table that is as the load needs it."""
+        given = self._given
+        spark, spec, table = given.spark, given.spec, given.table
+        return why_before(spec, table) or plan_write(
+            spark, spec, table, rows, java_table, given.own_key
         )
-        return plan_rows(given.spec, given.table, rows, written)
 
 
 class OpenIceberg(IcebergTable):
     """An Iceberg table that is being loaded."""
 
     def __init__(self, given: IcebergLoad, opened: OpenedTable) -> None:
-        super().__init__(given, opened.facts, opened.start.state)
+        super().__init__(given, opened.java_table, opened.facts, opened.start.state)
         self._opened = opened
 
     @property
@@ -417,23 +423,23 @@ class OpenIceberg(IcebergTable):
         if made is None:
             return None
         self._opened = made.opened
-        return IcebergWriter(given, made, self._plan(made))
-
-    def _plan(self, made: Ready) -> Plan:
-        """Decide who writes the files of the table, which is as the load needs it now."""
-        given = self._given
-        if why := why_spark_before(given.spec, given.table):
-            return Plan(why_spark=why)
         java_table = made.opened.java_table
         if java_table is None:
             raise RetryLoad(f"`{given.table.target}` was dropped since this load began")
-        return plan_write(
-            given.spark, given.spec, given.table, made.rows, java_table, given.own_key
-        )
+        return IcebergWriter(given, made, self._plan(made.rows, java_table))
 
 
-def _partitions(made: Definition) -> tuple[str, ...]:
-    return tuple(map(format_partition_field, made.partition_by))
+def _new(given: IcebergLoad, made: Definition) -> WrittenTable:
+    """Return a table that is not there yet, as far as it is known without its catalog."""
+    destination = given.spec.destination
+    return WrittenTable(
+        schema=schema_json(given.spark, made.schema),
+        partitions=tuple(map(format_partition_field, made.partition_by)),
+        sorted=made.order is not None,
+        properties=made.properties,
+        location=f"{warehouse_location(destination)}/{given.table.schema}/{given.table.table}",
+        version=destination.iceberg.format_version,
+    )
 
 
 def _existing(facts: TableFacts, branch: str) -> ExistingColumns:

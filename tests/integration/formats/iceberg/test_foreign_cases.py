@@ -131,6 +131,7 @@ A_AND_L = StructType(
     NestedField(3, "a", LongType(), required=True),
     NestedField(4, "l", ListType(5, StringType(), element_required=True)),
 )
+A_AND_B = StructType(NestedField(3, "a", LongType()), NestedField(4, "b", StringType()))
 COUNTS = MapType(3, StringType(), 4, LongType(), value_required=True)
 LONGS = ListType(3, LongType(), element_required=True)
 ODD = ("a.b", "c`d", "É x", 'q"t')
@@ -192,6 +193,11 @@ PYICEBERG = {
         pyiceberg(ID, column(A_AND_L)),
         rows((1, {"a": 1, "l": ["x"]}), (2, None), column="v"),
         rows((2, {"a": 2, "l": ["y"]}), (3, {"a": None, "l": []}), column="v"),
+    ),
+    "struct in another order": Case(
+        pyiceberg(ID, column(A_AND_B)),
+        rows((1, {"a": 1, "b": "x"}), column="v"),
+        rows((2, {"b": "y", "a": 2}), column="v"),
     ),
     "map": Case(
         pyiceberg(ID, column(COUNTS)),
@@ -342,6 +348,7 @@ IN_MAKE_TEST = {
     *(("pyiceberg", "names", "UPSERT"), ("pyiceberg", "null in a list", "APPEND")),
     *(("pyiceberg", "null in the new key", "UPSERT"), ("pyiceberg", "metadata's name", "UPSERT")),
     ("spark", "deletes of version 3", "UPSERT"),
+    ("pyiceberg", "struct in another order", "APPEND"),
 }
 
 
@@ -405,6 +412,7 @@ def test_table_of_another_program_is_loaded_or_refused_unchanged(
         assert case.by_rows or (error and error.message) == result.error.message
         return
     assert (result.error, error, plan_of_load.action) == (None, None, "LOAD")
+    assert (plan_of_load.writer, plan_of_load.why_spark) == (result.writer, result.why_spark)
     loaded = {row[case.key] for row in case.new}
     kept = [row for row in stored if mode == "APPEND" or row[case.key] not in loaded]
     wanted = [*(kept if mode != "OVERWRITE" else ()), *case.new]

@@ -179,6 +179,12 @@ def why_spark_before(spec: JobSpec, table: TableSpec) -> str:
     return next(why_spark_by_settings(table, spec.destination.iceberg.catalog), "")
 
 
+def why_before(spec: JobSpec, table: TableSpec) -> Plan | None:
+    """Return the plan of a table that Spark writes whatever it is; None where that is open."""
+    why = why_spark_before(spec, table)
+    return Plan(why_spark=why) if why else None
+
+
 def _readable(spec: JobSpec, table: TableSpec, rows: FittedRows) -> str:
     if not rows.columns.fields:
         return "the source has no columns"

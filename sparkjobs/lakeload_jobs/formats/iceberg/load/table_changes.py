@@ -511,9 +511,9 @@ class TableChanges:
     keeps_partitions: bool = False
     """Files for that schema can be staged before the table has it."""
 
-    def preview(self, java_table: Java, own_branch: str = "") -> Java | None:
+    def preview(self, java_table: Java, own_branch: str | None = "") -> Java | None:
         """Return the table as it will be, None where nothing changes; nothing is committed.
-        `own_branch` is as in `commit`."""
+        `own_branch` is as in `commit`, None where branches of other loads are no matter."""
         bare, comment = _comments(java_table, self.made)
         lacking = self.plan.changes_table or bare or comment
         if not lacking and not self._bloom_filters(java_table):
@@ -548,14 +548,15 @@ class TableChanges:
         if self.after is not None and not transaction.table().schema().sameSchema(self.after):
             raise RetryLoad(f"another writer has changed the columns of `{self.table.target}`")
 
-    def _add_to(self, transaction: Java, own_branch: str) -> None:
+    def _add_to(self, transaction: Java, own_branch: str | None) -> None:
         spark, plan, made = self.spark, self.plan, self.made
         now = facts_of(spark, transaction.startMetadata())
         moved = plan.require and now.refs.get(self.branch) != self.facts.refs.get(self.branch)
         if moved or _defined(now) != _defined(self.facts):
             raise RetryLoad(f"another writer has changed the definition of `{self.table.target}`")
         if plan.replace:
-            check_replaceable(now, own_branch, self.job)
+            if own_branch is not None:
+                check_replaceable(now, own_branch, self.job)
             if self.fitted.partition_by is None:
                 kept = kept_fields(now.partitions, schema_columns(spark, made.schema))
                 made = replace(made, partition_by=kept)
