@@ -216,6 +216,7 @@ def _in_spark(
     job: _Job, destination: DestinationSpec, stop: StopRequests
 ) -> tuple[Maintained, RunFolder]:
     from lakeload.commands.spark_job import Context, find_installation, prepared, spark_settings
+    from lakeload.commands.start_failures import explained_by_machine
     from lakeload.connections import Connections
     from lakeload.launch.run import Launcher, launch_maintenance
     from lakeload.launch.run_folder import prune_run_folders
@@ -237,7 +238,10 @@ def _in_spark(
     spec = replace(spec, job="maintain", maintain=job.wanted)
     names = [table.source for table in tables]
     with ProgressView(context.err, names, quiet=context.quiet, doing="maintaining") as progress:
-        launcher = Launcher(installation, settings, context.environment, stop, progress.show)
+        explain = explained_by_machine(context.environment, settings)
+        launcher = Launcher(
+            installation, settings, context.environment, stop, progress.show, explain
+        )
         outcome = launch_maintenance(spec, folder, launcher)
     prune_run_folders(folder.path.parent)
     return outcome, folder

@@ -16,6 +16,7 @@ from lakeload.commands.spark_job import (
     prepared,
     spark_settings,
 )
+from lakeload.commands.start_failures import explained_by_machine
 from lakeload.commands.sync_once import LoadJob
 from lakeload.connections import Connections
 from lakeload.formats.plan import (
@@ -149,7 +150,10 @@ def _with_schema(
         StopRequests() as stop,
         ProgressView(context.err, names, quiet=context.quiet, doing="planning") as progress,
     ):
-        launcher = Launcher(installation, settings, context.environment, stop, progress.show)
+        explain = explained_by_machine(context.environment, settings)
+        launcher = Launcher(
+            installation, settings, context.environment, stop, progress.show, explain
+        )
         found = find_columns(spec, folder, launcher)
     prune_run_folders(folder.path.parent)
     judge = commands_of(job.destination.table_format).judge

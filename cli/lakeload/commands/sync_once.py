@@ -18,6 +18,7 @@ from lakeload.commands.spark_job import (
     prepared,
     spark_settings,
 )
+from lakeload.commands.start_failures import explained_by_machine
 from lakeload.connections import Connections
 from lakeload.documents.load import PipelineDocument
 from lakeload.documents.spec import destination_spec
@@ -222,7 +223,10 @@ def _with_spark(
             context.timings.note(event)
             progress.show(event)
 
-        launcher = Launcher(installation, settings, context.environment, context.stop, show)
+        explain = explained_by_machine(context.environment, settings)
+        launcher = Launcher(
+            installation, settings, context.environment, context.stop, show, explain
+        )
         context.timings.begin("spark")
         outcome = launch(spec, folder, launcher)
         context.timings.begin("summary")

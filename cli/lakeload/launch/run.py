@@ -7,7 +7,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
@@ -74,6 +74,8 @@ class Launcher:
     stop: StopRequests
     show: Callable[[Event], None]
     """What becomes of each event."""
+    explain: Callable[[Cause], Cause] = field(default=lambda cause: cause)
+    """Adds to the cause of a job that never started what this machine has to do with it."""
     patience: StopTimeouts = PATIENCE
 
 
@@ -126,6 +128,8 @@ def run_job(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Ended:
     cause = native_end(ending.exit_status, observed.opened, files) or probable_cause(
         read_log(folder.log), ending.exit_status, observed.opened
     )
+    if not observed.opened and ending.exit_status != 0 and ending.stopped_by is None:
+        cause = launcher.explain(cause)
     return Ended(ending, observed, cause)
 
 

@@ -34,7 +34,7 @@ _STYLES = {
 def say(err: Console, label: str, text: str, *, strong: bool = False) -> None:
     """Write `label: text`, whatever is in the text: in lines that fit a terminal, else as one."""
     style = _STYLES.get(label, "dim")
-    told = (_fitted(err, label, printable(text)), "bold" if strong else "")
+    told = (_fitted(err, label, _printable_lines(text)), "bold" if strong else "")
     err.print(Text.assemble((f"{label}:", style), " ", told), soft_wrap=True)
 
 

@@ -406,6 +406,11 @@ def variables(context: CheckContext) -> Iterator[CheckResult]:
     yield from found or [ok("variables", "no environment variable interferes")]
 
 
+def java_variables(context: CheckContext) -> Iterator[CheckResult]:
+    """Look at the variables of Spark, Java and Python alone."""
+    yield from _java_and_python(context.environment)
+
+
 def _aws_variables(context: CheckContext) -> Iterator[CheckResult]:
     given, destination = context.environment, context.need.destination
     spec = destination.credentials if destination else CredentialsSpec()

@@ -19,6 +19,7 @@ from lakeload.machine.cache_state import cache_state
 from lakeload.machine.doctor.access import (
     clock,
     credentials,
+    java_variables,
     proxies,
     secrets,
     silent_endpoint,
@@ -587,3 +588,12 @@ CHECKS = (
     Check("credentials", credentials),
 )
 """All there is, in the order in which it is shown."""
+_BEFORE_START = (
+    *("python", "java", "pyspark", "memory", "scratch-space", "temporary-folder", "own-folders"),
+    *("open-files", "encoding", "host-name", "user-name"),
+)
+START_CHECKS = (
+    *(check for check in CHECKS if check.name in _BEFORE_START),
+    Check("variables", java_variables),
+)
+"""Those of what Spark needs to start, without the network."""
