@@ -200,9 +200,14 @@ class Step:
 
 
 def next_steps(
-    folder: Path, *, secrets: bool, pipelines: Sequence[str] = (PIPELINE,)
+    folder: Path,
+    *,
+    secrets: bool,
+    pipelines: Sequence[str] = (PIPELINE,),
+    database: bool = False,
 ) -> tuple[Step, ...]:
     """Return the next commands of lakeload; with `secrets` after the line that loads `.env`.
+    `database`: the pipeline reads one, which is tested too.
 
     lakeload itself never reads `.env` (docs/design-notes.md).
     """
@@ -212,9 +217,10 @@ def next_steps(
         dotenv = shell_path(folder / DOTENV)
         found.append(Step(f"set -a; . {dotenv}; set +a", "in each shell, once .env is filled in"))
     found.append(Step(f"lakeload policy {destination}", "the IAM policies that this needs"))
-    found.append(
-        Step(f"lakeload test-connection {destination}", "check bucket, role and permissions")
-    )
+    tested, what = destination, "check bucket, role and permissions"
+    if database:
+        tested, what = shlex.quote(str(folder / pipelines[0])), f"{what}, and the database"
+    found.append(Step(f"lakeload test-connection {tested}", what))
     for name in pipelines:
         pipeline = shlex.quote(str(folder / name))
         found.append(Step(f"lakeload plan {pipeline}", "what sync would load"))

@@ -47,6 +47,33 @@ def new_fields(before: str, after: str, name: str) -> tuple[str, ...]:
     return tuple(_new(_parsed(before), _parsed(after), name)) if before != after else ()
 
 
+def first_difference(before: str, now: str) -> tuple[tuple[str, ...], str, str]:
+    """Return the path of the first part of a type that is of another type in `now`, and both types
+    of it; no path for types that differ as a whole. New fields are no difference."""
+    try:
+        path, one, other = _difference(_parsed(before), _parsed(now))
+    except _NotAType:
+        return (), before, now
+    return path, _text(one), _text(other)
+
+
+def _difference(before: _Type, now: _Type) -> tuple[tuple[str, ...], _Type, _Type]:
+    if isinstance(before, str) or isinstance(now, str) or before.kind != now.kind:
+        return (), before, now
+    names = {"array": ("element",), "map": ("key", "value")}.get(before.kind, now.names)
+    known = before.inner
+    if before.kind == "struct":
+        fields = dict(zip(map(str.lower, before.names), before.inner, strict=True))
+        known = tuple(
+            fields.get(name.lower(), own) for name, own in zip(now.names, now.inner, strict=True)
+        )
+    for name, one, other in zip(names, known, now.inner, strict=True):
+        if _united(one, other) is None:
+            path, *kinds = _difference(one, other)
+            return (name, *path), kinds[0], kinds[1]
+    return (), before, now
+
+
 def _united(before: _Type, now: _Type) -> _Type | None:
     if isinstance(before, str) or isinstance(now, str):
         same = before == now

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
 from lakeload_jobs.core.names import unique_names
 
-Misfits: TypeAlias = Mapping[str, str | None]
-"""Target in lower case → the first value of the load that does not fit the table's type; None where
-every value fits. A column that is not in it was not asked."""
+
+@dataclass(frozen=True)
+class Misfit:
+    """A column of a load whose type the table's column cannot take: its name in the `source`, the
+    type that it has in the table, as `columns.types` takes it, and what is known of its values."""
+
+    source: str
+    kind: str
+    problem: str | None
+    """A clause about the first value that does not fit that type; None where every value fits."""
+    path: str = ""
+    """Where in the column that value is, such as `a.x`; '' for the column itself."""
+
+
+Misfits: TypeAlias = Mapping[str, Misfit]
+"""By target in lower case. A column that is not in it was not asked."""
 NOTHING_ASKED: Misfits = MappingProxyType({})
 
 _MARK = "\0variant\0"
@@ -42,13 +57,31 @@ def variant_name(target: str, kind: str, *, lower: bool, taken: Collection[str])
 
 
 def misfit_clause(name: str, misfits: Misfits) -> str:
-    """Return what is known of the values of a column, as the end of a sentence."""
-    if name.lower() not in misfits:
+    """Return what is known of the values of a column, or of a field in it such as `a.x`, as the
+    end of a sentence."""
+    column = name.lower().partition(".")[0]
+    misfit = misfits.get(name.lower()) or misfits.get(column)
+    if misfit is None:
         return ""
-    value = misfits[name.lower()]
-    if value is None:
+    if misfit.problem is None:
         return "; every value of this load fits the table's type"
-    return f"; the first value that does not fit is `{value}`"
+    if (misfit.path or column).lower() != name.lower():
+        return ""
+    return f"; {misfit.problem}"
+
+
+def types_setting(kinds: Mapping[str, str]) -> str:
+    """Return the setting `columns.types` with these types, as a line of YAML."""
+    entries = (f"{_yaml(name)}: {_yaml(kind)}" for name, kind in kinds.items())
+    return f"columns.types: {{{', '.join(entries)}}}"
+
+
+def _yaml(text: str) -> str:
+    is_plain = re.fullmatch(r"[A-Za-z_][\w ()-]*(?<! )", text) is not None
+    return text if is_plain and text.lower() not in _YAML_WORDS else json.dumps(text)
+
+
+_YAML_WORDS = ("null", "true", "false", "yes", "no", "on", "off")
 
 
 def ways_out(
@@ -62,8 +95,11 @@ def ways_out(
     stays = {name.lower() for name in fixed}
     asked = [name.lower() for name in names]
     ways = []
-    if all(misfits.get(name, "") is None for name in asked):
-        ways.append("give the column the type it has in the table with `columns.types`")
+    known = [misfits[name] for name in asked if name in misfits]
+    if len(known) == len(asked) and all(misfit.problem is None for misfit in known):
+        setting = types_setting({misfit.source: misfit.kind for misfit in known})
+        what = "the type" if len(known) == 1 else "the types"
+        ways.append(f"set `{setting}`, {what} in the table")
     if stays & set(asked):
         ways.append("load into a table of another `name`")
         return ways

@@ -77,7 +77,8 @@ class ExpectedColumns:
     Spark has them, and `takes` says whether the column of a name takes values of a type; None:
     there is no table yet, or its columns are replaced. `names` are the columns that the table has,
     as others may have named them. `adds_fields`: rows are to come with the
-    fields that structs of the table have, and the new ones behind them.
+    fields that structs of the table have, and the new ones behind them. `nested_types` are types of
+    columns that are not in `types`, for messages alone.
     """
 
     earlier: Mapping[str, str] = field(default_factory=dict)
@@ -86,6 +87,7 @@ class ExpectedColumns:
     types: Mapping[str, str] = field(default_factory=dict)
     takes: Callable[[str, DataType], bool] | None = None
     adds_fields: bool = False
+    nested_types: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
 
     @property

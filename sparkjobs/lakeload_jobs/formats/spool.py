@@ -27,7 +27,7 @@ from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.progress import TaskProgress
 from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import KEY_ONLY_HELPER
-from lakeload_jobs.sources.base import Keys, Reader, Rows, Splits
+from lakeload_jobs.sources.base import CheckType, Keys, Reader, Rows, Splits
 
 _SPOOL = "part bigint, batch binary, rows bigint, end string"
 _BLOCK_BYTES = 8 << 20
@@ -64,6 +64,7 @@ class SpooledRows:
         self.comments = rows.comments
         self.spellings = rows.spellings
         self.warnings = rows.warnings
+        self.check_type: CheckType | None = None
         # Of what is kept: a second read would be one of another moment.
         self.keys: Keys | None = None if rows.keys is None else self._keys
         self._rows = rows

@@ -11,14 +11,21 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import OnTypeConflict, TableSpec
-from lakeload_jobs.core.nested_types import with_new_fields
-from lakeload_jobs.core.type_conflicts import variant_key, variant_name, variants_of
+from lakeload_jobs.core.nested_types import first_difference, with_new_fields
+from lakeload_jobs.core.type_conflicts import (
+    Misfit,
+    types_setting,
+    variant_key,
+    variant_name,
+    variants_of,
+)
 from lakeload_jobs.formats.base import ExpectedColumns, PreparedRows
 from lakeload_jobs.rows.casts import filled, fills, quoted
 from lakeload_jobs.rows.columns import LoadedColumn, source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
+from lakeload_jobs.sources.base import BadValuesFound
 
 _LONGEST_VALUE = 60
 _MOST_ASKED = 3
@@ -46,18 +53,18 @@ def resolve_conflicts(
         # A source without rows has no types worth a complaint.
         return prepared
     if policy != "FAIL":
-        _check_movable(conflicts, prepared, table, policy)
+        _check_movable(conflicts, prepared, expected, table, policy)
         if policy == "TEXT":
             prepared = _with_text(prepared, conflicts)
         return _in_columns_of_their_own(prepared, expected, conflicts)
     if not may_read:
         return prepared
-    misfits: dict[str, str | None] = {}
+    misfits: dict[str, Misfit] = {}
     for column in conflicts[:_MOST_ASKED]:
-        before = expected.types.get(_spelled(column.target, expected))
-        if before is not None:
-            found = _first_misfit(prepared.frame, column.target, before)
-            misfits |= {} if found is _UNKNOWN else {column.target.lower(): found}
+        name = _spelled(column.target, expected)
+        before = expected.types.get(name, expected.nested_types.get(name))
+        if before is not None and (misfit := _misfit(prepared, column, before)) is not None:
+            misfits[column.target.lower()] = misfit
     return replace(prepared, misfits=misfits)
 
 
@@ -92,6 +99,7 @@ def _conflicts(prepared: PreparedRows, expected: ExpectedColumns) -> list[Loaded
 def _check_movable(
     conflicts: Sequence[LoadedColumn],
     prepared: PreparedRows,
+    expected: ExpectedColumns,
     table: TableSpec,
     policy: OnTypeConflict,
 ) -> None:
@@ -106,11 +114,13 @@ def _check_movable(
         ):
             if stays:
                 kind = prepared.schema[column.target].dataType.simpleString()
+                before = expected.types.get(_spelled(column.target, expected))
+                way = f"set `{types_setting({column.source: before})}`, or " if before else ""
                 raise LoadFailed(
-                    f"column `{column.target}` is of another type than `{kind}` in the table, and "
+                    f"column `{column.target}` is `{kind}` in this load and "
+                    f"{f'`{before}`' if before else 'of another type'} in the table, and "
                     f"`on_type_conflict: {policy}` cannot move a column of `{setting}`",
-                    hint="give it the type of the table with `columns.types`, or load into a table "
-                    "of another `name`",
+                    hint=f"{way}load into a table of another `name`",
                 )
 
 
@@ -173,25 +183,61 @@ def _variant(target: str, kind: T.DataType, expected: ExpectedColumns) -> str | 
 
 
 def _spelled(target: str, expected: ExpectedColumns) -> str:
-    return next((name for name in expected.types if name.lower() == target.lower()), target)
+    names = (*expected.types, *expected.nested_types)
+    return next((name for name in names if name.lower() == target.lower()), target)
 
 
-_UNKNOWN = "\0"
-
-
-def _first_misfit(frame: DataFrame, name: str, before: str) -> str | None:
-    """Return the first value of a column that is lost as the type `before`; None where every value
-    fits, `_UNKNOWN` where that cannot be asked."""
-    kind, value = frame.schema[name].dataType, F.col(quoted(name))
+def _misfit(prepared: PreparedRows, column: LoadedColumn, before: str) -> Misfit | None:
+    """Return what keeps the values of a column from the type `before`; None where that cannot be
+    asked."""
+    kind = prepared.schema[column.target].dataType.simpleString()
+    path, part, _ = first_difference(before, kind)
+    check, bad = prepared.rows.check_type, None
     try:
-        cast = value.try_cast(before)
-        lost = cast.isNull()
-        if not isinstance(kind, T.StringType):
-            lost |= ~cast.try_cast(kind).eqNullSafe(value)
-        elif before == "date":
-            # The text of a timestamp would be cut.
-            lost |= F.length(value) > len("2026-11-22")
-        rows = frame.where(value.isNotNull() & lost).select(value.try_cast("string")).head(1)
-    except (PySparkException, Py4JError):
-        return _UNKNOWN
+        if check is not None:
+            check(column.source, before)
+            return Misfit(column.source, before, None)
+    except BadValuesFound as error:
+        bad = error.first
+    except (LakeloadError, PySparkException, Py4JError):
+        return None
+    problem = None if bad is None else f"the first value that does not fit: {bad}"
+    if bad is None or path:
+        try:
+            value = _first_misfit(_values(prepared.frame, column.target, path), part)
+        except (PySparkException, Py4JError):
+            return None
+        if value is not None:
+            within = f" in `{'.'.join((column.target, *path))}`" if path else ""
+            place = f", {bad.where}" if bad else ""
+            problem = f"the first value that does not fit is `{value}`{within}{place}"
+    return Misfit(column.source, before, problem, ".".join((column.target, *path)))
+
+
+def _values(frame: DataFrame, name: str, path: Sequence[str]) -> DataFrame:
+    """Return the values at a path in a column, as the column `value`."""
+    values = frame.select(F.col(quoted(name)).alias("value"))
+    for part in path:
+        kind, value = values.schema["value"].dataType, F.col("value")
+        if isinstance(kind, T.StructType):
+            value = value.getField(part)
+        elif isinstance(kind, T.ArrayType):
+            value = F.explode(value)
+        else:
+            value = F.explode(F.map_keys(value) if part == "key" else F.map_values(value))
+        values = values.select(value.alias("value"))
+    return values
+
+
+def _first_misfit(values: DataFrame, before: str) -> str | None:
+    """Return the first value that is lost as the type `before`; None where every value fits."""
+    kind, value = values.schema["value"].dataType, F.col("value")
+    cast = value.try_cast(before)
+    lost = cast.isNull()
+    if not isinstance(kind, T.StringType):
+        lost |= ~cast.try_cast(kind).eqNullSafe(value)
+    elif before == "date":
+        # The text of a timestamp would be cut.
+        lost |= F.length(value) > len("2026-11-22")
+    rows = values.where(value.isNotNull() & lost).select(value.try_cast("string")).head(1)
     return str(rows[0][0])[:_LONGEST_VALUE] if rows else None

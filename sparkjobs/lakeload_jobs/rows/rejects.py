@@ -25,6 +25,9 @@ REJECTED_HELPER = HELPER_PREFIX + "rejected"
 ROW_HELPERS = (BAD_VALUES_HELPER, REJECTED_HELPER)
 """Helper columns that a reader's batches may have, in this order."""
 
+SET_ASIDE = "set `on_bad_value: QUARANTINE`, which sets such records aside"
+"""A hint for records that cannot be read."""
+
 SHOWN = 10
 _MOST_SHOWN = 80
 

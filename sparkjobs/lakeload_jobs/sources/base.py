@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from lakeload_jobs.contract.errors import Interrupted, LakeloadError, LoadFailed
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
@@ -26,6 +26,9 @@ Reader = Literal["jvm", "direct"]
 Spellings = tuple[tuple[str, str], ...]
 Keys = Callable[[Sequence[str]], "DataFrame"]
 """Returns columns of a source, by their names there, as `Rows.frame` has them."""
+CheckType = Callable[[str, str], None]
+"""Reads a column of the source as a type of `columns.types`. Raises `BadValuesFound`, or what
+reading with that setting raises."""
 
 _SHOWN = 10
 
@@ -183,6 +186,11 @@ class Rows(Protocol):
     def warnings(self) -> tuple[str, ...]:
         """What may not be meant, known when the rows were opened."""
 
+    @property
+    def check_type(self) -> CheckType | None:
+        """Checks whether a column can be read as another type. None where `columns.types` does
+        nothing but cast the values of `frame`."""
+
     def check_unchanged(self) -> None:
         """Raise `LoadFailed` when the source is not what it was when the slice was taken. Called
         when all has been read, before the commit."""
@@ -258,8 +266,54 @@ class Unfinished:
     finish: Callable[[DataFrame], DataFrame]
 
 
+@dataclass(frozen=True)
+class BadValue:
+    """A bad value or record: the file or table that is its `source`, its `place` there, such as
+    `, row 2`, and what is wrong: `: column `at`: …`."""
+
+    source: str
+    place: str
+    text: str
+
+    @property
+    def where(self) -> str:
+        """The place, as the beginning of a sentence."""
+        return f"reading `{self.source}`{self.place}" if self.source else "reading the source"
+
+    def __str__(self) -> str:
+        """As a sentence."""
+        return f"{self.where}{self.text}"
+
+
 class BadValuesFound(LoadFailed):
-    """A task came upon bad values; what other tasks would find it cannot know."""
+    """A task came upon bad values; what other tasks would find it cannot know. `first` says it of
+    the first one."""
+
+    first: BadValue | None = None
+
+    @classmethod
+    def of(cls, found: Sequence[BadValue], count: int, *, hint: str | None) -> Self:
+        """Return the failure for `count` bad values or records, of which `found` are the first:
+        several are a table."""
+        message = str(found[0]) if len(found) == 1 else _table(found, count)
+        if count > len(found) == 1:
+            message = f"{message}; and {count - 1:,} more"
+        error = cls(message, hint=hint)
+        error.first = found[0]
+        return error
+
+
+def _table(found: Sequence[BadValue], count: int) -> str:
+    lines = [f"{count:,} values or records cannot be loaded:"]
+    source = None
+    for bad in found:
+        if bad.source != source:
+            source = bad.source
+            lines.append(f"  {replace(bad, place='').where}:")
+        lines.append(f"    {(bad.place + bad.text).lstrip(':, ')}")
+    if (more := count - len(found)) > 0:
+        lines.append(f"  and {more:,} more")
+    return "\n".join(lines)
 
 
 class UnreadableFile(LoadFailed):

@@ -23,7 +23,7 @@ from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.base import Keys, Reader, Spellings, Splits
+from lakeload_jobs.sources.base import CheckType, Keys, Reader, Spellings, Splits
 
 TAPES = 2
 BATCH = 100
@@ -103,6 +103,7 @@ class StreamRows:
     count_reads_all_columns: bool = False
     keys: Keys | None = None
     spellings: Spellings = ()
+    check_type: CheckType | None = None
 
     @property
     def schema(self) -> StructType:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
@@ -316,6 +317,7 @@ def test_values_of_another_type_are_loaded_into_a_column_of_their_own_and_back(
     refused = load(world, keyed)
     assert refused.error is not None
     assert "cannot move a column of `primary_key`" in refused.error.message
+    assert "set `columns.types: {id: bigint}`, or load into" in (refused.error.hint or "")
     closed = load(world, table("8.parquet", 8, True), schema_changes="FAIL")
     assert closed.error is not None
     assert "Amount_boolean" in closed.error.message
@@ -346,7 +348,8 @@ def test_bad_value_error_names_settings_that_fix_it(world: World) -> None:
     path = world.file("b.parquet", [{"id": 2, "n": "20", "t": "x"}, {"id": 3, "n": "n/a"}])
     refused = load(world, world.table(path))
     assert refused.error is not None
-    assert "the first value that does not fit is `n/a`" in refused.error.message
+    place = f"reading `{path}`, row group 1, row 2: column `n`: the value `n/a` is no bigint"
+    assert f"the first value that does not fit: {place}" in refused.error.message
     assert ids(world) == [1]
     assert world.left() == []
     hint = refused.error.hint or ""
@@ -360,10 +363,52 @@ def test_bad_value_error_names_settings_that_fix_it(world: World) -> None:
     fitting = load(world, world.table(path))
     assert fitting.error is not None
     assert "every value of this load fits the table's type" in fitting.error.message
-    assert "with `columns.types`" in (fitting.error.hint or "")
+    assert "`columns.types: {n: bigint}`" in (fitting.error.hint or "")
     columns = ColumnsSpec(types={"n": "bigint"})
     assert load(world, world.table(path, columns=columns)).error is None
     assert {row["id"]: row.get("n") for row in world.rows()} == {1: 10, 2: None, 3: None, 4: 30}
+
+
+def test_hints_of_type_conflicts_are_followed_and_load(world: World) -> None:
+    def table(name: str, row: dict[str, Any]) -> TableSpec:
+        return world.table(world.file(name, [row]))
+
+    def refused(table: TableSpec) -> tuple[str, str]:
+        result = load(world, table, nested="NATIVE")
+        assert result.error is not None
+        return result.error.message, result.error.hint or ""
+
+    at = datetime(2024, 2, 29, 12, 0, 1)
+    first = table("1.parquet", {"id": 1, "When": at, "flag": True, "a": {"x": 1, "l": [1]}})
+    assert load(world, first, nested="NATIVE").error is None
+
+    zoned = table("2.parquet", {"id": 2, "When": at.replace(tzinfo=UTC)})
+    message, hint = refused(zoned)
+    assert "every value of this load fits the table's type" in message
+    assert "set `columns.types: {When: timestamp_ntz}`, the type in the table" in hint
+    types = ColumnsSpec(types={"When": "timestamp_ntz"})
+    assert load(world, replace(zoned, columns=types), nested="NATIVE").error is None
+
+    path = Path(world.file("3.csv", [{"id": 3}]))
+    path.write_text("id,flag\n3,1\n")
+    text = replace(
+        world.table(str(path)), input=FilesInput("CSV", (str(path),), {"header": "true"})
+    )
+    message, hint = refused(text)
+    assert f"reading `{path}`: line 2, column `flag`: `1` is not `true` or `false`" in message
+    assert "columns.types" not in hint
+    assert "`on_type_conflict: NEW_COLUMN`" in hint
+    moved = replace(text, on_type_conflict="NEW_COLUMN")
+    assert load(world, moved, nested="NATIVE").error is None
+
+    nested = table("4.parquet", {"id": 4, "a": {"x": "t", "l": [1]}})
+    message, hint = refused(nested)
+    place = f"reading `{nested.input.paths[0]}`, row group 1, row 1"  # type: ignore[union-attr]
+    assert f"the first value that does not fit is `t` in `a.x`, {place}" in message
+    assert "{t" not in message
+    moved = replace(nested, on_type_conflict="NEW_COLUMN")
+    assert load(world, moved, nested="NATIVE").error is None
+    assert ids(world) == [1, 2, 3, 4]
 
 
 def test_a_nested_field_that_is_absent_is_null(world: World) -> None:

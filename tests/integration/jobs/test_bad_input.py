@@ -188,11 +188,15 @@ def test_bad_casts_of_parquet_are_counted_too(job: Job) -> None:
     by_spark = failure(job, table, reader="JVM")
     result = job.load_one(table, on_bad_value="NULL")
 
-    texts = error.message.split("; ")
-    assert texts[0] == f"reading `{path}`, row group 1, row 2: column `a`: the value `x` is no int"
-    assert texts[1].startswith(f"reading `{other}`, row group 1, row 1: column `a`: the value `z`")
-    assert (len(texts), texts[-1]) == (11, "and 7 more")
-    assert by_spark.message.endswith("; and 7 more")
+    texts = error.message.splitlines()
+    assert texts[1:5] == [
+        f"  reading `{path}`:",
+        "    row group 1, row 2: column `a`: the value `x` is no int",
+        f"  reading `{other}`:",
+        "    row group 1, row 1: column `a`: the value `z` is no int",
+    ]
+    assert (len(texts), texts[-1]) == (14, "  and 7 more")
+    assert by_spark.message.endswith("\n  and 7 more")
     assert (error.type, error.hint) == ("BadValuesFound", "set `on_bad_value: 'NULL'`")
     assert warning(result).startswith("17 values")
     assert job.values(result)[:3] == [{"a": 1, "b": 1}, {"a": None, "b": None}, {"a": None, "b": 2}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakeload_jobs.core.nested_types import new_fields, with_new_fields
+from lakeload_jobs.core.nested_types import first_difference, new_fields, with_new_fields
 
 UNITED: list[tuple[str, str, str | None, tuple[str, ...]]] = [
     ("int", "int", "int", ()),
@@ -49,3 +49,25 @@ def test_structs_get_fields_at_their_end(
 def test_a_type_that_did_not_change_is_not_read() -> None:
     assert with_new_fields("struct<<", "struct<<") == "struct<<"
     assert new_fields("struct<<", "struct<<", "s") == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "difference"),
+    [
+        ("int", "string", ((), "int", "string")),
+        ("struct<x:int,y:int>", "struct<y:int,x:string>", (("x",), "int", "string")),
+        (
+            "struct<a:array<struct<b:int>>>",
+            "struct<A:array<struct<b:date>>>",
+            (("A", "element", "b"), "int", "date"),
+        ),
+        ("map<string,int>", "map<string,double>", (("value",), "int", "double")),
+        ("map<int,int>", "map<string,int>", (("key",), "int", "string")),
+        ("struct<x:int>", "array<int>", ((), "struct<x:int>", "array<int>")),
+        ("struct<x:int>", "struct<new:int,x:date>", (("x",), "int", "date")),
+    ],
+)
+def test_first_difference_is_the_path_of_the_first_part_of_another_type(
+    before: str, now: str, difference: tuple[tuple[str, ...], str, str]
+) -> None:
+    assert first_difference(before, now) == difference

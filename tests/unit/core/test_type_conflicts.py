@@ -6,6 +6,7 @@ import pytest
 
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.core.type_conflicts import (
+    Misfit,
     misfit_clause,
     split_variants,
     variant_key,
@@ -48,12 +49,15 @@ def test_column_map_separates_columns_of_other_types() -> None:
 
 
 def test_type_conflict_hints_are_valid_settings() -> None:
-    known = {"a": None, "b": "x"}
+    known = {
+        "a": Misfit("Full Name", "timestamp_ntz", None),
+        "b": Misfit("b", "struct<x:int>", "the first value that does not fit is `x`", "b.x"),
+    }
     assert misfit_clause("A", known) == "; every value of this load fits the table's type"
-    assert misfit_clause("b", known) == "; the first value that does not fit is `x`"
-    assert misfit_clause("c", known) == ""
+    assert misfit_clause("b.x", known) == "; the first value that does not fit is `x`"
+    assert [misfit_clause(name, known) for name in ("b", "b.y", "c")] == [""] * 3
     assert [way.split("`")[1] for way in ways_out(["A"], known)] == [
-        "columns.types",
+        "columns.types: {Full Name: timestamp_ntz}",
         "on_type_conflict: NEW_COLUMN",
     ]
     assert [way.split("`")[1] for way in ways_out(["A", "b"], known)] == [

@@ -146,6 +146,11 @@ def test_a_shell_reads_the_secrets_by_the_line_that_is_printed(
         assert shell.stdout == "a b$c\n"
 
 
+def test_the_connection_test_of_a_database_is_that_of_its_pipeline(tmp_path: Path) -> None:
+    commands = [step.command for step in next_steps(tmp_path, secrets=False, database=True)]
+    assert f"lakeload test-connection {tmp_path / 'pipeline.yml'}" in commands
+
+
 def test_the_commands_that_are_printed_exist(tmp_path: Path) -> None:
     for choices in CATALOGS.values():
         answers = interview({**REQUIRED, **choices}, {"name": "n"}, None)

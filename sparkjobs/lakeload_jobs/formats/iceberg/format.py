@@ -45,7 +45,12 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
 from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
 from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, job_of, open_load, ready
 from lakeload_jobs.formats.iceberg.load.outcome import already
-from lakeload_jobs.formats.iceberg.load.prepare import FittedRows, fit_rows, spark_types
+from lakeload_jobs.formats.iceberg.load.prepare import (
+    FittedRows,
+    fit_rows,
+    nested_spark_types,
+    spark_types,
+)
 from lakeload_jobs.formats.iceberg.load.rejects import read_rejects, settle_rejects
 from lakeload_jobs.formats.iceberg.load.table_changes import (
     Definition,
@@ -284,7 +289,10 @@ class IcebergTable:
         types = spark_types(self._facts)
         earlier = earlier_types(types, recorded, self._given.table.columns.rename or {})
         takes, names = self._takes(types), tuple(self._facts.columns)
-        return ExpectedColumns(earlier, recorded, lower, types, takes, names=names)
+        nested = nested_spark_types(self._facts)
+        return ExpectedColumns(
+            earlier, recorded, lower, types, takes, nested_types=nested, names=names
+        )
 
     def _takes(self, types: Mapping[str, str]) -> Callable[[str, DataType], bool] | None:
         """Return what says whether a column takes values of a type; None where a load replaces the

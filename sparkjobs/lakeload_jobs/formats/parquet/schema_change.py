@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import SchemaChanges
-from lakeload_jobs.core.nested_types import new_fields, with_new_fields
+from lakeload_jobs.core.nested_types import first_difference, new_fields, with_new_fields
 from lakeload_jobs.core.type_conflicts import NOTHING_ASKED, Misfits, misfit_clause, ways_out
 
 
@@ -83,11 +83,7 @@ def check_schema_change(
     """
     difference = schema_difference(before, now)
     if difference.changed:
-        shown = ", ".join(
-            f"`{change.name}` was `{change.before}` and is `{change.now}`"
-            + misfit_clause(change.name, misfits)
-            for change in difference.changed
-        )
+        shown = ", ".join(_changed(change, misfits) for change in difference.changed)
         names = [change.name for change in difference.changed]
         raise LoadFailed(
             f"the types of columns changed: {shown}",
@@ -102,3 +98,9 @@ def check_schema_change(
             hint="set `schema_changes: ADD_COLUMNS`, or leave them out with `columns.exclude`",
         )
     return difference
+
+
+def _changed(change: ChangedType, misfits: Misfits) -> str:
+    path, before, now = first_difference(change.before, change.now)
+    name = ".".join((change.name, *path))
+    return f"`{name}` was `{before}` and is `{now}`{misfit_clause(name, misfits)}"

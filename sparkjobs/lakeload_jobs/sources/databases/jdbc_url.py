@@ -33,7 +33,14 @@ from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.base import BadValuesFound, EarlierColumns, Rows, Splits, Unfinished
+from lakeload_jobs.sources.base import (
+    BadValue,
+    BadValuesFound,
+    EarlierColumns,
+    Rows,
+    Splits,
+    Unfinished,
+)
 from lakeload_jobs.sources.databases import jdbc_driver as driver
 from lakeload_jobs.sources.databases.bookmark import Kind
 from lakeload_jobs.sources.databases.columns import SelectedColumn
@@ -360,7 +367,9 @@ class ReadRows:
                 text = rows.column(name).cast(pa.string())
                 found[name] = (mask, text, f"{_NOT_A_DATE}, and was read as this")
         if found and self.on_bad_value != "NULL":
-            raise BadValuesFound(self._said(rows, found), hint="set `on_bad_value: 'NULL'`")
+            bad = self._bad_values(rows, found)
+            hint = "set `on_bad_value: 'NULL'`"
+            raise BadValuesFound.of(bad[:_SHOWN], len(bad), hint=hint)
         if not self.counts_bad_values:
             return rows
         arrays = list(rows.columns)
@@ -372,19 +381,18 @@ class ReadRows:
         names = [*rows.schema.names, BAD_VALUES_HELPER]
         return pa.RecordBatch.from_arrays([*arrays, total], names=names)
 
-    def _said(self, rows: pa.RecordBatch, found: Mapping[str, tuple[Any, Any, str]]) -> str:
-        sentences = []
+    def _bad_values(
+        self, rows: pa.RecordBatch, found: Mapping[str, tuple[Any, Any, str]]
+    ) -> list[BadValue]:
+        values = []
         for name, (mask, text, reason) in found.items():
             bad = zip(rows.filter(mask).to_pylist(), text.filter(mask).to_pylist(), strict=True)
             for row, value in bad:
                 at = ", ".join(f"{column} = {row[column]}" for column in self.key if column in row)
                 where = f", row with {at}" if at else ""
-                sentences.append(
-                    f"reading `{self.name}`{where}: column `{name}`: the value `{value}` cannot be "
-                    f"loaded: {reason}"
-                )
-        more = len(sentences) - _SHOWN
-        return "; ".join([*sentences[:_SHOWN], *([f"and {more:,} more"] if more > 0 else [])])
+                text = f": column `{name}`: the value `{value}` cannot be loaded: {reason}"
+                values.append(BadValue(self.name, where, text))
+        return values
 
 
 def _moved(column: Any) -> Any:

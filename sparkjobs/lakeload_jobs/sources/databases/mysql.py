@@ -26,7 +26,7 @@ from lakeload_jobs.contract.spec import JdbcInput, OnBadValue
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.row_id import Column, Kind
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, KEY_ONLY_HELPER
-from lakeload_jobs.sources.base import BadValuesFound
+from lakeload_jobs.sources.base import BadValue, BadValuesFound
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES, BATCH_ROWS, bounded
 from lakeload_jobs.sources.databases.columns import (
     CatalogColumn,
@@ -892,14 +892,13 @@ class ReadTable:
         ((counted, *bad),) = fetch(connection, statement)
         total = sum(map(int, bad))
         if total and self.on_bad_value == "FAIL":
-            texts = self._bad_texts(connection)
-            more = [f"and {total - len(texts):,} more"] if total > len(texts) else []
-            raise BadValuesFound("; ".join([*texts, *more]), hint="set `on_bad_value: 'NULL'`")
+            first = self._bad_values(connection)
+            raise BadValuesFound.of(first, total, hint="set `on_bad_value: 'NULL'`")
         return int(counted)
 
-    def _bad_texts(self, connection: Connection) -> list[str]:
-        """Return sentences about the first bad values."""
-        texts: list[str] = []
+    def _bad_values(self, connection: Connection) -> list[BadValue]:
+        """Return the first bad values."""
+        found: list[BadValue] = []
         key = key_of(connection, self.relation)
         also = f" AND {self.wanted}" if self.wanted else ""
         shown_key = "".join(f", CAST({quoted(name)} AS CHAR)" for name in key)
@@ -907,19 +906,17 @@ class ReadTable:
             rows = fetch(
                 connection,
                 f"SELECT CAST({column.shown} AS CHAR){shown_key} FROM {self.relation.sql}"  # noqa: S608
-                f" WHERE {column.bad}{also} LIMIT {_SHOWN - len(texts)}",
+                f" WHERE {column.bad}{also} LIMIT {_SHOWN - len(found)}",
             )
             for value, *place in rows:
                 at = ", ".join(f"{name} = {text}" for name, text in zip(key, place, strict=True))
                 row = f", row with {at}" if at else ""
-                texts.append(
-                    f"reading `{self.relation.shown}`{row}: column "
-                    f"`{column.name}`: the value `{value[:_TEXT_SHOWN]}` cannot be loaded: "
-                    f"{column.reason}"
-                )
-            if len(texts) == _SHOWN:
+                what = f"the value `{value[:_TEXT_SHOWN]}` cannot be loaded: {column.reason}"
+                text = f": column `{column.name}`: {what}"
+                found.append(BadValue(self.relation.shown, row, text))
+            if len(found) == _SHOWN:
                 break
-        return texts
+        return found
 
     def _batches(self, connection: Connection) -> Iterator[tuple[int, pa.RecordBatch | None]]:
         """Yield how many rows were read, and those of them that are new."""

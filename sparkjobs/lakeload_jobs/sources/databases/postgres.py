@@ -5,10 +5,12 @@ psycopg is the driver of everything but the rows themselves.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count as numbers_from
 from typing import Any
 
 import psycopg
@@ -19,6 +21,7 @@ from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
+from lakeload_jobs.sources.base import BadValue
 from lakeload_jobs.sources.databases.columns import (
     CatalogColumn,
     CatalogTable,
@@ -335,13 +338,17 @@ POOL_HINT = (
     "itself"
 )
 HINTS = {
-    "42501": "grant what is missing: `GRANT USAGE ON SCHEMA …` and `GRANT SELECT ON …` to the user",
+    "42501": (
+        "grant what is missing: `GRANT USAGE ON SCHEMA …` and `GRANT SELECT ON …` to the user; "
+        "where a row-level security policy is named, run `ALTER ROLE … SET row_security = on`"
+    ),
     "42P01": "the table was dropped or renamed: run again",
     "42703": "the columns of the table have changed: run again",
     "53100": "free space on the disk of the server, and run again",
     "53200": "raise the memory of the server, or run again when it is less busy",
     "53400": "raise `temp_file_limit` for this user",
     "53300": "lower `max_connections` in `source`, or raise it on the server",
+    "55000": "fill a materialized view that has no rows yet: `REFRESH MATERIALIZED VIEW …`",
     "55P03": "another session holds a lock on the table: run again when it has ended",
     "57014": "set a higher `statement_timeout` in `source`, in seconds",
     "57P05": "raise `idle_session_timeout` for this user",
@@ -352,8 +359,8 @@ HINTS = {
     "22012": "leave the column out with `columns.exclude`, or fix the view",
 }
 """What to do, by SQLSTATE (docs/error-codes.md)."""
-_RETRYABLE = ("08", "40", "53", "57", "55")
-"""Classes of SQLSTATE that another attempt may get around."""
+_RETRYABLE = ("08", "40", "53", "57", "55006", "55P03")
+"""SQLSTATEs, or classes of them, that another attempt may get around."""
 _LOST = "the connection to PostgreSQL was lost"
 _ENDS = ("57P01", "57P02", "57P03")
 """SQLSTATEs with which a server that stops ends its sessions."""
@@ -494,10 +501,17 @@ def _result_columns(
     if twins := sorted({name for name in names if names.count(name) > 1}):
         raise LoadFailed(
             f"the query has two columns named `{twins[0]}`",
-            hint=f"give one of them another name: `AS {twins[0]}_2`",
+            hint=f"give one of them another name: `AS {free_name(twins[0], names)}`",
         )
     places = range(result.nfields)
     return names, [result.ftype(n) for n in places], [result.fmod(n) for n in places]
+
+
+def free_name(name: str, names: Collection[str]) -> str:
+    """Return a name for a column like `name` that SQL takes without quotes: `?column?` has none."""
+    plain = re.sub(r"\W+", "_", name).strip("_")
+    plain = plain if plain and not plain[0].isdigit() else f"column_{plain}".rstrip("_")
+    return next(new for n in numbers_from(2) if (new := f"{plain}_{n}") not in names)
 
 
 def _column(
@@ -672,18 +686,41 @@ def check_select(
         except psycopg.errors.InsufficientPrivilege as error:
             if relation.kind == _QUERY:
                 raise
-            row = connection.execute(
-                "SELECT current_user::text, pg_catalog.has_schema_privilege(%s, 'USAGE')",
-                (read.schema,),
-            ).fetchone()
-            assert row is not None  # noqa: S101
-            user, schema = quoted(row[0]), quoted(read.schema)
-            usage = "" if row[1] else f"GRANT USAGE ON SCHEMA {schema} TO {user}; "
-            missing = _unreadable(connection, relation, selected)
-            some = f" ({', '.join(map(quoted, missing))})" if missing else ""
-            grants = f"{usage}GRANT SELECT{some} ON {relation.sql} TO {user}"
             said = failure(doing, error.sqlstate, str(error)).message
-            raise LoadFailed(said, hint=f"let its owner run `{grants}`") from None
+            raise LoadFailed(said, hint=_way_in(connection, relation, selected, read)) from None
+        except psycopg.errors.ObjectNotInPrerequisiteState as error:
+            if relation.kind != "m":
+                raise
+            said = failure(doing, error.sqlstate, str(error)).message
+            refresh = f"REFRESH MATERIALIZED VIEW {relation.sql}"
+            raise LoadFailed(said, hint=f"let its owner run `{refresh}`") from None
+
+
+def _way_in(
+    connection: psycopg.Connection[Any],
+    relation: Relation,
+    selected: Sequence[SelectedColumn],
+    read: JdbcInput,
+) -> str:
+    """Return what lets the user read a table that it may not read."""
+    row = connection.execute(
+        "SELECT current_user::text, pg_catalog.has_schema_privilege(%s, 'USAGE'),"
+        " pg_catalog.has_any_column_privilege(%s::oid, 'SELECT')"
+        " AND pg_catalog.row_security_active(%s::oid)"
+        " AND pg_catalog.current_setting('row_security') = 'off'",
+        (read.schema, relation.oid, relation.oid),
+    ).fetchone()
+    assert row is not None  # noqa: S101
+    user, schema = quoted(row[0]), quoted(read.schema)
+    missing = _unreadable(connection, relation, selected)
+    if row[2] and row[1] and not missing:
+        return (
+            f"let an administrator run `ALTER ROLE {user} SET row_security = on`, with which the "
+            f"rows that its policies show are loaded, or `ALTER ROLE {user} BYPASSRLS` for all rows"
+        )
+    usage = "" if row[1] else f"GRANT USAGE ON SCHEMA {schema} TO {user}; "
+    some = f" ({', '.join(map(quoted, missing))})" if missing else ""
+    return f"let its owner run `{usage}GRANT SELECT{some} ON {relation.sql} TO {user}`"
 
 
 def _unreadable(
@@ -1054,14 +1091,14 @@ def bad_values(
     selected: Sequence[SelectedColumn],
     read: JdbcInput,
     wanted: str = "",
-) -> tuple[tuple[str, ...], int]:
-    """Return sentences about the first bad values of the rows that meet the condition `wanted`, ''
+) -> tuple[tuple[BadValue, ...], int]:
+    """Return the first bad values of the rows that meet the condition `wanted`, ''
     for all, and how many there are."""
     checked = [column for column in selected if column.bad]
     if not checked:
         return (), 0
     connection = snapshot.connection
-    texts: list[str] = []
+    found: list[BadValue] = []
     with failures(read, f"counting bad values of `{relation.name}`"):
         key = key_of(connection, relation)
         total = " + ".join(f"pg_catalog.count(*) FILTER (WHERE {c.bad})" for c in checked)
@@ -1070,22 +1107,20 @@ def bad_values(
         names = key or (("ctid",) if relation.kind in _WITH_PAGES else ())
         place = "".join(f", {quoted(name)}::text" for name in names)
         for column in checked:
-            if len(texts) == _SHOWN:
+            if len(found) == _SHOWN:
                 break
             rows = connection.execute(
                 f"SELECT {column.shown}{place} FROM {relation.sql}"  # noqa: S608
                 f" WHERE {column.bad}{f' AND {wanted}' if wanted else ''}"
-                f" LIMIT {_SHOWN - len(texts)}".encode()
+                f" LIMIT {_SHOWN - len(found)}".encode()
             )
             for value, *texts_of_key in rows:
                 at = zip(names, texts_of_key, strict=True)
                 where = ", ".join(f"{name} = {text}" for name, text in at)
-                texts.append(
-                    f"reading `{relation.name}`{where and f', row with {where}'}: column "
-                    f"`{column.name}`: the value `{value[:_TEXT_SHOWN]}` cannot be loaded: "
-                    f"{column.reason}"
-                )
-    return tuple(texts), int(count)
+                what = f"the value `{value[:_TEXT_SHOWN]}` cannot be loaded: {column.reason}"
+                row = where and f", row with {where}"
+                found.append(BadValue(relation.name, row, f": column `{column.name}`: {what}"))
+    return tuple(found), int(count)
 
 
 def check_encoding(connection: psycopg.Connection[Any], read: JdbcInput) -> None:

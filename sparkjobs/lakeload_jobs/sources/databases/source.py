@@ -25,6 +25,7 @@ from lakeload_jobs.rows.columns import in_source_spelling, source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.sources.base import (
     BadValuesFound,
+    CheckType,
     EarlierColumns,
     Keys,
     Reader,
@@ -590,6 +591,7 @@ class RowsReadOnce:
     count_reads_all_columns: bool = False
     comments: Comments = NO_COMMENTS
     spellings: Spellings = ()
+    check_type: CheckType | None = None
 
     @property
     def frame(self) -> DataFrame:
@@ -699,6 +701,7 @@ class JdbcRows:
     comments: Comments = NO_COMMENTS
     warnings: tuple[str, ...] = ()
     spellings: Spellings = ()
+    check_type: CheckType | None = None
     wanted: str = ""
     """The condition of the rows, '' for all."""
     keys: Keys | None = None
@@ -728,13 +731,11 @@ class JdbcRows:
     def check_values(self) -> None:
         """Raise `LoadFailed` with the bad values of the table, by column and key."""
         read = self.read
-        texts, count = postgres.bad_values(
+        found, count = postgres.bad_values(
             self.snapshot, read.relation, self._bad_columns(), read.read, self.wanted
         )
         if count:
-            more = count - len(texts)
-            tail = [f"and {more:,} more"] if more else []
-            raise BadValuesFound("; ".join([*texts, *tail]), hint="set `on_bad_value: 'NULL'`")
+            raise BadValuesFound.of(found, count, hint="set `on_bad_value: 'NULL'`")
         if self.check_casts is not None:
             self.check_casts()
 

@@ -23,6 +23,7 @@ from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.sources.base import (
     AllRows,
+    CheckType,
     EarlierColumns,
     Keys,
     Reader,
@@ -122,6 +123,7 @@ class SparkReaderRows:
     comments: Comments = NO_COMMENTS
     warnings: tuple[str, ...] = ()
     spellings: Spellings = ()
+    check_type: CheckType | None = None
 
     @property
     def schema(self) -> StructType:

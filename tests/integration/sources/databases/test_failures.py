@@ -286,6 +286,27 @@ POSTGRES = (
         F, "SQLSTATE 42501", 'run `GRANT USAGE ON SCHEMA "shop" TO "limited_',
     ),
     Case(
+        "row security that is off",
+        both(
+            sql(
+                "ALTER TABLE orders ENABLE ROW LEVEL SECURITY;"
+                "CREATE POLICY all_rows ON orders USING (true)"
+            ),
+            postgres_user(
+                "GRANT SELECT ON orders TO {}", "ALTER ROLE {} SET row_security = off"
+            ),
+        ),
+        F, "row-level security policy", 'run `ALTER ROLE "limited_',
+    ),
+    Case(
+        "view that was never filled",
+        both(
+            sql("CREATE MATERIALIZED VIEW m AS SELECT * FROM orders WITH NO DATA"),
+            source(table="m"),
+        ),
+        F, "SQLSTATE 55000", 'run `REFRESH MATERIALIZED VIEW "public"."m"`',
+    ),
+    Case(
         "dropped column",
         before(postgres, "select", "ALTER TABLE orders DROP COLUMN note"),
         F, "SQLSTATE 42703", "the columns of the table have changed",

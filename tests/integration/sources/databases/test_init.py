@@ -79,6 +79,7 @@ def test_a_pipeline_has_every_table_of_postgresql(postgres: Postgres, tmp_path: 
 
         assert done.exit_code == 0, done.output
         assert _tables(other) == found
+        assert f"lakeload test-connection {other / 'pipeline.yml'}" in done.output
         document = load_pipeline(other / "pipeline.yml", {})
         assert [table.mode for table in document.model.tables] == [
             "OVERWRITE", "UPSERT", "UPSERT", "UPSERT",

@@ -101,11 +101,11 @@ def test_bad_values_fail_with_column_key_and_value_or_become_null(
     failed = load(world, database.table(world))
 
     assert failed.error is not None
-    assert failed.error.message.startswith(
-        "reading `public.orders`, row with b = x, a = 2: column `day`: the value `infinity` "
-        "cannot be loaded: it is not within the years 1 to 9999; "
-    )
-    assert failed.error.message.endswith("; and 3 more")
+    assert (
+        "  reading `public.orders`:\n    row with b = x, a = 2: column `day`: the value `infinity` "
+        "cannot be loaded: it is not within the years 1 to 9999\n"
+    ) in failed.error.message
+    assert failed.error.message.endswith("\n  and 3 more")
 
     result = load(world, database.table(world), on_bad_value="NULL")
 

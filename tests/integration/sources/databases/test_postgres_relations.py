@@ -141,6 +141,7 @@ def test_a_query_is_read_with_exact_types(database: Database) -> None:
     ("query", "message", "hint"),
     [
         ("SELECT 1 AS a, 2 AS a", "the query has two columns named `a`", "AS a_2"),
+        ("SELECT 1, 2", "the query has two columns named `?column?`", "AS column_2"),
         ("SELECT FROM WHERE", "syntax error", "check the query"),
         ("DELETE FROM plain", "syntax error", "check the query"),
         ("WITH d AS (DELETE FROM plain RETURNING 1) SELECT * FROM d", "SQLSTATE 0A000", None),

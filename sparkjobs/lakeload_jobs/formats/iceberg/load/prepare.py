@@ -13,6 +13,13 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
 from lakeload_jobs.formats.base import PreparedRows
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
+from lakeload_jobs.formats.iceberg.rules.schema import (
+    IcebergType,
+    ListOf,
+    MapOf,
+    Struct,
+    parse_type,
+)
 from lakeload_jobs.rows.bloom_filters import bloom_filter_columns
 from lakeload_jobs.rows.casts import without_null_keys
 from lakeload_jobs.rows.columns import ColumnMapping, source_names
@@ -125,6 +132,27 @@ def spark_types(facts: TableFacts) -> dict[str, str]:
         elif kind.startswith("decimal("):
             found[name] = kind.replace(" ", "")
     return found
+
+
+def nested_spark_types(facts: TableFacts) -> dict[str, str]:
+    """Return the Spark types of the table's nested columns, as far as each part has one."""
+    nested = {
+        name: _spark_type(parse_type(kind)) for name, kind in facts.columns.items() if "<" in kind
+    }
+    return {name: kind for name, kind in nested.items() if "?" not in kind}
+
+
+def _spark_type(kind: IcebergType) -> str:
+    if isinstance(kind, ListOf):
+        return f"array<{_spark_type(kind.element)}>"
+    if isinstance(kind, MapOf):
+        return f"map<{_spark_type(kind.key)},{_spark_type(kind.value)}>"
+    if isinstance(kind, Struct):
+        fields = (f"{field.name}:{_spark_type(field.type)}" for field in kind.fields)
+        return f"struct<{','.join(fields)}>"
+    if kind.name == "decimal":
+        return str(kind).replace(" ", "")
+    return _SPARK_TYPES.get(kind.name, "?")
 
 
 def _spelled(

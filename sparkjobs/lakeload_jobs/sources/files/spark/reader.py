@@ -29,7 +29,9 @@ from lakeload_jobs.rows.row_id import Column as Array
 from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.base import (
+    BadValue,
     BadValuesFound,
+    CheckType,
     Keys,
     Reader,
     Spellings,
@@ -46,7 +48,7 @@ from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed.avro import read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import Column, FileSchema
 from lakeload_jobs.sources.files.typed.exact import column_notes, record_bytes
-from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT
+from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT, place_text
 
 NO_TYPES: Mapping[str, str] = {}
 NO_FILE = "no file can be read"
@@ -76,6 +78,7 @@ class FilesRows:
     read_check: Callable[[int | None], None] | None = None
     """Is `check_read` where Spark reads the files."""
     spellings: Spellings = ()
+    check_type: CheckType | None = None
 
     @property
     def frame(self) -> DataFrame:
@@ -233,15 +236,12 @@ def check_casts(frame: DataFrame, types: Mapping[str, str]) -> None:
         return
     rejected = cast_types(frame, types, "QUARANTINE").select(f"{REJECTED_HELPER}.*")
     some = rejected.where("reason is not null").orderBy(*_PLACE).limit(_SHOWN).collect()
-    texts = []
+    found = []
     for row in some:
-        places = ((row.row_group, "row group"), (row.row_number, "row"))
-        place = "".join(f", {what} {number}" for number, what in places if number is not None)
-        file = f"reading `{row.source_file}`{place}: " if row.source_file else ""
-        texts.append(f"{file}column `{row.column_name}`: {row.reason}")
-    more = count - len(texts)
-    tail = [f"and {more:,} more"] if more else []
-    raise BadValuesFound("; ".join([*texts, *tail]), hint="set `on_bad_value: 'NULL'`")
+        place = place_text(row.row_group, row.row_number) if row.source_file else ""
+        text = f": column `{row.column_name}`: {row.reason}"
+        found.append(BadValue(row.source_file or "", place, text))
+    raise BadValuesFound.of(found, count, hint="set `on_bad_value: 'NULL'`")
 
 
 _SHOWN = 10

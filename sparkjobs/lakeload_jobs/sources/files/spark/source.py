@@ -7,16 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
-from lakeload_jobs.sources.base import EarlierColumns, Rows, UnreadableFile, explained_by_change
+from lakeload_jobs.sources.base import (
+    EarlierColumns,
+    Rows,
+    UnreadableFile,
+    explained_by_change,
+    with_all_bad_values,
+)
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.content import content_hashes
 from lakeload_jobs.sources.files.file_state import FileState
@@ -152,6 +161,7 @@ class FilesSlice:
         files = self.selection.files if self.selection else list_files(given, readers)
         with explained_by_change(lambda: check_unchanged(files, given, readers)):
             rows = self._open(spark, files, earlier)
+        rows = replace(rows, check_type=partial(self._check_type, spark, files, earlier))
         if self.selection is None:
             rows = replace(rows, warnings=(*rows.warnings, *link_warnings(files)))
         if self.spec.reader == "DIRECT" and rows.reader != "direct":
@@ -160,6 +170,23 @@ class FilesSlice:
                 hint="`spark.reader: AUTO` lets Spark read where it is needed",
             )
         return rows
+
+    def _check_type(
+        self,
+        spark: SparkSession,
+        files: tuple[FileState, ...],
+        earlier: EarlierColumns,
+        name: str,
+        kind: str,
+    ) -> None:
+        """Read one column of the files as a type (`sources.base.CheckType`)."""
+        columns = self.table.columns
+        columns = replace(columns, types={**(columns.types or {}), name: kind})
+        table, spec = replace(self.table, columns=columns), replace(self.spec, on_bad_value="FAIL")
+        rows = replace(self, table=table, spec=spec)._open(spark, files, earlier)
+        with with_all_bad_values(rows):
+            values = rows.frame if table.where is None else rows.frame.where(table.where)
+            values.agg(F.count(quoted(name))).collect()
 
     def _open(
         self, spark: SparkSession, files: tuple[FileState, ...], earlier: EarlierColumns

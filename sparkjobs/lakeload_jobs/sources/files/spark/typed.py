@@ -63,6 +63,7 @@ from lakeload_jobs.sources.files.typed.columns import (
     FileSchema,
     OpenFile,
     kind_in_table,
+    lists_of_spark,
     readable_by_spark,
     set_aside,
     settled,
@@ -531,8 +532,8 @@ def _reader(
         reader = OrcReader(table.opener)
     elif table.given.format == "PARQUET":
         reader = ParquetReader(table.opener, exact=on_loss == "FAIL")
-        # Such as arrays of DuckDB with nulls among them, which only Spark reads.
-        hint = "check the file; `spark: {reader: JVM}` lets Spark read it"
+        if lists_of_spark(columns):
+            hint = "check the file; `spark: {reader: JVM}` lets Spark read it"
     if table.stored is not None:
         reader = table.stored
     in_files = {column.name for column in columns}

@@ -23,6 +23,7 @@ import pyarrow.compute
 import pyarrow.types as pt
 
 from lakeload_jobs.core.names import normalize
+from lakeload_jobs.rows.rejects import SET_ASIDE
 from lakeload_jobs.rows.row_id import Column, Kind
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence, Infer
 from lakeload_jobs.sources.files.text.json import split_lists, split_objects, to_arrow
@@ -215,7 +216,7 @@ class JsonValues:
 
     def record_hint(self, reason: str) -> str:
         """Return what to do about a broken record."""
-        return "fix the file"
+        return f"fix the file, or {SET_ASIDE}"
 
 
 # Names of types

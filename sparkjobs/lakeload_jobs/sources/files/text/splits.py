@@ -23,6 +23,7 @@ from lakeload_jobs.core.names import spelling
 from lakeload_jobs.rows.rejects import (
     REJECT,
     REJECTED_HELPER,
+    SET_ASIDE,
     Reject,
     Rejected,
     check_rejected,
@@ -31,7 +32,7 @@ from lakeload_jobs.rows.rejects import (
 )
 from lakeload_jobs.rows.row_id import Column, Kind
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.base import Splits, UnreadableFile
+from lakeload_jobs.sources.base import BadValue, BadValuesFound, Splits, UnreadableFile
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import changed
 from lakeload_jobs.sources.files.source_bytes import splittable
@@ -163,12 +164,12 @@ class TextValues:
         """Return what to do about a broken record."""
         if "quote" in reason:
             return (
-                "fix the file; if quotes have no meaning in these files, set the reader option "
-                "`quote: ''`"
+                f"fix the file, or {SET_ASIDE}; if quotes have no meaning in these files, set the "
+                "reader option `quote: ''`"
             )
         return (
-            "fix the file, or set the reader options `separator` and `quote`; `lakeload "
-            "inspect` with the file detects them"
+            f"fix the file, or {SET_ASIDE}, or set the reader options `separator` and `quote`; "
+            "`lakeload inspect` with the file detects them"
         )
 
 
@@ -450,9 +451,12 @@ def check_bad(
     on_bad_value: OnBadValue,
     values: Values,
     limit: RejectLimit = REJECT_LIMIT,
+    *,
+    keeps_types: bool = False,
 ) -> None:
     """Raise `LoadFailed` with the first of what cannot be read: broken records always, bad values
-    unless they become null. Under QUARANTINE `limit` says how many records may be broken."""
+    unless they become null. Under QUARANTINE `limit` says how many records may be broken.
+    `keeps_types`: the columns have their types from the table, and not from `columns.types`."""
     records = sum(found.bad.records + found.set_aside for found in scanned)
     bad_values = sum(found.bad.values for found in scanned) if on_bad_value == "FAIL" else 0
     if not records + bad_values:
@@ -464,11 +468,18 @@ def check_bad(
     for found in scanned:
         shown = found.bad.first_records + (found.bad.first_values if bad_values else [])
         first += [(found.piece.file.path, bad) for bad in sorted(shown, key=lambda bad: bad.line)]
-    first = first[:_SHOWN]
-    texts = [_sentence(path, bad) for path, bad in first]
-    if (more := records + bad_values - len(texts)) > 0:
-        texts.append(f"and {more:,} more")
-    raise MalformedRecord("; ".join(texts), hint=_hint(first[0][1], values))
+    first_bad = first[0][1]
+    hint = _hint(first_bad, values)
+    if keeps_types and first_bad.column:
+        hint = _KEPT_HINT
+    some = [_bad_value(path, bad) for path, bad in first[:_SHOWN]]
+    raise MalformedRecord.of(some, records + bad_values, hint=hint)
+
+
+_KEPT_HINT = (
+    "fix the file, or set `on_type_conflict: NEW_COLUMN`, which loads the values of these files "
+    "into a column of their own, or set `on_bad_value: 'NULL'`"
+)
 
 
 def _check_limit(scanned: Sequence[Scanned], records: int, limit: RejectLimit) -> None:
@@ -476,20 +487,20 @@ def _check_limit(scanned: Sequence[Scanned], records: int, limit: RejectLimit) -
     of = sum(found.piece.rows + found.bad.records - found.bad.broken for found in scanned)
     first = [str(found.error) for found in scanned if found.set_aside]
     first += [
-        _sentence(found.piece.file.path, bad)
+        str(_bad_value(found.piece.file.path, bad))
         for found in scanned
         for bad in found.bad.first_records
     ]
     check_rejected(Rejected(records, of, tuple(first[:_SHOWN])), limit)
 
 
-class MalformedRecord(LoadFailed):
+class MalformedRecord(BadValuesFound):
     """Text that is not what it should be."""
 
 
-def _sentence(path: str, bad: Bad) -> str:
+def _bad_value(path: str, bad: Bad) -> BadValue:
     column = f", column `{bad.column}`" if bad.column else ""
-    return f"reading `{path}`: line {bad.line:,}{column}: {bad.what}"
+    return BadValue(path, f": line {bad.line:,}", f"{column}: {bad.what}")
 
 
 def _hint(bad: Bad, values: Values) -> str:
@@ -631,7 +642,8 @@ class ReadText:
         what = self.values.describe_bad(text[row].as_py(), column.type, formats)
         (line,) = batch.lines([row])
         bad = Bad(line, column.name, what)
-        return MalformedRecord(_sentence(piece.file.path, bad), hint=_hint(bad, self.values))
+        found = [_bad_value(piece.file.path, bad)]
+        return MalformedRecord.of(found, 1, hint=_hint(bad, self.values))
 
 
 def _without_break(raw: bytes) -> bytes:

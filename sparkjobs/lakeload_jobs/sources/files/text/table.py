@@ -213,7 +213,7 @@ class TextFiles(ABC):
             again = Declared(kept, exact)
             pieces = [found.piece for found in scanned]
             found_bad = run(Scan(how.reader, again, values, infers=False), pieces)
-            check_bad(found_bad, self.on_bad_value, values)
+            check_bad(found_bad, self.on_bad_value, values, keeps_types=True)
         kinds = {
             name: declared.kinds[name] if name in declared.kinds else self._inferred(found.name)
             for name, found in types.items()

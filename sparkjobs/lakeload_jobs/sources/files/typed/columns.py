@@ -221,6 +221,18 @@ def unreadable(path: str, error: Exception, *, hint: str = "") -> LoadFailed:
     return UnreadableFile(path, said, hint=hint or "check the file and `format`")
 
 
+def lists_of_spark(columns: Sequence[Column]) -> bool:
+    """Return whether Spark may read what Arrow cannot: arrays of DuckDB with nulls among them."""
+    return any(_has_list(one.kind) for one in columns) and not any(one.not_spark for one in columns)
+
+
+def _has_list(kind: Kind) -> bool:
+    if pt.is_list(kind) or pt.is_large_list(kind):
+        return True
+    inner = range(kind.num_fields) if pt.is_nested(kind) else ()
+    return any(_has_list(kind.field(place).type) for place in inner)
+
+
 def without_twins(path: str, columns: Sequence[Column]) -> tuple[Column, ...]:
     """Return the columns of a file; those that have one name are refused."""
     twins = {name for name, count in Counter(one.name for one in columns).items() if count > 1}

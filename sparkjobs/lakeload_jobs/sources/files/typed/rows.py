@@ -20,7 +20,7 @@ from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.rows.rejects import REJECT, REJECTED_HELPER, Reject, reject_column
 from lakeload_jobs.rows.row_id import Column, Kind, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
-from lakeload_jobs.sources.base import BadValuesFound, Splits, UnreadableFile
+from lakeload_jobs.sources.base import BadValue, BadValuesFound, Splits, UnreadableFile
 from lakeload_jobs.sources.batch_sizes import (
     LARGE_VALUE_HINT,
     ValueTooLarge,
@@ -361,7 +361,7 @@ class Failures:
     end for the number, and hands on no more rows. `unreadable` are files to set aside."""
 
     count: int = 0
-    texts: list[str] = field(default_factory=list)
+    found: list[BadValue] = field(default_factory=list)
     hint: str = ""
     unreadable: dict[FileState, UnreadableFile] = field(default_factory=dict)
 
@@ -374,25 +374,21 @@ class Failures:
             cut = "cut such digits off with the reader option `on_loss: TRUNCATE`, or "
             self.hint = f"{cut}{ways}" if bad.is_loss else ways
         for (group, row), text in zip(places, bad.texts, strict=True):
-            if len(self.texts) < BAD_SHOWN:
-                self.texts.append(
-                    f"reading `{path}`{place_text(group, row)}: column `{bad.column}`: the "
-                    f"value `{text[:_SHOWN]}` cannot be loaded: {bad.reason}"
-                )
+            if len(self.found) < BAD_SHOWN:
+                what = f"the value `{text[:_SHOWN]}` cannot be loaded: {bad.reason}"
+                place = place_text(group, row)
+                self.found.append(BadValue(path, place, f": column `{bad.column}`: {what}"))
         self.count += len(bad.rows)
 
     def check(self) -> None:
         """Raise `BadValuesFound` where there are any."""
-        if not self.count:
-            return
-        more = self.count - len(self.texts)
-        tail = [f"and {more:,} more"] if more else []
-        raise BadValuesFound("; ".join([*self.texts, *tail]), hint=self.hint)
+        if self.count:
+            raise BadValuesFound.of(self.found, self.count, hint=self.hint)
 
     def __add__(self, other: Failures) -> Failures:
-        texts = [*self.texts, *other.texts][:BAD_SHOWN]
+        found = [*self.found, *other.found][:BAD_SHOWN]
         unreadable = self.unreadable | other.unreadable
-        return Failures(self.count + other.count, texts, self.hint or other.hint, unreadable)
+        return Failures(self.count + other.count, found, self.hint or other.hint, unreadable)
 
 
 def _bad_counts(found: Sequence[BadValues], rows: int) -> Column:

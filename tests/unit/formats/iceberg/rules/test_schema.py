@@ -12,6 +12,7 @@ import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import Mode, PartitionField, SchemaChanges
+from lakeload_jobs.core.type_conflicts import Misfit
 from lakeload_jobs.formats.iceberg.rules.schema import (
     SchemaPlan,
     compare,
@@ -248,13 +249,25 @@ _MESSAGES: dict[str, Callable[[], Any]] = {
     "A type that Iceberg cannot change": lambda: _compare(
         _TABLE,
         {"id": "long", "amount": "double", "city": "int"},
-        misfits={"amount": "19.999", "city": None},
+        misfits={
+            "amount": Misfit(
+                "amount",
+                "decimal(10,2)",
+                "the first value that does not fit is `19.999`, reading `day2.parquet`, row 7",
+            ),
+            "city": Misfit("City", "string", None),
+        },
     ),
     "The same where every value fits the table's type": lambda: _compare(
-        _TABLE, {**_TABLE, "amount": "double"}, misfits={"amount": None}
+        _TABLE,
+        {**_TABLE, "amount": "double"},
+        misfits={"amount": Misfit("Amount", "decimal(10,2)", None)},
     ),
     "The same in a column of the key": lambda: _compare(
-        _TABLE, {**_TABLE, "id": "string"}, keys=["id"], misfits={"id": "n/a"}
+        _TABLE,
+        {**_TABLE, "id": "string"},
+        keys=["id"],
+        misfits={"id": Misfit("id", "bigint", "the first value that does not fit is `n/a`")},
     ),
     "The same where rows are replaced, and `schema_changes` is not EVOLVE": lambda: _compare(
         _TABLE, {"id": "long", "amount": "double", "city": "string"}, "ADD_COLUMNS", "OVERWRITE"

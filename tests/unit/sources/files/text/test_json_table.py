@@ -198,10 +198,12 @@ def test_bad_values_are_named_where_they_are(folder: Folder) -> None:
     rows = folder.rows(columns=columns, on_bad_value="NULL")
 
     number = "a whole number from -2147483648 to 2147483647"
-    assert failed.message.split("; ") == [
-        f"reading `{path}`: line 1, column `s`: at `l[1].n`: `x` is not {number}",
-        f"reading `{path}`: line 2, column `s`: `5` is not an object",
-        f"reading `{path}`: line 2, column `i`: `1.5` is not {number}",
+    assert failed.message.splitlines() == [
+        "3 values or records cannot be loaded:",
+        f"  reading `{path}`:",
+        f"    line 1, column `s`: at `l[1].n`: `x` is not {number}",
+        "    line 2, column `s`: `5` is not an object",
+        f"    line 2, column `i`: `1.5` is not {number}",
     ]
     assert rows == [
         {"s": {"l": [{"n": 1}, {"n": None}]}, "i": 1, BAD_VALUES_HELPER: 1},
@@ -218,11 +220,11 @@ def test_broken_records_fail_with_the_first_ten_and_their_number(
 
     failed = folder.failure(on_bad_value=on_bad_value)
 
-    sentences = failed.message.split("; ")
-    assert len(sentences) == 11
-    assert sentences[0].startswith(f"reading `{path}`: line 2: it is not JSON: ")
+    _, file, *sentences, more = failed.message.splitlines()
+    assert (file, more) == (f"  reading `{path}`:", "  and 20 more")
+    assert len(sentences) == 10
+    assert sentences[0].startswith("    line 2: it is not JSON: ")
     assert sentences[0].endswith('`{"a": 1,}`')
-    assert sentences[-1] == "and 20 more"
 
 
 TYPES_BY_SPARK = {

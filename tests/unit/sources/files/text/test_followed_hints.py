@@ -1,0 +1,63 @@
+"""Hints of CSV and JSON files, followed literally: the edit that each names loads the records."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakeload_jobs.contract.spec import RejectLimit
+from tests.unit.sources.files.text import test_csv_table as csv_tests
+from tests.unit.sources.files.text import test_json_table as json_tests
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file, the setting whose line the hint has to hold, and the first value of each record with
+    that line."""
+
+    content: str
+    setting: str
+    values: list[Any]
+    recorded: dict[str, str] = field(default_factory=dict)
+    is_json: bool = False
+
+
+CASES = {
+    "text among the numbers of the table": Case(
+        "n\n1\nn/a\n", "on_type_conflict", ["1", "n/a"], {"n": "bigint"}
+    ),
+    "text among the numbers of the table, as null": Case(
+        "n\n1\nn/a\n", "on_bad_value", [1, None], {"n": "bigint"}
+    ),
+    "text among the numbers of the table, in JSON": Case(
+        '{"n": 1}\n{"n": "n/a"}\n', "on_type_conflict", ["1", "n/a"], {"n": "bigint"}, is_json=True
+    ),
+    "too few values": Case("a,b\n1,2\n3\n", "on_bad_value", [1, None]),
+    "too many values": Case("a,b\n1,2\n3,4,5\n", "on_bad_value", [1, None]),
+    "text behind a quote": Case('a,b\n1,2\n"3"x,4\n', "on_bad_value", [1, None]),
+    "a quote without an end": Case('a,b\n1,2\n"3,4\n', "on_bad_value", [1, None]),
+    "a quote without a meaning": Case('a,b\n1,2\n"3,4\n', "quote", ["1", '"3']),
+    "no JSON": Case('{"a": 1}\nno\n', "on_bad_value", [1, None], is_json=True),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_the_edit_of_a_hint_loads_the_records(tmp_path: Path, case: Case) -> None:
+    folder = json_tests.Folder(tmp_path) if case.is_json else csv_tests.Folder(tmp_path)
+    folder.put("a.ndjson" if case.is_json else "a.csv", case.content)
+    hint = folder.failure(recorded=case.recorded).hint or ""
+
+    line = re.search(rf"`{case.setting}: '?(\w*)'?`", hint)
+
+    assert line is not None, hint
+    limit = RejectLimit(percent=100)
+    if case.setting == "quote":
+        rows = folder.rows({"quote": line[1]}, recorded=case.recorded)
+    else:
+        changes: dict[str, Any] = {case.setting: line[1], "max_rejected": limit}
+        rows = folder.rows(recorded=case.recorded, **changes)
+    assert [next(iter(row.values())) for row in rows] == case.values
