@@ -202,7 +202,7 @@ def test_a_value_is_the_one_that_psycopg_reads_or_it_is_bad(world: World, name: 
         texts, count = product.bad_values(world.snapshot, reader.relation, [column], reader.read)
         assert count == 1
         assert len(texts) == 1
-        assert "column `v`: the value `" in texts[0]
+        assert "column `v`: the value `" in str(texts[0])
 
 
 def test_spark_reads_the_same_values_and_counts_the_same_bad_ones(
