@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.typed.parquet_pages import read_struct
+from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT
 
 END_BYTES = 64 << 10
 """So many bytes at the end of a file Arrow reads first."""
@@ -35,7 +36,8 @@ def check_footer(file: FileState, source: Any) -> None:
 
 
 def check_columns(file: FileState, source: Any, metadata: pq.FileMetaData) -> None:
-    """Raise `UnreadableFile` for encrypted columns below a footer that is not encrypted."""
+    """Raise `UnreadableFile` for encrypted columns below a footer that is not encrypted, and for a
+    footer with other bytes."""
     with _stream(source) as stream:
         end = stream.seek(0, io.SEEK_END) - _LENGTH_AND_MAGIC
         stream.seek(end)
@@ -44,7 +46,12 @@ def check_columns(file: FileState, source: Any, metadata: pq.FileMetaData) -> No
         if length == metadata.serialized_size:
             return
         stream.seek(end - length)
-        footer = read_struct(stream.read(length))
+        try:
+            footer = read_struct(stream.read(length))
+        except (IndexError, ValueError, RecursionError) as error:
+            # Whether it is encrypted cannot be told, and Arrow would end the process.
+            why = "the file is damaged: its footer is longer than what it says"
+            raise UnreadableFile(file.path, why, hint=DAMAGED_HINT) from error
     if _ENCRYPTION_ALGORITHM in footer:
         raise _encrypted(file, "encrypted columns")
 

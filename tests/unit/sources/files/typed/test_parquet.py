@@ -408,6 +408,18 @@ def test_encrypted_columns_are_refused(tmp_path: Path, plaintext_footer: bool) -
     assert caught.value.hint == "write it without encryption"
 
 
+def test_a_footer_with_other_bytes_is_damaged(tmp_path: Path) -> None:
+    path = write(tmp_path / "a", {"n": range(25)}, **FOOTER_ALONE)
+    content, end = path.read_bytes()[:-8], path.read_bytes()[-8:]
+    # In place of the byte that ends it: a list of a UUID, which no footer has, its end, and more.
+    more = b"\x79\x1d" + bytes(16) + b"\0" + b"more"
+    length = int.from_bytes(end[:4], "little") - 1 + len(more)
+    path.write_bytes(content[:-1] + more + length.to_bytes(4, "little") + end[4:])
+
+    with pytest.raises(LoadFailed, match="damaged: its footer"):
+        footers([path])
+
+
 def test_a_level_that_cannot_be_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a", {"n": range(25)}, **FOOTER_ALONE)
     replace_bytes(path, LEVELS_1, LEVELS_3)
