@@ -26,7 +26,8 @@ def test_looks_at_many_jobs_ask_the_jvm_few_times(
     send = client.send_command
 
     def counted(command: str, *rest: Any, **more: Any) -> Any:
-        asked.append(command)
+        if not command.startswith("m\n"):  # Objects of Java that earlier tests have left.
+            asked.append(command)
         return send(command, *rest, **more)
 
     monkeypatch.setattr(client, "send_command", counted)
