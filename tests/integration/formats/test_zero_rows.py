@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -60,17 +61,17 @@ def data(world: World) -> list[tuple[Any, Any]]:
 
 
 def cases() -> Iterator[Any]:
-    for file_format in FILES:
-        for mode in get_args(Mode):
-            few = (file_format, mode) in {("CSV", "OVERWRITE"), ("CSV", "APPEND")}
-            marks = () if few else (pytest.mark.exhaustive,)
-            yield pytest.param(file_format, mode, id=f"{file_format}: {mode}", marks=marks)
+    # Rows of Parquet tables are appended.
+    worlds = [("parquet", "APPEND"), *(("iceberg", mode) for mode in get_args(Mode))]
+    for (world, mode), file_format in itertools.product(worlds, FILES):
+        few = (file_format, mode) in {("CSV", "OVERWRITE"), ("CSV", "APPEND")}
+        marks = () if few else (pytest.mark.exhaustive,)
+        name = f"{world}: {file_format}: {mode}"
+        yield pytest.param(world, file_format, mode, id=name, marks=marks)
 
 
-@pytest.mark.parametrize(("file_format", "mode"), list(cases()))
+@pytest.mark.parametrize(("world", "file_format", "mode"), list(cases()), indirect=["world"])
 def test_load_without_rows_adds_none(world: World, file_format: FileFormat, mode: Mode) -> None:
-    if mode != "APPEND" and not isinstance(world, IcebergWorld):
-        pytest.skip("rows of Parquet tables are appended")
     key = ("id",) if mode == "UPSERT" else ()
 
     def table(rows: Rows, name: str) -> TableSpec:
