@@ -6,8 +6,6 @@ which is enough to know whether most are.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -18,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.types as pt
 
+from lakeload_jobs.core.type_conflicts import types_setting
 from lakeload_jobs.rows.row_id import Column
 from lakeload_jobs.sources.files.text.batches import TextBatch
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence, undeclared_formats
@@ -94,9 +93,12 @@ class MostlyNumbers:
         content, double = self.other.content, pa.float64()
         at = f"`{shortened(self.other.text)}` in `{self.other.path}`, line {self.other.line:,},"
         said = f"column `{name}` is text: most of its values are numbers, and {at}"
-        if is_value(content, double, formats) and not is_value(content, double, _exact(formats)):
-            return f"{said} has more digits than a `double`; {_setting(name, 'double')} rounds it"
-        setting = _setting(name, self.kind)
+        if is_value(content, double, formats) and not is_value(
+            content, double, undeclared_formats(formats)
+        ):
+            setting = types_setting({name: "double"})
+            return f"{said} has more digits than a `double`; `{setting}` rounds it"
+        setting = f"`{types_setting({name: self.kind})}`"
         if is_value(content, text_type(self.kind), formats):
             return f"{said} is text; with {setting} it is a number"
         return f"{said} is no `{self.kind}`; with {setting} it is a bad value"
@@ -151,7 +153,7 @@ class NumberCounts:
     def _best_type(self, column: Column) -> tuple[str, Positions]:
         """Return the type that most values are of, the first of several, and the rows of the
         others."""
-        exact = _exact(self.formats)
+        exact = undeclared_formats(self.formats)
         bad = {kind: parse_text(column, text_type(kind), exact)[1] for kind in _KINDS[1:]}
         return min(bad.items(), key=lambda item: len(item[1]))
 
@@ -173,18 +175,3 @@ def _number_type(evidence: ColumnEvidence | JsonEvidence) -> str:
     if isinstance(evidence, JsonEvidence):
         return "" if evidence.seen & ~Seen.NUMBER else evidence.numbers.number_type
     return evidence.number_type
-
-
-def _exact(formats: TextFormats) -> TextFormats:
-    return undeclared_formats(formats)
-
-
-def _setting(name: str, kind: str) -> str:
-    """Return the line of YAML that gives a column a type."""
-    is_plain = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) and name.lower() not in _WORDS
-    key = name if is_plain else json.dumps(name, ensure_ascii=False)
-    return f"`columns.types: {{{key}: {kind}}}`"
-
-
-_WORDS = ("true", "false", "yes", "no", "on", "off", "null")
-"""What YAML takes for another thing than text."""

@@ -64,7 +64,7 @@ IDS = tuple(str((1 << 60) + number) for number in range(20))
         (
             (*IDS, "9" * 20, "-"),
             "`-` in `{path}`, line 23, is no `decimal(38,0)`; "
-            "with `columns.types: {{n: decimal(38,0)}}` it is a bad value",
+            'with `columns.types: {{n: "decimal(38,0)"}}` it is a bad value',
         ),
         (
             (*NUMBERS, "1e400"),
@@ -88,6 +88,7 @@ def test_value_that_makes_numbers_text_is_named(
     [
         ("id,n\n" + "1,0.5\n" * 20 + "2,0.1234567890123456789\n", 0.12345678901234568),
         ("id,n\n" + "1,1\n" * 20 + "2,x\n", None),
+        ("id,n\n" + "1,12345678901234567890\n" * 20 + "2,x\n", None),
         ("\n".join(['{"n": 1}'] * 20 + ['{"n": "7"}']), 7),
         ("\n".join(['{"n": 1}'] * 20 + ['{"n": "x"}']), None),
     ],
