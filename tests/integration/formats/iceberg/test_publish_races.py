@@ -139,7 +139,7 @@ def test_create_branch_of_an_existing_branch_keeps_its_snapshot(loads: Loads) ->
     assert drop_branch(loads.spark, loads.schema, "orders", name)
 
 
-@pytest.mark.parametrize("step", ["load_existing", "_add"])
+@pytest.mark.parametrize("step", ["load_existing", "add_files"])
 @pytest.mark.parametrize("mode", ["APPEND", "OVERWRITE"])
 def test_files_are_not_added_to_a_branch_that_a_clean_up_has_dropped(
     loads: Loads, monkeypatch: pytest.MonkeyPatch, mode: Mode, step: str
@@ -148,8 +148,8 @@ def test_files_are_not_added_to_a_branch_that_a_clean_up_has_dropped(
     loads.loaded(loads.table(loads.file([{"id": 1}])))
     act, dropped = getattr(direct_write, step), []
 
-    def drop_after(*given: Any) -> Any:
-        done = act(*given)
+    def drop_after(*given: Any, **named: Any) -> Any:
+        done = act(*given, **named)
         (name,) = set(loads.read().metadata.refs) - {"main"}
         dropped.append(drop_branch(loads.spark, loads.schema, "orders", name))
         return done

@@ -36,7 +36,7 @@ from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
 from lakeload_jobs.formats.iceberg.load.partitioned import stage_partitions
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.table_changes import TableChanges
-from lakeload_jobs.formats.iceberg.load.tables import Java, jvm, load_existing
+from lakeload_jobs.formats.iceberg.load.tables import Java, add_files, jvm, load_existing
 from lakeload_jobs.formats.iceberg.rules.partitions import spec_field
 from lakeload_jobs.formats.iceberg.rules.writers import (
     EXTERNAL_ID_SETTING,
@@ -420,6 +420,8 @@ def _commit(
         for file, facts in zip(report.files, report.facts, strict=True)
     ]
 
+    told = {"spark.app.id": given.spark.sparkContext.applicationId, **summary}
+
     def once() -> None:
         # Others have committed since: their commits are the base of this one.
         transaction = load_existing(given.spark, given.table).newTransaction()
@@ -432,7 +434,7 @@ def _commit(
         # Iceberg repeats a commit that others came before, and makes a missing branch anew. It does
         # not repeat a transaction with a change of references, even one to where they are.
         transaction.manageSnapshots().replaceBranch(name, begun).commit()
-        _add(given, transaction, files, summary)
+        add_files(given.spark, transaction, name, files, told, replaces=given.replaces)
         transaction.commitTransaction()
 
     until_committed(once, f"adding files to the staging branch of `{target}`")
@@ -441,22 +443,3 @@ def _commit(
 def _head(java_table: Java, branch: str) -> int | None:
     found = java_table.refs().get(branch)
     return None if found is None else int(found.snapshotId())
-
-
-def _add(
-    given: Target, transaction: Java, files: Sequence[Java], summary: Mapping[str, str]
-) -> None:
-    if given.replaces:
-        always = jvm(given.spark).org.apache.iceberg.expressions.Expressions.alwaysTrue()
-        commit = transaction.newOverwrite().overwriteByRowFilter(always)
-        for file in files:
-            commit.addFile(file)
-    else:
-        commit = transaction.newAppend()
-        for file in files:
-            commit.appendFile(file)
-    commit.toBranch(given.branch)
-    commit.set("spark.app.id", given.spark.sparkContext.applicationId)
-    for name, value in summary.items():
-        commit.set(name, value)
-    commit.commit()

@@ -17,11 +17,11 @@ from lakeload_jobs.formats.iceberg.load.branches import LOST, assert_branch, dro
 from lakeload_jobs.formats.iceberg.load.table_changes import TableChanges
 from lakeload_jobs.formats.iceberg.load.tables import (
     Java,
+    add_files,
     added_files,
     catalog_rejection,
     caused_by,
     facts_of,
-    jvm,
     load,
     sentence,
 )
@@ -224,21 +224,12 @@ def _add_again(given: Publish, transaction: Java) -> None:
     """
     table = transaction.table()
     picked = table.snapshot(given.staged.snapshot)
-    if given.staged.mode == "replace":
-        always = jvm(given.spark).org.apache.iceberg.expressions.Expressions.alwaysTrue()
-        commit = transaction.newOverwrite().overwriteByRowFilter(always)
-        add = commit.addFile
-    else:
-        commit = transaction.newAppend()
-        add = commit.appendFile
-    for file in added_files(given.spark, table, picked):
-        add(file)
-    commit.toBranch(given.branch)
-    for name, value in given.staged.summary.items():
-        commit.set(name, value)
+    files = added_files(given.spark, table, picked)
     # Without this link, expiring the staged snapshot would delete files of the table.
-    commit.set("source-snapshot-id", str(given.staged.snapshot))
-    commit.commit()
+    link = {"source-snapshot-id": str(given.staged.snapshot)}
+    summary = {**given.staged.summary, **link}
+    replaces = given.staged.mode == "replace"
+    add_files(given.spark, transaction, given.branch, files, summary, replaces=replaces)
 
 
 def _stop(given: Publish, verdict: Verdict, facts: TableFacts, *, unknown: bool) -> Published:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -193,6 +193,32 @@ def schema_columns(spark: SparkSession, schema: Java) -> dict[str, str]:
     """Return the columns of one of Iceberg's schemas, name → type as Iceberg writes it."""
     text = jvm(spark).org.apache.iceberg.SchemaParser.toJson(schema)
     return {field["name"]: type_text(field["type"]) for field in json.loads(text)["fields"]}
+
+
+def add_files(
+    spark: SparkSession,
+    transaction: Java,
+    branch: str,
+    files: Iterable[Java],
+    summary: Mapping[str, str],
+    *,
+    replaces: bool,
+) -> None:
+    """Add data files to a branch in a transaction, with the `summary` of their snapshot; with
+    `replaces` in place of all rows that are there."""
+    if replaces:
+        always = jvm(spark).org.apache.iceberg.expressions.Expressions.alwaysTrue()
+        commit = transaction.newOverwrite().overwriteByRowFilter(always)
+        add = commit.addFile
+    else:
+        commit = transaction.newAppend()
+        add = commit.appendFile
+    for file in files:
+        add(file)
+    commit.toBranch(branch)
+    for name, value in summary.items():
+        commit.set(name, value)
+    commit.commit()
 
 
 def added_files(spark: SparkSession, java_table: Java, snapshot: Java) -> Iterator[Java]:

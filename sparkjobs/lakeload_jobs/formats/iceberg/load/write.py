@@ -174,9 +174,9 @@ class IcebergWriter:
         found = Rejected()
         if self.plan.direct is None:
             found = rejected_rows(request, rejected)
-        if load.spec.on_bad_value == "QUARANTINE":
-            # The columns of what Spark writes are in the table before.
-            check_rejected(found, load.spec.max_rejected_of(load.table))
+            if load.spec.on_bad_value == "QUARANTINE":
+                # Spark writes into columns that are in the table before.
+                check_rejected(found, load.spec.max_rejected_of(load.table))
         try:
             staged = stage(request)
             bad = bad if staged.bad_values is None else staged.bad_values

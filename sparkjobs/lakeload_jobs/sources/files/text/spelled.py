@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 from lakeload_jobs.sources.files.text.batches import TextBatch
-from lakeload_jobs.sources.files.text.splits import OpenPiece, Piece, PieceReader
+from lakeload_jobs.sources.files.text.splits import OpenedPiece, OpenPiece, Piece, PieceReader
 from lakeload_jobs.sources.files.united_columns import SharedNames
 
 
@@ -27,30 +26,12 @@ class SpelledReader:
 
 
 @dataclass
-class _SpelledPiece:
-    opened: OpenPiece
+class _SpelledPiece(OpenedPiece):
     shared: Mapping[str, str]
-
-    def __post_init__(self) -> None:
-        self.start = self.opened.start
-        self.first_line = self.opened.first_line
-        self.notes = self.opened.notes
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.shared.get(name, name) for name in self.opened.names)
-
-    @property
-    def cuts(self) -> tuple[Any, ...]:
-        return self.opened.cuts
-
-    @property
-    def end(self) -> int:
-        return self.opened.end
-
-    @property
-    def line(self) -> int:
-        return self.opened.line
 
     def batches(self) -> Iterator[TextBatch]:
         for batch in self.opened.batches():

@@ -112,6 +112,38 @@ class OpenPiece(Protocol):
         """Yield its rows as text: those of `names` that are to be read."""
 
 
+@dataclass
+class OpenedPiece:
+    """A piece that is being read by way of another one, and is as that one."""
+
+    opened: OpenPiece
+
+    def __post_init__(self) -> None:
+        self.start = self.opened.start
+        self.first_line = self.opened.first_line
+        self.notes = self.opened.notes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the file."""
+        return self.opened.names
+
+    @property
+    def cuts(self) -> tuple[Any, ...]:
+        """What `Piece.cuts` are."""
+        return self.opened.cuts
+
+    @property
+    def end(self) -> int:
+        """Where the next piece begins."""
+        return self.opened.end
+
+    @property
+    def line(self) -> int:
+        """The line there."""
+        return self.opened.line
+
+
 class PieceReader(Protocol):
     """Opens pieces; it travels to the tasks."""
 

@@ -11,14 +11,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import IO, Any
+from typing import IO
 
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.source_bytes import Bytes
 from lakeload_jobs.sources.files.text.batches import TextBatch
 from lakeload_jobs.sources.files.text.csv import count_lines
 from lakeload_jobs.sources.files.text.opening import FileBytes
-from lakeload_jobs.sources.files.text.splits import OpenPiece, Piece, PieceReader
+from lakeload_jobs.sources.files.text.splits import OpenedPiece, OpenPiece, Piece, PieceReader
 
 
 @dataclass(frozen=True)
@@ -69,30 +69,8 @@ class StoredReader:
 
 
 @dataclass
-class _StoredPiece:
-    opened: OpenPiece
+class _StoredPiece(OpenedPiece):
     line_of: Callable[[int], int]
-
-    def __post_init__(self) -> None:
-        self.start = self.opened.start
-        self.first_line = self.opened.first_line
-        self.notes = self.opened.notes
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.opened.names
-
-    @property
-    def cuts(self) -> tuple[Any, ...]:
-        return self.opened.cuts
-
-    @property
-    def end(self) -> int:
-        return self.opened.end
-
-    @property
-    def line(self) -> int:
-        return self.opened.line
 
     def batches(self) -> Iterator[TextBatch]:
         for batch in self.opened.batches():
