@@ -54,7 +54,7 @@ class LoadJob:
     master: str | None = None
     conf: Sequence[str] = ()
     at_once: int | None = None
-    """How many tables are loaded at a time; None for as many as the document says."""
+    """The tables loaded at a time; None: the `concurrency` of the document."""
 
     @cached_property
     def destination(self) -> DestinationSpec:

@@ -68,7 +68,7 @@ class RunFolder:
 
     @property
     def files_in_use(self) -> Path:
-        """Where threads note the files that they read."""
+        """The folder in which each thread notes the file that it is reading."""
         return self.path / "files-in-use"
 
     @property

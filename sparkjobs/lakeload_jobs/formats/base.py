@@ -76,9 +76,9 @@ class ExpectedColumns:
     that new names are in lower case. `types` are the Spark types of the table's columns, where
     Spark has them, and `takes` says whether the column of a name takes values of a type; None:
     there is no table yet, or its columns are replaced. `names` are the columns that the table has,
-    as others may have named them. `adds_fields`: rows are to come with the
-    fields that structs of the table have, and the new ones behind them. `nested_types` are types of
-    columns that are not in `types`, for messages alone.
+    as others may have named them. `adds_fields`: rows are to come with the fields that structs of
+    the table have, and the new ones behind them. `nested_types` are types of columns that are not
+    in `types`, for messages alone.
     """
 
     earlier: Mapping[str, str] = field(default_factory=dict)

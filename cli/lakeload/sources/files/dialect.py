@@ -25,7 +25,7 @@ class Guess:
     confidence: Confidence
     reason: str
     other: str = ""
-    """What else may be right, as a line of YAML; '' for that which is so without the guess."""
+    """The most likely alternative, as a line of YAML; '' for the usual one of this option."""
 
     @property
     def instead(self) -> str:
@@ -78,11 +78,11 @@ _SKIPPED_COUNT = 3
 _MOST_BEFORE = 50
 """Records that may stand before the table."""
 _MORE = 10
-"""So many records with quotes around values for each with one quote show that quotes count,"""
+"""Well quoted records for each badly quoted one, from which on quotes have a meaning."""
 _SLIPS = 3
-"""where so few have one: in text that was never quoted there are more."""
+"""Badly quoted records at most: text that was never quoted has more."""
 _MEANINGFUL = 0.05
-"""What a reading is worth that leaves them in the values all the same."""
+"""Score factor of a reading without quotes where quotes have a meaning."""
 _MOST = 0.9
 """The share of records that have to fit a header that does not."""
 _FEWEST = 2
@@ -261,7 +261,7 @@ def _first(found: Sequence[Record], width: int) -> int:
 
 
 def _begins_with_a_row(found: Sequence[Record], width: int) -> bool:
-    """Whether the first record is like the rows of a table without a header, with a value less."""
+    """Whether the first record is a row of a table without a header, one value short."""
     head, body = _texts(found[0]), [_texts(r) for r in found[1:] if len(r.values) == width]
     if len(head) != width - 1 or detect_header(body[0], body[1:])[0]:
         return False

@@ -758,7 +758,7 @@ def check_pool(read: JdbcInput, password: Secret | None) -> None:
             for pids, connection in zip(sessions, (first, second), strict=True):
                 row = connection.execute("SELECT pg_catalog.pg_backend_pid()").fetchone()
                 pids.add(str(row))
-    # A pool gives the session that is free to the next one who has a statement.
+    # Such a pool gives the next statement of any client to whichever server connection is free.
     if len(sessions[0] | sessions[1]) != len(sessions) or sessions[0] & sessions[1]:
         raise Refused(
             f"the pool at {read.host}:{read.port} keeps no session: transactions of one connection "

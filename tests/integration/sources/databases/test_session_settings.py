@@ -380,13 +380,13 @@ def test_a_setting_that_no_load_can_do_with_is_refused(
 
 
 class Pooled:
-    """A connection to a pool, which runs the statements of all clients in one session."""
+    """A client of a pool that runs the statements of all clients on one server connection."""
 
     def __init__(self, session: Any) -> None:
         self.execute = session.execute
 
     def close(self) -> None:
-        """Leave the session to the others."""
+        """Close nothing: the other client uses the server connection too."""
 
 
 def test_a_pool_that_mixes_sessions_is_found(
