@@ -9,6 +9,7 @@ import contextlib
 from functools import cache
 from pathlib import Path
 
+from lakeload.config.problems import Problem
 from lakeload.documents.load import check
 from lakeload.ui.problems import problems_text, summary
 
@@ -18,11 +19,17 @@ WIDTH = 80
 
 
 @cache
-def diagnostics(name: str) -> str:
-    """Return the text for `tests/cases/invalid/NAME.yaml`, seen from within that folder."""
+def problems(name: str) -> list[Problem]:
+    """Return the problems of `tests/cases/invalid/NAME.yaml`, seen from within that folder."""
     with contextlib.chdir(INVALID):
-        problems = check([Path(f"{name}.yaml")], ENVIRONMENT)
-    return f"{problems_text(problems, WIDTH).plain}\n\n{summary(problems)}\n"
+        return check([Path(f"{name}.yaml")], ENVIRONMENT)
+
+
+@cache
+def diagnostics(name: str) -> str:
+    """Return the text for `tests/cases/invalid/NAME.yaml`."""
+    text = problems_text(problems(name), WIDTH).plain
+    return f"{text}\n\n{summary(problems(name))}\n"
 
 
 def main() -> None:

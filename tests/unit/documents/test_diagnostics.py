@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import yaml
 from lakeload.config.problems import Problem
 from lakeload.documents.load import check
 from lakeload.ui.problems import problem_text
-from tests.unit.documents.diagnostics import ENVIRONMENT, INVALID, WIDTH, diagnostics
+from tests.unit.documents.diagnostics import ENVIRONMENT, INVALID, WIDTH, diagnostics, problems
 
 NAMES = sorted(path.stem for path in INVALID.glob("*.yaml"))
 HIDDEN = (
@@ -85,12 +84,6 @@ def test_caret_is_below_the_reported_key() -> None:
     lines = problem_text(problem, 80).plain.splitlines()
 
     assert lines[2][lines[3].index("^") : lines[3].rindex("^") + 1] == "regoin"
-
-
-@cache
-def problems(name: str) -> tuple[Problem, ...]:
-    """Return the problems of a document; the folder is the one of the documents."""
-    return tuple(check([Path(f"{name}.yaml")], ENVIRONMENT))
 
 
 def _all_problems() -> Iterator[Problem]:
