@@ -1,4 +1,4 @@
-"""AppCDS archives for the loads of a user: built on request, or after a load that had none."""
+"""AppCDS archives for the loads of a user, built on request."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakeload.commands.options import stoppable
 from lakeload.ui import console
 from lakeload_jobs.contract.errors import LakeloadError
 
@@ -54,21 +53,3 @@ def build_archive(cache: Path, features: tuple[str, ...]) -> tuple[Archive | Non
         if error.hint:
             console.note(f"  {error.hint}")
         return None, False
-
-
-def build_after_load(features: tuple[str, ...]) -> None:
-    """Build the archive that the load just ended did not have, in the foreground.
-
-    The load's outcome is decided: a signal ends the build and nothing else.
-    """
-    from lakeload.machine.cache import cache_directory
-
-    try:
-        with stoppable():
-            built, _ = build_archive(cache_directory(os.environ), features)
-    except KeyboardInterrupt:
-        console.note("no AppCDS archive: stopped; the load is not affected")
-        return
-    if built is not None:
-        sooner = f"about {saves_seconds(features)} s sooner"
-        console.note(f"the next load starts {sooner} with the AppCDS archive")

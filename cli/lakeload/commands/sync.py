@@ -130,13 +130,8 @@ def sync(
         wall_time = times.finish() if timings else None
         # A load that failed has more urgent things to say.
         archive_for = synced.archive_for if synced.outcome.exit_code is ExitCode.OK else None
-        builds = document.model.spark.class_data == "AUTO"
-        hint = _hint(pipeline, archive_for) if archive_for is not None and not builds else None
+        hint = None if archive_for is None else _hint(pipeline, archive_for)
         _show(job, synced, time.monotonic() - started, output, wall_time, hint)
-        if archive_for is not None and builds:
-            from lakeload.commands.appcds_archive import build_after_load
-
-            build_after_load(archive_for)
         raise typer.Exit(synced.outcome.exit_code)
 
 

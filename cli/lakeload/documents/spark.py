@@ -74,7 +74,7 @@ class Spark(Model):
     """`DIRECT` reads Parquet files without Spark's reader, with less CPU, or rejects the table;
     `JVM` always reads through Spark. `AUTO` reads direct where every value is the same."""
     class_data: ClassData = "MANUAL"
-    """`AUTO` builds the AppCDS archive, with which Spark starts faster, after a load without one;
-    `MANUAL` leaves it to `lakeload jars fetch`."""
+    """No effect any more: `lakeload jars fetch` builds the AppCDS archive, with which Spark starts
+    faster, and no load does."""
     conf: Conf = Field(default_factory=dict)
     """Further properties of Spark; those that lakeload sets itself are rejected."""

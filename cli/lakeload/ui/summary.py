@@ -174,8 +174,7 @@ def _without_archive(archive: MissingArchive) -> str:
     """Say how later loads start sooner."""
     return (
         f"Spark started without an AppCDS archive: `{archive['command']}` builds one, once, and "
-        f"later loads start about {archive['saves_seconds']} s sooner; "
-        "`spark.class_data: AUTO` does it after a load"
+        f"later loads start about {archive['saves_seconds']} s sooner"
     )
 
 

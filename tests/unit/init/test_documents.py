@@ -56,13 +56,6 @@ def test_init_files_of_every_source_are_valid(catalog: str, tmp_path: Path) -> N
         assert table.primary_key == (("id", "line no") if answers.primary_key else ())
 
 
-def test_init_pipeline_builds_the_archive_after_the_first_load(tmp_path: Path) -> None:
-    write(tmp_path, {})
-
-    document = load_pipeline(tmp_path / "pipeline.yml", {})
-    assert document.model.spark.class_data == "AUTO"
-
-
 @pytest.mark.parametrize(
     ("url", "sts"),
     [
