@@ -120,12 +120,32 @@ class LazyCommands(MutableMapping[str, Any]):
         return len(list(iter(self)))
 
 
+def _without_flag_types(params: list[Any]) -> list[Any]:
+    """Return the parameters; the help would show `<bool>` behind flags, which take no value."""
+    for option in params:
+        if getattr(option, "is_flag", False) or getattr(option, "count", False):
+            option.metavar = ""
+    return params
+
+
+class Command(TyperCommand):
+    """A command whose help shows types only of options that take a value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return options and arguments, `--help` among them."""
+        return _without_flag_types(super().get_params(ctx))
+
+
 class ErrorBoundary(TyperGroup):
     """Shows expected errors and maps them to exit codes, also under a test runner."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = LazyCommands()
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options of every command, `--help` among them."""
+        return _without_flag_types(super().get_params(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names in the order of the table, without importing anything."""
@@ -220,7 +240,7 @@ def _command(name: str, module: str) -> Any:
     alone = typer.Typer(
         add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
     )
-    alone.command(name)(with_common_options(function))
+    alone.command(name, cls=Command)(with_common_options(function))
     return typer.main.get_command(alone)
 
 

@@ -65,6 +65,8 @@ def test_every_command_has_the_common_options(command: str) -> None:
 
     assert result.exit_code == 0
     assert all(option in result.stdout for option in ("-v", "-q", "--log-file", "--help"))
+    assert "<bool>" not in result.stdout
+    assert "<int>" not in result.stdout
 
 
 def test_a_misspelled_command_is_a_usage_error_that_offers_the_right_one() -> None:
