@@ -5,16 +5,25 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from lakeload.config.document import Branch, Items, Leaf, Tree, TreeReader, resolved
+from lakeload.config.document import (
+    Branch,
+    DocumentEntry,
+    Items,
+    Leaf,
+    Tree,
+    TreeReader,
+    plain_data,
+    resolved,
+)
 from lakeload.config.page import Page
 from lakeload.config.problems import InvalidDocuments
-from lakeload.config.secret_names import SECRET_SETTINGS, has_userinfo
+from lakeload.config.secret_names import SECRET_SETTINGS, has_userinfo, shown
 from lakeload.config.yaml_tree import YamlRefused, read_nodes
 from lakeload.documents.destination import Destination
 from lakeload.documents.explain import literals, model_at
@@ -30,6 +39,7 @@ from lakeload.documents.other_products import (
     products,
 )
 from lakeload.documents.pipeline import Pipeline, Table
+from lakeload.init.declared_types import Dialect, declared_types
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import CatalogType
 from lakeload_jobs.contract.traits import CATALOGS, FORMATS
@@ -42,7 +52,7 @@ class Secret:
     path: str
 
 
-Value = str | bool | int | Secret | tuple[str, ...]
+Value = str | bool | int | Secret | tuple[str, ...] | Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -135,7 +145,8 @@ def carry_over(trees: Sequence[Branch]) -> Imported:
     reader = _Reader(done)
     for tree in trees:
         reader.read(tree)
-    reader.leave_unused_keys()
+    reader.name_tables()
+    reader.leave_unused_collections()
     _complete(done)
     return done
 
@@ -187,7 +198,10 @@ class _Reader:
     def __init__(self, done: Imported) -> None:
         self.done = done
         self._product = done.product
+        self._used: set[str] = set()
         self._keys: dict[str, Carried] = {}
+        self._schemas: dict[str, tuple[str, Any]] = {}
+        self._naming: dict[str, tuple[str, str]] = {}
 
     def read(self, tree: Branch) -> None:
         """Read one document."""
@@ -211,19 +225,23 @@ class _Reader:
             self._settings(f"{above}.{name}", "", entry.value)
 
     def _collections(self, above: str, tree: Branch) -> None:
-        """Remember the keys of collections: those of the tables that are made of them."""
+        """Remember keys and schemas of collections: those of the tables that are made of them."""
         for name, entry in tree.entries.items():
             if not isinstance(entry.value, Branch):
                 continue
-            for key, value in entry.value.entries.items():
+            given = entry.value.entries
+            read = next((key for key in _SCHEMAS if key in given), "")
+            for key, value in given.items():
                 theirs = f"{above}.{name}.{key}"
                 columns = _columns(value.value) if key == "key" else None
                 if columns is not None:
                     self._keys[name] = Carried(theirs, columns)
+                elif key == read:
+                    self._schemas[name] = (theirs, _bundled(given, read))
                 elif key == "key":
                     self._leave(theirs, _NESTED)
                 else:
-                    self._leave(theirs, "lakeload takes names and types of columns from the files")
+                    self._leave(theirs, _OF_COLLECTIONS.get(key, _UNKNOWN))
 
     def _settings(self, theirs: str, path: str, tree: Branch) -> None:
         for name, entry in tree.entries.items():
@@ -237,6 +255,8 @@ class _Reader:
                 self._table(f"{theirs}[{i}]", item)
         elif key in self._product.wrappers and isinstance(tree, Branch):
             self._settings(theirs, path.rpartition(".")[0], tree)
+        elif self._product.name == "airbyte" and path in _NAMING and _text(tree):
+            self._naming[path] = (theirs, _text(tree))
         else:
             self._place(theirs, path, tree, self._product.settings, None)
 
@@ -254,17 +274,20 @@ class _Reader:
             return
         table = ImportedTable(theirs, incremental=self._product.incremental)
         modes: dict[str, tuple[str, str]] = {}
+        schema: tuple[str, Any] | None = None
         # What was chosen wins over what the source proposes.
         proposed = ("source_defined_primary_key", "default_cursor_field")
         settings = sorted(_flat(tree, self._product, theirs), key=lambda one: one[1] in proposed)
         for name, key, value in settings:
             if key in ("sync_mode", "destination_sync_mode") and (text := _text(value)):
                 modes[key] = (name, text)
+            elif key == "json_schema":
+                schema = (name, plain_data(value))
             else:
                 self._place(name, key, value, self._product.tables, table)
         if modes:
             self._mode(table, modes)
-        self._fit_table(table)
+        self._fit_table(table, schema)
         self.done.tables.append(table)
 
     def _mode(self, table: ImportedTable, modes: Mapping[str, tuple[str, str]]) -> None:
@@ -283,7 +306,7 @@ class _Reader:
         note = found.note if found.here == "UPSERT" else ""
         table.settings["mode"] = Carried(theirs, found.here, _sentence(note))
 
-    def _fit_table(self, table: ImportedTable) -> None:
+    def _fit_table(self, table: ImportedTable, schema: tuple[str, Any] | None) -> None:
         """Leave out what has no effect together with the other settings."""
         settings = table.settings
         named = settings.get("table")
@@ -291,13 +314,79 @@ class _Reader:
         if named and "/" in collection:
             settings["table"] = replace(named, value=collection.rpartition("/")[2])
         if collection in self._keys and "primary_key" not in settings:
-            settings["primary_key"] = self._keys.pop(collection)
+            settings["primary_key"] = self._keys[collection]
+            self._used.add(self._keys[collection].theirs)
+        schema = schema or self._schemas.get(collection)
+        if schema:
+            self._types(table, *schema)
+            self._used.add(schema[0])
         if not named and "name" in settings:
             settings["table"] = replace(settings["name"], differs="")
         mode = settings.get("mode")
         if "cursor" in settings and (mode is None or mode.value != "UPSERT"):
             cursor = settings.pop("cursor")
             self._leave(cursor.theirs, "`incremental` loads each file once; a cursor is for UPSERT")
+
+    def _types(self, table: ImportedTable, theirs: str, schema: Any) -> None:
+        """Set the types of the columns that a schema declares, and list what of it is lost."""
+        if not isinstance(schema, Mapping):
+            self._leave(theirs, "it is in another file: put the schema itself in its place")
+            return
+        key = table.settings.get("primary_key")
+        columns = key.value if key and isinstance(key.value, tuple) else ()
+        declared = declared_types(schema, cast(Dialect, self._product.name), columns)
+        if declared.types:
+            table.settings["columns.types"] = Carried(theirs, declared.types, _TYPES_NOTE)
+        elif not declared.unknown:
+            self._leave(theirs, "it declares no columns")
+        for name, reference in declared.unknown:
+            setting = f"{theirs}.properties.{name}" if name else theirs
+            self._leave(setting, f"a part of it is in another document, `{shown(reference)}`")
+        if keywords := sorted(declared.keywords):
+            named = ", ".join(f"`{shown(keyword)}`" for keyword in keywords)
+            self._leave(theirs, f"lakeload checks types, and not {named}")
+
+    def name_tables(self) -> None:
+        """Give streams the target's namespaces and names that their connection says."""
+        definition, form, prefix = (self._naming.get(name) for name in _NAMING)
+        rule = plain(definition[1]).replace("_", "") if definition else ""
+        if definition and rule not in ("source", "destination", "customformat"):
+            self._leave(definition[0], "lakeload knows no such definition: write `namespace`")
+        elif definition:
+            self._namespaces(definition[0], rule, form)
+        if form and rule != "customformat":
+            self._leave(form[0], "it has no effect without the namespace definition `customformat`")
+        for table in self.done.tables if prefix else ():
+            theirs, text = prefix or ("", "")
+            stream = table.settings.get("table", Carried("", ""))
+            table.settings["name"] = Carried(
+                f"{theirs} and {stream.theirs}", f"{text}{stream.value}"
+            )
+        if prefix and not self.done.tables:
+            self._leave(prefix[0], "no streams are imported: write `name` of each table")
+
+    def _namespaces(self, theirs: str, rule: str, form: tuple[str, str] | None) -> None:
+        """Set the namespace of each table; those without have that of the destination."""
+        theirs = f"{theirs} and {form[0]}" if form and rule == "customformat" else theirs
+        for table in self.done.tables:
+            own = table.settings.pop("namespace", None)
+            source = str(own.value) if own else ""
+            text = source if rule == "source" else ""
+            if form and rule == "customformat":
+                text = form[1].replace("${SOURCE_NAMESPACE}", source)
+            if text:
+                named = f"{theirs} and {own.theirs}" if own else theirs
+                table.settings["namespace"] = Carried(named, text)
+            elif own:
+                self._leave(own.theirs, f"`{theirs}`: that of the destination is used")
+        default = self.done.pipeline.get("namespace")
+        if any("namespace" in table.settings for table in self.done.tables):
+            return
+        if default:
+            named = f"{default.theirs} and {theirs}"
+            self.done.pipeline["namespace"] = replace(default, theirs=named)
+        else:
+            self._leave(theirs, "no destination is imported: write `namespace` of the pipeline")
 
     def _place(
         self,
@@ -359,10 +448,14 @@ class _Reader:
         else:
             target[path] = Carried(theirs, value, differs)
 
-    def leave_unused_keys(self) -> None:
-        """List the keys of collections that no table is made of."""
-        for key in self._keys.values():
-            self._leave(key.theirs, "no table of this configuration is made of the collection")
+    def leave_unused_collections(self) -> None:
+        """List what is said of collections that no table is made of."""
+        for theirs in (
+            *(key.theirs for key in self._keys.values()),
+            *(theirs for theirs, _ in self._schemas.values()),
+        ):
+            if theirs not in self._used:
+                self._leave(theirs, "no table of this configuration is made of the collection")
 
     def _leave(self, theirs: str, reason: str) -> None:
         self.done.left_out.append(LeftOut(theirs, reason))
@@ -370,8 +463,33 @@ class _Reader:
 
 _NESTED = "a column inside of another cannot be a key or cursor"
 _UNKNOWN = "lakeload has no setting for it"
+_NAMING = ("namespace_definition", "namespace_format", "prefix")
+"""Settings of a connection of Airbyte that name the tables of all of its streams."""
+_TYPES_NOTE = (
+    "As declared there. Files of CSV, Parquet, ORC and Avro must have each of these columns."
+)
+_SCHEMAS = ("readSchema", "schema", "writeSchema")
+"""The first that a collection has is that of its readers."""
+_OF_COLLECTIONS = {
+    "writeSchema": "it is for what a capture writes: the types are those of the read schema",
+    "projections": "`columns.rename` and `columns.exclude` of a table do this",
+    "derive": "lakeload loads what it reads: export the rows of the derivation",
+}
 _SCHEMA_PARTS = ("destination_prefix", "source_schema")
 _SCHEMA_NOTE = "Files have no schema of their own, so that of the source is a part of it."
+
+
+def _bundled(collection: Mapping[str, DocumentEntry], read: str) -> Any:
+    """Return the schema that a collection is read with, with the one that it refers to."""
+    schema, write = (
+        plain_data(collection[name].value) if name in collection else {}
+        for name in (read, "writeSchema")
+    )
+    if read != "readSchema" or not isinstance(schema, Mapping) or not isinstance(write, Mapping):
+        return schema
+    own = [one["$defs"] for one in (write, schema) if isinstance(one.get("$defs"), Mapping)]
+    definitions = dict(ChainMap(*reversed(own), {"flow://write-schema": write}))
+    return {**schema, "$defs": definitions}
 
 
 def _flat(tree: Branch, product: Product, theirs: str) -> Iterator[tuple[str, str, Tree]]:

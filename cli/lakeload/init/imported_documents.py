@@ -53,7 +53,8 @@ def _destination(done: Imported) -> str:
 
 
 def _pipeline(done: Imported, name: str, tables: Sequence[ImportedTable]) -> str:
-    incremental = any(table.incremental for table in tables)
+    loads_new = [table.incremental for table in tables] or [done.product.incremental]
+    incremental = any(loads_new)
     settings = {
         "name": Carried("", name),
         "destination": Carried("", DESTINATION),
@@ -115,7 +116,11 @@ def _lines(
         if path in settings:
             one = settings[path]
             yield from _comment(one)
-            yield f"{name}: {_text(one.value)}"
+            if isinstance(one.value, Mapping):
+                yield f"{name}:"
+                yield from (f"  {_text(key)}: {_text(kind)}" for key, kind in one.value.items())
+            else:
+                yield f"{name}: {_text(one.value)}"
         elif any(other.startswith(f"{path}.") for other in settings):
             below = model_at(model, (name,))
             assert below is not None, path  # noqa: S101
@@ -142,5 +147,6 @@ def _text(value: Value) -> str:
         return f"[{', '.join(_text(one) for one in value)}]"
     if isinstance(value, bool | int):
         return str(value).lower()
+    assert isinstance(value, str)  # noqa: S101
     # What looks like a reference to the environment was none of lakeload's.
     return yaml_text(value.replace("${", "$${"))

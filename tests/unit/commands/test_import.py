@@ -94,6 +94,9 @@ def test_every_setting_of_an_example_is_carried_over_or_listed(
     answer = imported(tmp_path, *inputs(example))
     named = " ".join(one["setting"] or "" for one in answer["settings"])
     listed = [one["setting"] for one in answer["not_carried_over"]]
+    listed += [
+        one["setting"] for one in answer["settings"] if one["here"].endswith("columns.types")
+    ]
     for path in inputs(example):
         given = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
         for leaf in leaves(given):
@@ -235,6 +238,127 @@ def test_streams_of_one_name_in_two_namespaces_keep_their_targets(tmp_path: Path
     one, other = written(tmp_path / "o")["tables"]
     assert (one["table"], one["namespace"]) == ("a", "x")
     assert (other["table"], other["name"], other["namespace"]) == ("y_a", "a", "y")
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "number"},
+        "a: b": {"type": "integer", "maximum": 9},
+        "day": {"type": ["null", "string"], "format": "date"},
+        "price": {"type": "number"},
+    },
+}
+
+
+def test_declared_types_of_a_stream_become_types_of_columns(tmp_path: Path) -> None:
+    stream = {
+        "stream": {"name": "a", "jsonSchema": SCHEMA},
+        "config": {"syncMode": "incremental", "destinationSyncMode": "append_dedup",
+                   "primaryKey": [["id"]]},
+    }  # fmt: skip
+    answer = imported(tmp_path / "o", file(tmp_path, json.dumps({"streams": [stream]})))
+    [table] = written(tmp_path / "o")["tables"]
+    assert table["columns"] == {
+        "types": {"id": "string", "a: b": "bigint", "day": "date", "price": "double"}
+    }
+    theirs = "streams[0].stream.jsonSchema"
+    assert {"setting": theirs, "reason": "lakeload checks types, and not `maximum`"} in answer[
+        "not_carried_over"
+    ]
+    [here] = [one["here"] for one in answer["settings"] if one["setting"] == theirs]
+    assert here == "pipeline.tables[0].columns.types"
+
+
+def test_declared_types_of_a_collection_become_types_of_columns(tmp_path: Path) -> None:
+    flow = {
+        "collections": {
+            "acme/orders": {
+                "writeSchema": {"properties": {"id": {"type": "integer"}}},
+                "readSchema": {
+                    "allOf": [{"$ref": "flow://write-schema"}, {"$ref": "flow://inferred-schema"}],
+                    "properties": {
+                        "photo": {"type": "string", "contentEncoding": "base64"},
+                        "total": {"$ref": "money.yaml"},
+                    },
+                },
+                "key": ["/id"],
+                "projections": {"other": "/id"},
+            },
+            "acme/visits": {"schema": "visits.schema.yaml", "key": ["/id"]},
+            "acme/old": {"schema": {"type": "object"}, "key": ["/id"]},
+        },
+        "materializations": {"acme/lake": {"bindings": [
+            {"source": "acme/orders", "resource": {"table": "orders"}},
+            {"source": "acme/visits", "resource": {"table": "visits"}},
+        ]}},
+    }  # fmt: skip
+    answer = imported(tmp_path / "o", file(tmp_path, json.dumps(flow)))
+    orders, visits = written(tmp_path / "o")["tables"]
+    assert orders["columns"] == {"types": {"photo": "binary", "id": "bigint"}}
+    assert "columns" not in visits
+    listed = {one["setting"]: one["reason"] for one in answer["not_carried_over"]}
+    read = "collections.acme/orders.readSchema"
+    assert listed[read].endswith("in another document, `flow://inferred-schema`")
+    assert listed[f"{read}.properties.total"].endswith("in another document, `money.yaml`")
+    assert "put the schema itself" in listed["collections.acme/visits.schema"]
+    assert "no table" in listed["collections.acme/old.schema"]
+    assert "collections.acme/orders.writeSchema" in listed
+    assert "`columns.rename`" in listed["collections.acme/orders.projections"]
+
+
+NAMESPACED = {"namespaceFormat": "raw_${SOURCE_NAMESPACE}", "prefix": "air_"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "namespaces", "names"),
+    [
+        ({"namespaceDefinition": "destination"}, (None, None), (None, None)),
+        ({"namespaceDefinition": "source"}, ("public", None), (None, None)),
+        ({**NAMESPACED, "namespaceDefinition": "customformat"},
+         ("raw_public", "raw_"), ("air_a", "air_b")),
+        ({"namespaceDefinition": "custom_format", "namespaceFormat": "${SOURCE_NAMESPACE}"},
+         ("public", None), (None, None)),
+        ({"namespaceDefinition": "custom_format", "namespaceFormat": "lake"},
+         ("lake", "lake"), (None, None)),
+        ({"prefix": "air_"}, ("public", None), ("air_a", "air_b")),
+    ],
+)  # fmt: skip
+def test_a_connection_names_the_tables_of_its_streams(
+    settings: dict[str, str],
+    namespaces: tuple[str | None, ...],
+    names: tuple[str | None, ...],
+    tmp_path: Path,
+) -> None:
+    streams = [{**STREAM, "stream": {"name": "a", "namespace": "public"}},
+               {**STREAM, "stream": {"name": "b"}}]  # fmt: skip
+    connection = {**settings, "syncCatalog": {"streams": streams}}
+    destination = tmp_path / "destination.json"
+    catalog = {"catalog_type": "REST", "server_uri": "https://c.example.com", "namespace": "lake0"}
+    destination.write_text(json.dumps({"s3_bucket_name": "lake", "catalog_type": catalog}))
+    answer = imported(tmp_path / "o", file(tmp_path, json.dumps(connection)), str(destination))
+
+    document = written(tmp_path / "o")
+    assert document["namespace"] == "lake0"
+    assert tuple(table.get("namespace") for table in document["tables"]) == namespaces
+    assert tuple(table.get("name") for table in document["tables"]) == names
+    assert [table["table"] for table in document["tables"]] == ["a", "b"]
+    carried = " ".join(one["setting"] or "" for one in answer["settings"])
+    assert all(name in carried for name in settings)
+
+
+def test_names_of_a_connection_that_have_no_effect_are_listed(tmp_path: Path) -> None:
+    text = json.dumps({**NAMESPACED, "namespaceDefinition": "destination", "streams": []})
+    answer = imported(tmp_path / "o", file(tmp_path, text))
+    listed = {one["setting"]: one["reason"] for one in answer["not_carried_over"]}
+    assert "write `namespace` of the pipeline" in listed["namespaceDefinition"]
+    assert "`customformat`" in listed["namespaceFormat"]
+    assert "write `name` of each table" in listed["prefix"]
+
+
+def test_tables_of_supaflow_load_what_is_new(tmp_path: Path) -> None:
+    imported(tmp_path / "o", file(tmp_path, BASE))
+    assert written(tmp_path / "o")["source"]["incremental"] is True
 
 
 def test_a_catalog_alone_names_the_destination_that_is_missing(tmp_path: Path) -> None:
