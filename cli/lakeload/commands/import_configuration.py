@@ -69,8 +69,10 @@ def import_configuration(
     if not dry_run:
         write_files(planned, elsewhere=_ELSEWHERE)
     dotenv = into / DOTENV
+    pipelines = [name for name in texts if name != DESTINATION]
+    # The source is filled in by hand, and may be a database.
     steps = next_steps(
-        into, secrets=bool(needed), pipelines=[name for name in texts if name != DESTINATION]
+        into, secrets=bool(needed), pipelines=pipelines, database="the database if it reads one"
     )
     written = Initialized(
         planned,

@@ -105,7 +105,7 @@ def init(
     done = Initialized(
         files,
         needed,
-        next_steps(folder, secrets=bool(needed), database=database is not None),
+        next_steps(folder, secrets=bool(needed), database="the database" if database else ""),
         str(dotenv),
         dry_run=dry_run,
         tracked=bool(needed) and is_tracked(dotenv),

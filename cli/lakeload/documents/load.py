@@ -140,9 +140,13 @@ _STARTS = "begin the file with `version: 1`; `lakeload schema` describes the res
 
 
 def kind_of(tree: Branch) -> Kind | None:
-    """Tell a document's kind by the keys only one kind has."""
+    """Tell a document's kind by the keys only one kind has. That of another product has none,
+    although some of its keys, such as `name` or `bucket`, are those of lakeload."""
     destination, pipeline = set(Destination.model_fields), set(Pipeline.model_fields)
     given = set(tree.entries)
+    known = given & (destination | pipeline)
+    if "version" not in given and 2 * len(known) <= len(given) and pasted(tree):
+        return None
     only_destination = len(given & (destination - pipeline))
     only_pipeline = len(given & (pipeline - destination))
     if only_destination == only_pipeline:

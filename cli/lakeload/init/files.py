@@ -204,10 +204,10 @@ def next_steps(
     *,
     secrets: bool,
     pipelines: Sequence[str] = (PIPELINE,),
-    database: bool = False,
+    database: str = "",
 ) -> tuple[Step, ...]:
     """Return the next commands of lakeload; with `secrets` after the line that loads `.env`.
-    `database`: the pipeline reads one, which is tested too.
+    `database` is what to call the one that the pipeline reads or may read: it is tested too.
 
     lakeload itself never reads `.env` (docs/design-notes.md).
     """
@@ -219,7 +219,7 @@ def next_steps(
     found.append(Step(f"lakeload policy {destination}", "the IAM policies that this needs"))
     tested, what = destination, "check bucket, role and permissions"
     if database:
-        tested, what = shlex.quote(str(folder / pipelines[0])), f"{what}, and the database"
+        tested, what = shlex.quote(str(folder / pipelines[0])), f"{what}, and {database}"
     found.append(Step(f"lakeload test-connection {tested}", what))
     for name in pipelines:
         pipeline = shlex.quote(str(folder / name))

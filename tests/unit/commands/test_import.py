@@ -367,6 +367,11 @@ def test_a_catalog_alone_names_the_destination_that_is_missing(tmp_path: Path) -
     assert [problem["code"] for problem in answer["problems"]] == ["missing-file"]
 
 
+def test_connection_test_that_is_proposed_includes_a_database(tmp_path: Path) -> None:
+    answer = imported(tmp_path / "o", file(tmp_path, BASE))
+    assert f"lakeload test-connection {tmp_path / 'o' / 'pipeline.yml'}" in answer["next"]
+
+
 def test_standard_input_is_read(tmp_path: Path) -> None:
     done = run("-", "--into", str(tmp_path), text=BASE)
     assert done.exit_code == 0, done.output

@@ -172,9 +172,33 @@ materializations:
 """
 
 
+AIRBYTE_API = f"""\
+{{"destinationId": "18dccc91", "name": "lake", "destinationType": "s3-data-lake",
+ "workspaceId": "744cc0ed", "configuration": {AIRBYTE}}}
+"""
+AIRBYTE_CONNECTION = """\
+{"connectionId": "9924bcd0", "name": "shop", "sourceId": "95e66a59", "prefix": "air_",
+ "configurations": {"streams": [{"name": "orders", "syncMode": "incremental_append",
+                                 "cursorField": ["at"], "primaryKey": [["id"]]}]}}
+"""
+ESTUARY_CONFIG = """\
+aws_access_key_id: x
+aws_secret_access_key: y
+bucket: lake
+prefix: team
+region: us-east-2
+namespace: analytics
+upload_interval: PT5M
+catalog: {catalog_type: Iceberg REST Server, uri: https://x}
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [
+        (AIRBYTE_API, "`s3_bucket_name` is `destination.bucket`"),
+        (AIRBYTE_CONNECTION, "`syncMode` is `pipeline.tables[].mode`"),
+        (ESTUARY_CONFIG, "`aws_access_key_id` is `destination.credentials.access_key_id`"),
         (SUPAFLOW, "`S3 Bucket Name` is `destination.bucket`"),
         (AIRBYTE, "`s3_bucket_region` is `destination.region`"),
         (ESTUARY, "`aws_access_key_id` is `destination.credentials.access_key_id`"),

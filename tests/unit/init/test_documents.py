@@ -140,7 +140,7 @@ def test_a_shell_reads_the_secrets_by_the_line_that_is_printed(
 
 
 def test_the_connection_test_of_a_database_is_that_of_its_pipeline(tmp_path: Path) -> None:
-    commands = [step.command for step in next_steps(tmp_path, secrets=False, database=True)]
+    commands = [step.command for step in next_steps(tmp_path, secrets=False, database="x")]
     assert f"lakeload test-connection {tmp_path / 'pipeline.yml'}" in commands
 
 
