@@ -65,13 +65,12 @@ def declared_types(schema: Schema, dialect: Dialect, key: Sequence[str] = ()) ->
             parts = tuple(_parts(column, schema)) if isinstance(column, Mapping) else ()
             for one in parts:
                 declared.keywords |= one.keys() - _OF_TYPES - _INSIDE
-            kind = _column_type(parts, schema, dialect)
+            kind = _column_type(parts, schema, dialect, is_key=name in key)
             if kind is None:
                 declared.unknown += [(name, other) for other in _other_documents(parts, schema)]
             else:
-                # A double is no key. Numbers that are one are text there, too.
-                is_key = kind == "double" and name in key
-                declared.types[name] = "string" if is_key else kind
+                # A double is no key here, and such numbers are text there, too.
+                declared.types[name] = "string" if kind == "double" and name in key else kind
     return declared
 
 
@@ -121,14 +120,16 @@ def _well_known(reference: object) -> str | None:
     return _WELL_KNOWN_TYPES.get(name)
 
 
-def _column_type(parts: Sequence[Schema], root: Schema, dialect: Dialect) -> str | None:
+def _column_type(
+    parts: Sequence[Schema], root: Schema, dialect: Dialect, *, is_key: bool
+) -> str | None:
     """Return the type of a column; None where another document declares it."""
     known = [kind for part in parts if (kind := _well_known(part.get("$ref")))]
     if known:
         return known[0]
     choices = [one for part in parts for name in ("oneOf", "anyOf") for one in _schemas(part, name)]
     kinds = {
-        _column_type(tuple(_parts(one, root)), root, dialect)
+        _column_type(tuple(_parts(one, root)), root, dialect, is_key=is_key)
         for one in choices
         if one.get("type") != "null"
     }
@@ -137,7 +138,10 @@ def _column_type(parts: Sequence[Schema], root: Schema, dialect: Dialect) -> str
     names = {name for part in parts for name in _type_names(part)}
     if not names and _other_documents(parts, root):
         return None
-    keywords = {name: part[name] for part in parts for name in _OF_TYPES if name in part}
+    keywords = {name: str(part[name]) for part in parts for name in _OF_TYPES if name in part}
+    if is_key and keywords.get("format") in _TYPES:
+        # Numbers that may be strings are text in a key.
+        del keywords["format"]
     of_product = _airbyte_type if dialect == "airbyte" else _estuary_type
     return of_product(names - {"null"}, keywords)
 
@@ -150,26 +154,26 @@ def _type_names(part: Schema) -> tuple[str, ...]:
     return tuple("null" if name is None else str(name) for name in names)
 
 
-def _airbyte_type(names: set[str], keywords: Schema) -> str:
+def _airbyte_type(names: set[str], keywords: Mapping[str, str]) -> str:
     """Return the type of a column of Airbyte. Objects, lists and unions are JSON text."""
     if len(names) != 1:
         return "string"
-    if (kind := _AIRBYTE_TYPES.get(str(keywords.get("airbyte_type")))) is not None:
+    if (kind := _AIRBYTE_TYPES.get(keywords.get("airbyte_type", ""))) is not None:
         return kind
     if names == {"string"}:
-        return {"date": "date", "date-time": "timestamp"}.get(str(keywords.get("format")), "string")
+        return {"date": "date", "date-time": "timestamp"}.get(keywords.get("format", ""), "string")
     return _TYPES.get(min(names), "string")
 
 
-def _estuary_type(names: set[str], keywords: Schema) -> str:
+def _estuary_type(names: set[str], keywords: Mapping[str, str]) -> str:
     """Return the type of a column of Estuary. Numbers may be strings that have a format."""
-    form = keywords.get("format")
+    form = keywords.get("format", "")
     if names and names <= {"string", "integer", "number"} and form in ("integer", "number"):
-        return _TYPES[str(form)]
+        return _TYPES[form]
     if names == {"integer", "number"}:
         return "double"
     if names == {"string"} and keywords.get("contentEncoding") == "base64":
         return "binary"
     if names == {"string"}:
-        return {"date": "date", "date-time": "timestamp"}.get(str(form), "string")
+        return {"date": "date", "date-time": "timestamp"}.get(form, "string")
     return _TYPES.get(min(names), "string") if len(names) == 1 else "string"

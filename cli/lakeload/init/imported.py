@@ -264,14 +264,14 @@ class _Reader:
         if not isinstance(tree, Branch):
             self._leave(theirs, _UNKNOWN)
             return
-        off = [
-            name
+        switches = {
+            (key, _text(value)): name.lstrip(".")
             for name, key, value in _flat(tree, self._product, "")
-            if (key, _text(value)) in (("selected", "false"), ("disable", "true"))
-        ]
-        if off:
-            self._leave(theirs, f"`{off[0].lstrip('.')}` says that it is not loaded")
-            return
+        }
+        for switch in (("selected", "false"), ("disable", "true")):
+            if switch in switches:
+                self._leave(theirs, f"`{switches[switch]}` says that it is not loaded")
+                return
         table = ImportedTable(theirs, incremental=self._product.incremental)
         modes: dict[str, tuple[str, str]] = {}
         schema: tuple[str, Any] | None = None
@@ -283,6 +283,8 @@ class _Reader:
                 modes[key] = (name, text)
             elif key == "json_schema":
                 schema = (name, plain_data(value))
+            elif key == "selected_fields" and ("field_selection_enabled", "false") in switches:
+                self._leave(name, "the selection of fields is off")
             else:
                 self._place(name, key, value, self._product.tables, table)
         if modes:
@@ -335,8 +337,11 @@ class _Reader:
         key = table.settings.get("primary_key")
         columns = key.value if key and isinstance(key.value, tuple) else ()
         declared = declared_types(schema, cast(Dialect, self._product.name), columns)
-        if declared.types:
-            table.settings["columns.types"] = Carried(theirs, declared.types, _TYPES_NOTE)
+        include = table.settings.get("columns.include")
+        chosen = include.value if include and isinstance(include.value, tuple) else declared.types
+        types = {name: kind for name, kind in declared.types.items() if name in chosen}
+        if types:
+            table.settings["columns.types"] = Carried(theirs, types, _TYPES_NOTE)
         elif not declared.unknown:
             self._leave(theirs, "it declares no columns")
         for name, reference in declared.unknown:
@@ -405,7 +410,7 @@ class _Reader:
         )
         if setting is not None and setting.without:
             self._leave(theirs, setting.without.removesuffix(": remove the line"))
-        elif isinstance(tree, Branch):
+        elif isinstance(tree, Branch) and not (setting and setting.here == "table_properties"):
             for name, entry in tree.entries.items():
                 below = f"{path}.{plain(name).removesuffix('_sops')}"
                 self._place(f"{theirs}.{name}", below, entry.value, known, table)
@@ -426,12 +431,14 @@ class _Reader:
         value: Value | None
         if path.rpartition(".")[2] in SECRET_SETTINGS:
             value = Secret(path)
-        elif path in ("primary_key", "cursor"):
+        elif path in ("primary_key", "cursor", "columns.include"):
             columns = _columns(tree)
             if columns is None or (path == "cursor" and len(columns) != 1):
                 self._leave(theirs, _NESTED)
                 return
-            value = columns if path == "primary_key" else columns[0]
+            value = columns[0] if path == "cursor" else columns
+        elif path == "table_properties":
+            value = _properties(tree)
         else:
             value = _value(tree, Table if table else _model(home), path)
         if value is None:
@@ -461,7 +468,7 @@ class _Reader:
         self.done.left_out.append(LeftOut(theirs, reason))
 
 
-_NESTED = "a column inside of another cannot be a key or cursor"
+_NESTED = "a column inside of another cannot be a key or cursor, or chosen"
 _UNKNOWN = "lakeload has no setting for it"
 _NAMING = ("namespace_definition", "namespace_format", "prefix")
 """Settings of a connection of Airbyte that name the tables of all of its streams."""
@@ -519,10 +526,13 @@ def _text(tree: Tree) -> str:
 
 
 def _columns(tree: Tree) -> tuple[str, ...] | None:
-    """Return names of columns from `id`, `[id]`, `[[id], [line]]` or `[/id]`; None for others."""
+    """Return names of columns from `id`, `[id]`, `[[id], [line]]`, `[/id]` or `{fieldPath: [id]}`;
+    None for others."""
     if isinstance(tree, Leaf):
         name = tree.text.removeprefix("/")
         return None if "/" in name else (name,)
+    if isinstance(tree, Branch) and tree.entries.keys() == {"fieldPath"}:
+        tree = tree.entries["fieldPath"].value
     if not isinstance(tree, Items):
         return None
     found: list[str] = []
@@ -532,6 +542,14 @@ def _columns(tree: Tree) -> tuple[str, ...] | None:
             return None
         found += part
     return tuple(found)
+
+
+def _properties(tree: Tree) -> Mapping[str, str] | None:
+    """Return properties as text; None for what has others inside."""
+    if not isinstance(tree, Branch):
+        return None
+    texts = {name: _text(entry.value) for name, entry in tree.entries.items()}
+    return texts if all(texts.values()) else None
 
 
 def _model(home: str) -> type[Destination] | type[Pipeline]:

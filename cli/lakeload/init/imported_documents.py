@@ -88,10 +88,11 @@ _PATH = "TO FILL IN: the files of this table, as `s3://bucket/folder/` or a path
 def _table(table: ImportedTable, named: set[str]) -> Iterator[str]:
     settings = dict(table.settings)
     one = settings.setdefault("table", Carried("", "table"))
-    if str(one.value) in named and "namespace" in settings:
-        # The same name in two namespaces: the target keeps it.
-        settings.setdefault("name", replace(one, differs=""))
-        one = replace(one, value=f"{settings['namespace'].value}_{one.value}")
+    if str(one.value) in named and settings.keys() & {"namespace", "name"}:
+        # The same name in two namespaces, or for two targets: the target keeps it.
+        name = settings.setdefault("name", replace(one, differs=""))
+        space = settings.get("namespace")
+        one = replace(one, value=f"{space.value}_{one.value}" if space else name.value)
         settings["table"] = one
     named.add(str(one.value))
     if "name" in settings and settings["name"].value == settings["table"].value:

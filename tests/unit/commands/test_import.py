@@ -94,9 +94,9 @@ def test_every_setting_of_an_example_is_carried_over_or_listed(
     answer = imported(tmp_path, *inputs(example))
     named = " ".join(one["setting"] or "" for one in answer["settings"])
     listed = [one["setting"] for one in answer["not_carried_over"]]
-    listed += [
-        one["setting"] for one in answer["settings"] if one["here"].endswith("columns.types")
-    ]
+    # A schema is one setting, and so are properties.
+    whole = ("columns.types", "table_properties")
+    listed += [one["setting"] for one in answer["settings"] if one["here"].endswith(whole)]
     for path in inputs(example):
         given = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
         for leaf in leaves(given):
@@ -305,6 +305,29 @@ def test_declared_types_of_a_collection_become_types_of_columns(tmp_path: Path) 
     assert "no table" in listed["collections.acme/old.schema"]
     assert "collections.acme/orders.writeSchema" in listed
     assert "`columns.rename`" in listed["collections.acme/orders.projections"]
+
+
+@pytest.mark.parametrize(("enabled", "columns"), [(True, {"include": ["a"]}), (False, None)])
+def test_selected_fields_become_columns_that_are_loaded(
+    enabled: bool, columns: Any, tmp_path: Path
+) -> None:
+    selection = {"fieldSelectionEnabled": enabled, "selectedFields": [{"fieldPath": ["a"]}]}
+    imported(tmp_path / "o", file(tmp_path, json.dumps({"streams": [{**STREAM, **selection}]})))
+    assert written(tmp_path / "o")["tables"][0].get("columns") == columns
+
+
+def test_two_tables_of_one_collection_have_its_key_and_types(tmp_path: Path) -> None:
+    schema = {"properties": {"id": {"type": "integer"}}}
+    bindings = [{"source": "a/b", "resource": {"table": name}} for name in ("x", "y")]
+    flow = {
+        "collections": {"a/b": {"schema": schema, "key": ["/id"]}},
+        "materializations": {"a/lake": {"bindings": bindings}},
+    }
+    answer = imported(tmp_path / "o", file(tmp_path, json.dumps(flow)))
+    assert [problem["code"] for problem in answer["problems"]] == ["missing-file"]
+    for table in written(tmp_path / "o")["tables"]:
+        assert table["primary_key"] == ["id"]
+        assert table["columns"] == {"types": {"id": "bigint"}}
 
 
 NAMESPACED = {"namespaceFormat": "raw_${SOURCE_NAMESPACE}", "prefix": "air_"}

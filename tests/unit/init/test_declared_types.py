@@ -123,11 +123,20 @@ def test_circle_of_references_ends() -> None:
 
 
 def test_number_that_is_a_key_is_text_as_there() -> None:
-    schema = {"properties": {"id": {"type": "number"}, "n": {"type": "number"}}}
-    assert declared_types(tupled(schema), "airbyte", ("id",)).types == {
-        "id": "string",
-        "n": "double",
+    numbers = {
+        "id": {"type": "number"},
+        "code": STRING | {"format": "integer"},
+        "line": {"type": "integer"},
     }
+    schema = tupled({"properties": numbers})
+    key = declared_types(schema, "estuary", tuple(numbers)).types
+    assert key == {"id": "string", "code": "string", "line": "bigint"}
+    assert declared_types(schema, "estuary").types == {
+        "id": "double",
+        "code": "bigint",
+        "line": "bigint",
+    }
+    assert declared_types(schema, "airbyte", ("id",)).types["id"] == "string"
 
 
 def test_keywords_that_are_not_checked_here_are_named() -> None:
