@@ -38,8 +38,6 @@ _OF_TYPES = {"type", "format", "airbyte_type", "contentEncoding", "oneOf", "anyO
 _INSIDE = {"properties", "items", "additionalProperties", "required"}
 """What is inside of an object or list, which is JSON text there and here."""
 _OF_TABLE = {"type", "properties", "allOf", "$ref", "$defs", "definitions", "$schema", "$id"}
-_DEPTH = 20
-"""More references than these, one after the other, are a circle."""
 
 
 @dataclass
@@ -74,23 +72,25 @@ def declared_types(schema: Schema, dialect: Dialect, key: Sequence[str] = ()) ->
     return declared
 
 
-def _parts(schema: Schema, root: Schema, depth: int = 0) -> Iterator[Schema]:
-    """Yield a schema and those that it is made of: references within the document, and `allOf`."""
+def _parts(schema: Schema, root: Schema, above: frozenset[int] = frozenset()) -> Iterator[Schema]:
+    """Yield a schema and those that it is made of: references within the document, and `allOf`.
+    `above` are those that are made of it: references may go in circles."""
     yield schema
-    if depth == _DEPTH:
-        return
+    above |= {id(schema)}
     reference = schema.get("$ref")
     inside = _inside(root, reference) if isinstance(reference, str) else None
     for part in (inside, *_schemas(schema, "allOf")):
-        if part is not None:
-            yield from _parts(part, root, depth + 1)
+        if part is not None and id(part) not in above:
+            yield from _parts(part, root, above)
 
 
 def _inside(root: Schema, reference: str) -> Schema | None:
     """Return what `#/$defs/name` refers to; None where it is not in the document."""
     found: Any = root
     # A document that is bundled with this one has its address for its name.
-    path = reference[2:].split("/") if reference.startswith("#/") else ("$defs", reference)
+    path = ["$defs", reference]
+    if reference.startswith("#/"):
+        path = [part.replace("~1", "/").replace("~0", "~") for part in reference[2:].split("/")]
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None
     return found if isinstance(found, Mapping) else None
@@ -121,17 +121,25 @@ def _well_known(reference: object) -> str | None:
 
 
 def _column_type(
-    parts: Sequence[Schema], root: Schema, dialect: Dialect, *, is_key: bool
+    parts: Sequence[Schema],
+    root: Schema,
+    dialect: Dialect,
+    *,
+    is_key: bool,
+    above: frozenset[int] = frozenset(),
 ) -> str | None:
-    """Return the type of a column; None where another document declares it."""
+    """Return the type of a column; None where another document declares it. `above` are choices
+    that this is one of."""
     known = [kind for part in parts if (kind := _well_known(part.get("$ref")))]
     if known:
         return known[0]
     choices = [one for part in parts for name in ("oneOf", "anyOf") for one in _schemas(part, name)]
     kinds = {
-        _column_type(tuple(_parts(one, root)), root, dialect, is_key=is_key)
+        _column_type(
+            tuple(_parts(one, root)), root, dialect, is_key=is_key, above=above | {id(one)}
+        )
         for one in choices
-        if one.get("type") != "null"
+        if _type_names(one) != ("null",) and id(one) not in above
     }
     if kinds:
         return kinds.pop() if len(kinds) == 1 else "string"

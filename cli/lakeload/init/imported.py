@@ -344,6 +344,10 @@ class _Reader:
             table.settings["columns.types"] = Carried(theirs, types, _TYPES_NOTE)
         elif not declared.unknown:
             self._leave(theirs, "it declares no columns")
+        mode = table.settings.get("mode")
+        if _DELETED_AT in types and mode and mode.value == "UPSERT":
+            where = Carried(theirs, f"{_DELETED_AT} is not null", _DELETED_NOTE)
+            table.settings |= {"deleted_when": where, "deletes": Carried("", "DELETE")}
         for name, reference in declared.unknown:
             setting = f"{theirs}.properties.{name}" if name else theirs
             self._leave(setting, f"a part of it is in another document, `{shown(reference)}`")
@@ -361,14 +365,17 @@ class _Reader:
             self._namespaces(definition[0], rule, form)
         if form and rule != "customformat":
             self._leave(form[0], "it has no effect without the namespace definition `customformat`")
-        for table in self.done.tables if prefix else ():
-            theirs, text = prefix or ("", "")
+        if prefix:
+            self._prefix(*prefix)
+
+    def _prefix(self, theirs: str, prefix: str) -> None:
+        """Set the name of each table."""
+        for table in self.done.tables:
             stream = table.settings.get("table", Carried("", ""))
-            table.settings["name"] = Carried(
-                f"{theirs} and {stream.theirs}", f"{text}{stream.value}"
-            )
-        if prefix and not self.done.tables:
-            self._leave(prefix[0], "no streams are imported: write `name` of each table")
+            named = f"{theirs} and {stream.theirs}"
+            table.settings["name"] = Carried(named, f"{prefix}{stream.value}")
+        if not self.done.tables:
+            self._leave(theirs, "no streams are imported: write `name` of each table")
 
     def _namespaces(self, theirs: str, rule: str, form: tuple[str, str] | None) -> None:
         """Set the namespace of each table; those without have that of the destination."""
@@ -475,6 +482,8 @@ _NAMING = ("namespace_definition", "namespace_format", "prefix")
 _TYPES_NOTE = (
     "As declared there. Files of CSV, Parquet, ORC and Avro must have each of these columns."
 )
+_DELETED_AT = "_ab_cdc_deleted_at"
+_DELETED_NOTE = "As there, a change that says when a row was deleted removes it."
 _SCHEMAS = ("readSchema", "schema", "writeSchema")
 """The first that a collection has is that of its readers."""
 _OF_COLLECTIONS = {

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from typer.testing import CliRunner
 
 from lakeload.app import app
@@ -106,13 +107,10 @@ def test_airbyte_configuration_loads_as_airbyte_does(loads: Loads, tmp_path: Pat
     for day, price, either in ((1, 10, 5), (2, 10.5, "five")):
         newer = ORDER | {"price": price, "either": either, "updated_at": f"2026-03-0{day}"}
         older = ORDER | {"id": 2, "price": price, "updated_at": f"2026-02-0{3 - day}"}
-        shop.file("orders", day, newer, older)
+        gone = ORDER | {"id": 3, "_ab_cdc_deleted_at": None if day == 1 else "2026-03-09"}
+        shop.file("orders", day, newer, older, gone | {"updated_at": newer["updated_at"]})
         shop.file("visits", day, visit)
         shop.load(place)
-        shop.file("countries", 1, {"code": f"{day}"})
-        shop.file("ledger", 1, {"amount": price})
-        shop.file("rates", 1, {"rate": 0.1, "day": f"2026-02-0{day}"})
-        shop.load(place, "pipeline-full-refresh.yml")
 
     loads.schema = "air_public"
     assert types_of(loads, "raw_orders") == {
@@ -131,6 +129,7 @@ def test_airbyte_configuration_loads_as_airbyte_does(loads: Loads, tmp_path: Pat
         "either": "string",
         "absent": "date",
         "updated_at": "timestamptz",
+        "_ab_cdc_deleted_at": "string",
     }
     one, two = loads.rows("raw_orders")
     assert (one["price"], one["either"], two["price"]) == (10.5, "five", 10.0)
@@ -138,13 +137,25 @@ def test_airbyte_configuration_loads_as_airbyte_does(loads: Loads, tmp_path: Pat
     assert (one["opens"], one["closes"]) == ("08:00:00", "20:00:00+02:00")
     assert (one["address"], one["lines"]) == ('{"city": "Oslo"}', "[1, 2]")
     assert loads.read("raw_orders").schema().identifier_field_names() == {"id"}
-    assert loads.rows("raw_countries", order="code") == [{"code": "2"}]
-    assert loads.rows("raw_ledger", order="amount") == [{"amount": 10.0}, {"amount": 10.5}]
-    assert loads.rows("raw_rates", order="day") == [{"rate": "0.1", "day": dt.date(2026, 2, 2)}]
     loads.schema = "air_"
     assert loads.rows("raw_visits", order="at") == 2 * [
         {"at": dt.datetime(2026, 2, 28, 10, tzinfo=dt.UTC)}
     ]
+
+
+@pytest.mark.exhaustive
+def test_airbyte_full_refreshes_load_as_airbyte_does(loads: Loads, tmp_path: Path) -> None:
+    shop, place = Moved("airbyte-complete", tmp_path, loads.run), iceberg(loads)
+    for day, amount in ((1, 10), (2, 10.5)):
+        shop.file("countries", 1, {"code": f"{day}"})
+        shop.file("ledger", 1, {"amount": amount})
+        shop.file("rates", 1, {"rate": 0.1, "day": f"2026-02-0{day}"})
+        shop.load(place, "pipeline-full-refresh.yml")
+
+    loads.schema = "air_public"
+    assert loads.rows("raw_countries", order="code") == [{"code": "2"}]
+    assert loads.rows("raw_ledger", order="amount") == [{"amount": 10.0}, {"amount": 10.5}]
+    assert loads.rows("raw_rates", order="day") == [{"rate": "0.1", "day": dt.date(2026, 2, 2)}]
 
 
 def test_estuary_configuration_loads_as_estuary_does(loads: Loads, tmp_path: Path) -> None:

@@ -114,12 +114,25 @@ def test_document_that_is_bundled_is_read() -> None:
     assert (declared.types, declared.unknown) == ({"n": "bigint"}, [])
 
 
-def test_circle_of_references_ends() -> None:
-    circle = {"$ref": "#/$defs/a"}
-    declared = declared_types(
-        tupled({"$defs": {"a": circle}, "properties": {"a": circle}}), "estuary"
-    )
-    assert declared.types == {"a": "string"}
+@pytest.mark.parametrize(
+    "circle",
+    [
+        {"$ref": "#/$defs/a"},
+        {"allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}]},
+        {"oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}]},
+    ],
+)
+def test_circle_of_references_ends(circle: Any) -> None:
+    schema = tupled({"$defs": {"a": circle}, "properties": {"a": circle}})
+    assert declared_types(schema, "estuary").types == {"a": "string"}
+
+
+def test_name_in_a_reference_may_be_escaped() -> None:
+    schema = {
+        "$defs": {"a/b~": {"type": "integer"}},
+        "properties": {"n": {"$ref": "#/$defs/a~1b~0"}},
+    }
+    assert declared_types(schema, "estuary").types == {"n": "bigint"}
 
 
 def test_number_that_is_a_key_is_text_as_there() -> None:
