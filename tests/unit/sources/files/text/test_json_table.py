@@ -465,3 +465,21 @@ def test_file_without_records_has_no_column_that_types_could_name_wrongly(
     folder.put("a.json", text)
 
     assert folder.open(columns=ColumnsSpec(types={"id": "bigint"}), lines=lines).names == ()
+
+
+def test_times_of_declared_types_keep_what_the_migrating_page_says(folder: Folder) -> None:
+    times = {"closes": "string", "at": "timestamp", "local": "timestamp_ntz"}
+    folder.put(
+        "a.ndjson",
+        '{"closes": "20:00:00+02:00", "at": "2026-02-28T10:00:00+02:00", "local": null}\n'
+        '{"closes": "20:00", "at": "2026-02-28T10:00:00", "local": "2026-02-28T10:00:00"}\n',
+    )
+
+    table = folder.open(columns=ColumnsSpec(types=times))
+
+    hours = {row["at"].hour: row["closes"] for row in rows_of(table)}
+    assert hours == {8: "20:00:00+02:00", 10: "20:00"}
+
+    folder.put("b.ndjson", '{"local": "2026-02-28T10:00:00+02:00"}\n')
+    with pytest.raises(LoadFailed, match="`local`"):
+        folder.open(columns=ColumnsSpec(types=times))
