@@ -298,11 +298,12 @@ _CONFIDENCE = {"MEDIUM": "probably", "LOW": "perhaps"}
 
 
 def _options(table: InspectedTable) -> dict[str, OptionValue]:
-    """Return the options, and also a header that is probably none: whoever reads it can judge."""
+    """Return the options, and also a header or records that are probably none: whoever reads them
+    can judge."""
     unsure = {
         guess.option: guess.value
         for guess in table.guesses
-        if guess.option == "header" and guess.confidence != "HIGH"
+        if guess.option in ("header", "records") and guess.confidence != "HIGH"
     }
     return {**table.options, **unsure}
 

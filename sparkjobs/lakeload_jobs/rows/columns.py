@@ -344,11 +344,20 @@ def _numberings(
     """Say which columns did not get the name they have by themselves, and whose it is."""
     owners = {target.lower(): source for source, target in recorded.items()}
     owners |= {targets[name].lower(): name for name in selected}
+    numbered = []
     for name in selected:
         own = normalize(name, lower=lower)
         if name not in fixed and targets[name].lower() != own.lower() and own.lower() in owners:
             owner = owners[own.lower()]
-            yield f"column `{name}` is loaded as `{targets[name]}`: `{own}` is column `{owner}`"
+            numbered.append(
+                f"column `{name}` is loaded as `{targets[name]}`: `{own}` is column `{owner}`"
+            )
+    yield from numbered[:_NUMBERED_NAMED]
+    if (more := len(numbered) - _NUMBERED_NAMED) > 0:
+        yield f"{more:,} more columns have a number behind their name, for the same reason"
+
+
+_NUMBERED_NAMED = 3
 
 
 def _targets(
@@ -361,12 +370,17 @@ def _targets(
 
 
 def _check_reserved(targets: Mapping[str, str]) -> None:
-    for source, target in targets.items():
-        if target.lower() in RESERVED_COLUMNS:
-            raise InvalidInput(
-                f"column `{source}` would become `{target}`, a name that lakeload reserves",
-                hint=f"give it another name with `columns: {{rename: {{{source}: …}}}}`",
-            )
+    taken = [pair for pair in targets.items() if pair[1].lower() in RESERVED_COLUMNS]
+    if not taken:
+        return
+    each = ", ".join(f"column `{source}` would become `{target}`" for source, target in taken)
+    rename = ", ".join(f"{source}: …" for source, _ in taken)
+    several = len(taken) > 1
+    raise InvalidInput(
+        f"{each}, {'names' if several else 'a name'} that lakeload reserves",
+        hint=f"give {'them other names' if several else 'it another name'} with "
+        f"`columns: {{rename: {{{rename}}}}}`",
+    )
 
 
 def _list_columns(names: Sequence[str]) -> str:

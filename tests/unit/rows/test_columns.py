@@ -146,6 +146,17 @@ def test_two_spellings_of_one_column_in_one_source_are_two_columns_with_a_warnin
     assert (known.column_map, known.warnings) == (new.column_map, ())
 
 
+def test_many_columns_with_a_number_are_few_warnings() -> None:
+    found = map_columns([f"a{mark}b" for mark in " -.+/*"], ColumnsSpec())
+
+    assert [warning.partition(" is loaded")[0] for warning in found.warnings] == [
+        "column `a-b`",
+        "column `a.b`",
+        "column `a+b`",
+        "2 more columns have a number behind their name, for the same reason",
+    ]
+
+
 def test_a_spelling_of_two_columns_is_refused_and_the_hint_works() -> None:
     recorded = {"a b": "a_b", "a-b": "a_b_1"}
     with pytest.raises(
@@ -211,6 +222,15 @@ def test_reserved_names_are_refused_with_the_setting_that_helps(name: str) -> No
     assert f"rename: {{{name}: …}}" in (raised.value.hint or "")
     assert _map(["id", name], ColumnsSpec(rename={name: "other"}))[name] == "other"
     assert _map(["id", name], ColumnsSpec(exclude=(name,))) == {"id": "id"}
+
+
+def test_all_reserved_names_are_refused_at_once() -> None:
+    names = sorted(TRACKING_COLUMNS)[:3]
+    with pytest.raises(InvalidInput) as raised:
+        _map(["id", *names])
+    assert all(f"column `{name}` would become `{name}`" in raised.value.message for name in names)
+    renamed = ", ".join(f"{name}: …" for name in names)
+    assert raised.value.hint == f"give them other names with `columns: {{rename: {{{renamed}}}}}`"
 
 
 def test_a_rename_to_a_reserved_name_is_refused() -> None:

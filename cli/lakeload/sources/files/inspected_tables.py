@@ -89,6 +89,8 @@ class InspectedTable:
         """What was detected; of the files behind the first one what that one does not say."""
         known = {guess.option: guess for guess in reversed(self.first.guesses)}
         for found in self.inspected[1:]:
+            if _is_blank(found):
+                continue
             known |= {one.option: one for one in found.guesses if one.option not in known}
         return (*self.first.guesses, *(g for g in known.values() if g not in self.first.guesses))
 
@@ -190,7 +192,7 @@ def _tables(group: _Group, folder: Path, opener: FileBytes) -> Iterator[Inspecte
     files = sorted(group.files, key=lambda file: file.path)
     some = files if len(files) <= _INSPECTED else [*files[: _INSPECTED - 1], files[-1]]
     kinds: list[list[InspectedFile]] = []
-    for found in inspect_files(some, opener):
+    for found in sorted(inspect_files(some, opener), key=_has_no_rows):
         for kind in kinds:
             if _are_alike(kind[0], found):
                 kind.append(found)
@@ -205,13 +207,30 @@ def _tables(group: _Group, folder: Path, opener: FileBytes) -> Iterator[Inspecte
 
 def _are_alike(one: InspectedFile, other: InspectedFile) -> bool:
     """Whether two files can be of one table."""
-    if one.format != other.format or one.error or other.error:
+    if one.error or other.error:
+        return False
+    if _is_blank(one) or _is_blank(other):
+        return one.format in _TEXT and other.format in _TEXT
+    if one.format != other.format:
         return False
     names, others = set(one.columns), set(other.columns)
     if not names or not others:
         return True
     in_common = len(names & others) / max(len(names), len(others))
     return in_common > _ALIKE and _dialect(one.options) == _dialect(other.options)
+
+
+_TEXT = ("CSV", "JSON", "NDJSON")
+
+
+def _has_no_rows(found: InspectedFile) -> bool:
+    """Whether a file says less of its table than others do: it is empty, or a header alone."""
+    return found.error is None and found.rows_read == 0
+
+
+def _is_blank(found: InspectedFile) -> bool:
+    """Whether there is nothing in a file of text, which then may be of any table."""
+    return _has_no_rows(found) and not found.columns and found.format in _TEXT
 
 
 def _dialect(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
@@ -373,13 +392,14 @@ def _united_folders(
         by_folder.setdefault(str(Path(found.path).parent) if found.root else "", []).append(table)
     united = []
     for name, inside in by_folder.items():
-        first = inside[0]
+        first, *others = sorted(inside, key=lambda table: _has_no_rows(table.first))
         if (
             name
             and name not in faulty
-            and len(inside) > 1
-            and all(_are_equal(first, other) for other in inside[1:])
+            and others
+            and all(_are_equal(first, other) or _adds_nothing(first, other) for other in others)
         ):
+            inside = [first, *others]
             files = [found for table in inside for found in table.inspected]
             together = replace(
                 _table(
@@ -406,6 +426,13 @@ def _are_equal(one: InspectedTable, other: InspectedTable) -> bool:
         and names == tuple(other.columns)
         and one.format == other.format
         and _dialect(one.options) == _dialect(other.options)
+    )
+
+
+def _adds_nothing(one: InspectedTable, other: InspectedTable) -> bool:
+    """Whether the files of another table are blank, and can be of this one."""
+    return bool(one.columns) and all(
+        _is_blank(found) and _are_alike(one.first, found) for found in other.inspected
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakeload.sources.files.dialect import Guess, OptionValue, detect_dialect
+from lakeload.sources.files.dialect import Confidence, Guess, OptionValue, detect_dialect
 from lakeload.sources.files.encoding import suggest_encoding
 from lakeload.sources.files.settings import named_format
 from lakeload_jobs.aws import AwsError
@@ -27,7 +27,7 @@ from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.source_bytes import byte_order_mark
 from lakeload_jobs.sources.files.text.csv_files import CsvReader
-from lakeload_jobs.sources.files.text.json import first_list
+from lakeload_jobs.sources.files.text.json import first_list, path_step
 from lakeload_jobs.sources.files.text.json_files import JsonReader
 from lakeload_jobs.sources.files.text.json_values import JsonValues, texts
 from lakeload_jobs.sources.files.text.mostly_numbers import NumberCounts
@@ -487,7 +487,7 @@ class JsonLayout:
     format: FileFormat
     reason: str
     records: str = ""
-    """The key under which the records are."""
+    """The path of the records in an object."""
     is_large: bool = False
     """It is one object of more than the bytes that were looked at."""
     is_cut: bool = False
@@ -540,7 +540,7 @@ def _read_further(
         start = _peek(text.stream, MAX_BYTES + 1)
     if _wrapped(start.decode(errors="replace").lstrip()) == layout.records:
         return replace(layout, is_cut=len(start) > MAX_BYTES)
-    return replace(layout, records="", nested=f"$.{layout.records}[*]")
+    return replace(layout, records="", nested=layout.records)
 
 
 def _one_value(text: str) -> JsonLayout:
@@ -552,8 +552,8 @@ def _one_value(text: str) -> JsonLayout:
 
 
 def _wrapped(text: str) -> str:
-    """Return the key of an object whose value is the list of records, beside values that are none;
-    '' where there is no such key. The text may be cut."""
+    """Return the path of the one list of records in an object, beside values that are none; ''
+    where there is no such list. The text may be cut."""
     blanks = re.compile(r"[\s,]*")
     lists: list[str] = []
     at = 1
@@ -575,8 +575,7 @@ def _wrapped(text: str) -> str:
             if len(value) < _RECORDS or not all(isinstance(one, dict) for one in value):
                 return ""
             lists.append(key)
-    (found,) = lists if len(lists) == 1 else ("",)
-    return found if re.fullmatch(r"[A-Za-z_]\w*", str(found)) else ""
+    return f"${path_step(lists[0])}[*]" if len(lists) == 1 and "'" not in lists[0] else ""
 
 
 _RECORDS = 2
@@ -586,21 +585,21 @@ _RECORDS = 2
 def _inspect_json(found: InspectedFile, layout: JsonLayout, files: FileBytes) -> InspectedFile:
     guesses = list(found.guesses)
     if layout.records:
-        path = f"$.{layout.records}[*]"
-        reason = f"`{layout.records}` is the one list of objects"
+        reason = "it is the one list of objects in the object"
         reason += ", as far as the file was read" if layout.is_cut else ""
-        guesses.append(Guess("records", path, "LOW" if layout.is_cut else "MEDIUM", reason))
+        confidence: Confidence = "LOW" if layout.is_cut else "MEDIUM"
+        guesses.append(Guess("records", layout.records, confidence, reason))
+    options = {guess.option: guess.value for guess in guesses}
+    if layout.nested:
+        reason = f"the object is one row; the list in it is `{layout.nested}`"
+        instead = f"records: {json.dumps(layout.nested, ensure_ascii=False)}"
+        guesses.append(Guess("records", "$[*]", "LOW", reason, instead))
     found = replace(
         found,
         format=layout.format,
         layout=layout.reason,
-        warnings=(
-            (f"one object: the reader option `records: {layout.nested}` loads the list in it",)
-            if layout.nested
-            else ()
-        ),
         guesses=tuple(guesses),
-        options={guess.option: guess.value for guess in guesses},
+        options=options,
     )
     # Types of all that is nested in a large object take minutes where its keys are values.
     as_text = layout.is_large and not layout.records

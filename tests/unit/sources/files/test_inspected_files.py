@@ -158,16 +158,22 @@ def test_inspect_json_types_and_rows_equal_a_load(tmp_path: Path) -> None:
 def test_the_list_in_an_object_is_named(tmp_path: Path, text: str, path: str | None) -> None:
     (tmp_path / "a.json").write_text(text, encoding="utf-8")
 
-    warnings = only(tmp_path).warnings
+    guesses = {guess.option: guess for guess in only(tmp_path).guesses}
 
-    named = [f"`records: {path}` loads the list" in warning for warning in warnings]
-    assert named == ([] if path is None else [True])
+    if path is None:
+        assert "records" not in guesses
+    else:
+        said = guesses["records"]
+        assert (said.value, said.confidence) == ("$[*]", "LOW")
+        assert said.instead == f'records: "{path}"'
 
 
 @pytest.mark.parametrize(
     ("text", "records", "columns"),
     [
         ('{"n": 2, "data": [{"id": 1}, {"id": 2}], "next": null}', "$.data[*]", ["id"]),
+        ('{"3166-1": [{"id": 1}, {"id": 2}]}', "$.3166-1[*]", ["id"]),
+        ('{"all items": [{"id": 1}, {"id": 2}]}', "$['all items'][*]", ["id"]),
         ('{"data": [{"id": 1}]}', None, ["data"]),
         ('{"a": [{"id": 1}, {"id": 2}], "b": [{"x": 1}, {"x": 2}]}', None, ["a", "b"]),
         ('{"data": [{"id": 1}, 2]}', None, ["data"]),
@@ -176,7 +182,7 @@ def test_the_list_in_an_object_is_named(tmp_path: Path, text: str, path: str | N
         ('{"a": [' + '{"id": 1, "t": "aaaaaaaaaa"},' * 9000 + '{"id": 2}], "b": [{}, {}]}',
          None, ["a", "b"]),
     ],
-    ids=["wrapped", "one record", "two lists", "mixed list", "large", "large and another"],
+    ids=["wrapped", "no word", "two words", "one record", "two lists", "mixed list", "large", "large and another"],
 )  # fmt: skip
 def test_the_records_of_a_wrapped_export_are_found(
     text: str, records: str | None, columns: list[str], tmp_path: Path
@@ -436,6 +442,35 @@ def test_files_of_a_folder_with_the_same_columns_are_one_table(tmp_path: Path) -
     table = only(tmp_path, "orders")
 
     assert (table.name, table.paths, table.files, table.rows_read) == ("orders", ("orders",), 3, 12)
+
+
+@pytest.mark.parametrize("path", [".", "*.csv"])
+def test_files_without_rows_are_of_the_table_of_the_others(path: str, tmp_path: Path) -> None:
+    for name, text in (
+        ("alpha", ""),
+        ("beta", "id,name\n"),
+        ("gamma", "id,name\n1,a\n"),
+        ("delta", "\n\n"),
+        ("zeta", "id,name\n2,b\n"),
+    ):
+        (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
+
+    table = only(tmp_path, path)
+
+    assert (table.files, table.rows_read) == (5, 2)
+    assert table.columns == {"id": "bigint", "name": "string"}
+    assert table.options == {"header": True}
+    assert [guess for guess in table.guesses if guess.confidence == "LOW"] == []
+
+
+def test_a_blank_file_among_json_is_of_its_table(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_text("\n", encoding="utf-8")
+    (tmp_path / "b.ndjson").write_text('{"id": 1}\n{"id": 2}\n', encoding="utf-8")
+
+    table = only(tmp_path)
+
+    assert (table.format, table.files, table.columns) == ("NDJSON", 2, {"id": "bigint"})
+    assert table.guesses == ()
 
 
 def test_files_of_a_pattern_are_one_table_unless_their_formats_differ(tmp_path: Path) -> None:

@@ -136,9 +136,20 @@ def _too_long(file: FileState, line: int) -> UnreadableFile:
 
 def _twins(file: FileState, texts: Sequence[str], names: Sequence[str]) -> Iterator[str]:
     times = Counter(texts)
-    for text, name in zip(texts, names, strict=True):
-        if text and times[text] > 1 and text != name:
-            yield f"`{file.path}` has several columns named `{text}`: one of them is `{name}`"
+    pairs = zip(texts, names, strict=True)
+    twins = [(text, name) for text, name in pairs if text and times[text] > 1 and text != name]
+    if len(twins) > _TWINS_NAMED:
+        some = ", ".join(f"`{name}`" for _, name in twins[:_TWINS_NAMED])
+        yield (
+            f"`{file.path}` has several columns of one name: {len(twins):,} of them have a number, "
+            f"the first ones are {some}"
+        )
+        return
+    for text, name in twins:
+        yield f"`{file.path}` has several columns named `{text}`: one of them is `{name}`"
+
+
+_TWINS_NAMED = 3
 
 
 def other_table_hint(

@@ -916,13 +916,14 @@ def first_list(data: bytes) -> str | None:
         elif kind == _OPEN_LIST and following == _OPEN:
             if len(path) != level - 1:
                 return None
-            return "$" + "".join(map(_step, path)) + "[*]"
+            return "$" + "".join(map(path_step, path)) + "[*]"
         elif kind == _OPEN_LIST:
             inside = level
     return None
 
 
-def _step(key: str) -> str:
+def path_step(key: str) -> str:
+    """Return the step of a path that leads to a key of an object."""
     return f".{key}" if re.fullmatch(r"[^.\[\]'\"*\s]+", key) else f"['{key}']"
 
 

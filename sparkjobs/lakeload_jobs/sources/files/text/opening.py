@@ -194,6 +194,12 @@ def open_unpacked(files: FileBytes, file: FileState) -> Iterator[tuple[StartOfSt
             packed = stack.enter_context(files.seekable(file))
         with _naming(file, kind):
             unpacked = StartOfStream(_Checked(_unpacked(packed, kind, file), file, kind))
+        if kind and (inner := compression("", unpacked.peek(_HEAD))):
+            raise UnreadableFile(
+                file.path,
+                f"it is packed twice: there is a {inner} file in the {kind} file",
+                hint="unpack it once, and use what is then there as `path`",
+            )
         yield unpacked, kind
 
 

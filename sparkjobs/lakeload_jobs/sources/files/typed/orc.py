@@ -496,6 +496,12 @@ def _kind(own: _Type, refused: list[str], *, earlier: bool = False) -> Kind:
         precision, scale = own.message.number(5), own.message.number(6)
         if 0 < precision <= 38 and scale <= precision:
             return pa.decimal128(precision, scale)
+        if not precision:
+            refused.append(
+                "decimals without a precision, as Hive 0.11 wrote them (Hive 0.12 and later write "
+                "them with one)"
+            )
+            return pa.null()
         refused.append(f"decimals of {precision} digits and the scale {scale}")
         return pa.null()
     if own.kind == _LIST:

@@ -194,6 +194,15 @@ def test_the_index_of_pandas_and_twins_are_loaded(folder: Folder) -> None:
     )
 
 
+def test_many_columns_of_one_name_are_one_warning_with_their_count(folder: Folder) -> None:
+    folder.put("a.csv", ",".join(["a"] * 2000) + "\n" + ",".join(["1"] * 2000) + "\n")
+
+    assert folder.open().warnings == (
+        f"`{folder.path}/a.csv` has several columns of one name: 1,999 of them have a number, the "
+        "first ones are `a_1`, `a_2`, `a_3`",
+    )
+
+
 def test_names_that_spark_gave_are_kept(folder: Folder) -> None:
     folder.put("a.csv", ",a\n0,x\n")
 

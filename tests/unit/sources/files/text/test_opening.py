@@ -84,6 +84,8 @@ def test_deflate_is_known_by_its_ending(tmp_path: Path) -> None:
         (zipped(DATA)[:-9], "the zip file is damaged"),
         (zipped(DATA, "b.csv"), "contains 2 files, and lakeload reads zip files with exactly one"),
         (b"PK\x05\x06" + bytes(18), "the zip file contains no files"),
+        (gzip.compress(gzip.compress(DATA)), "packed twice: there is a gz file in the gz file"),
+        (zipped(zstd(DATA)), "packed twice: there is a zst file in the zip file"),
         (b"\x04\x22\x4d\x18....", "files compressed with lz4 are not supported"),
     ],
 )

@@ -456,6 +456,20 @@ def test_a_column_that_cannot_be_read_is_refused_unless_it_is_left_out(tmp_path:
     assert read(path, names=["t"]).to_pylist() == [{"t": "a"}]
 
 
+def test_decimals_without_a_precision_are_refused_and_say_who_wrote_them(tmp_path: Path) -> None:
+    columns = {"t": ["a"], "v": pa.array([Decimal("1.25")], pa.decimal128(10, 2))}
+    path = write(tmp_path / "a.orc", columns, compression="uncompressed")
+    written = path.read_bytes()
+    decimal, without_precision = b"\x28\x0a\x30\x02", b"\x78\x0a\x30\x02"
+    assert written.count(decimal) == 1
+    path.write_bytes(written.replace(decimal, without_precision))
+
+    with pytest.raises(LoadFailed, match=r"without a precision, as Hive 0\.11") as raised:
+        read(path)
+    assert raised.value.hint == "leave it out with `columns.exclude`"
+    assert read(path, names=["t"]).to_pylist() == [{"t": "a"}]
+
+
 def test_orc_column_names_may_be_any_text(tmp_path: Path) -> None:
     row = {"a.b": 1, "a": {"b": 2, "c d": datetime(2024, 1, 1)}, "é`": "x", "A": 3}
     path = write(tmp_path / "a.orc", pa.Table.from_pylist([row]))
