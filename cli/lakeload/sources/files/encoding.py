@@ -5,7 +5,9 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from lakeload.sources.files.alphabets import ranked_alphabets
 from lakeload.sources.files.dialect import Confidence, Guess
 from lakeload_jobs.sources.files.source_bytes import byte_order_mark, wide_encoding
 
@@ -13,8 +15,10 @@ _WESTERN = ("windows-1252", "windows-1250", "cp850", "mac-roman")
 """Encodings with the letters of Latin alphabets, the most frequent first."""
 _WORD = re.compile(rb"(?<![A-Za-z\x80-\xff])[A-Za-z]*[\x80-\xff][A-Za-z\x80-\xff]*")
 _RUN = re.compile(rb"[\x80-\xff]{3,}")
+_WIDE = ("utf_7", *(f"utf_{bits}{end}" for bits in (16, 32) for end in ("", "_be", "_le")))
 _WITHIN_WORDS = "’'–-·´`"
 _MOST_WORDS = 5000
+_FEW_WORDS = 3
 
 
 def is_utf8(data: bytes) -> bool:
@@ -39,11 +43,31 @@ def suggest_encoding(data: bytes) -> Guess | None:
     words = list(dict.fromkeys(_WORD.findall(data)))[:_MOST_WORDS]
     high = sum(byte > 0x7F for word in words for byte in word)
     in_runs = sum(len(run) for word in words for run in _RUN.findall(word))
-    if in_runs > high / 2 and (name := _by_statistics(data) or _other_alphabet(words)):
-        example = _decoded(words[0], name) or ""
-        reason = f"it makes words like `{example[:30]}`"
-        return Guess("encoding", name, "LOW", reason, f"encoding: {_another(name)}")
-    return _western(words)
+    western = _western(words)
+    is_other = in_runs > high / 2
+    if is_other or western.is_odd:
+        ranked = ranked_alphabets(data, 0.5 if is_other else 0.82)
+        if is_other and not ranked and (name := _by_statistics(data)):
+            ranked = [name]
+        if ranked:
+            reason = f"it makes words like `{_example(data, ranked[0])}`"
+            other = [*ranked[1:2], str(western.guess.value)][0]
+            return Guess("encoding", ranked[0], "LOW", reason, f"encoding: {other}")
+    return western.guess
+
+
+@dataclass(frozen=True)
+class _Western:
+    """The best of the encodings of Latin letters, and whether the usual ones make few words."""
+
+    guess: Guess
+    is_odd: bool
+
+
+def _example(data: bytes, name: str) -> str:
+    """Return the first word that is no English."""
+    text = data.decode(name, "replace")
+    return next((word for word in re.findall(r"\w+", text) if not word.isascii()), "")[:30]
 
 
 def _by_statistics(data: bytes) -> str | None:
@@ -52,20 +76,13 @@ def _by_statistics(data: bytes) -> str | None:
     from charset_normalizer import from_bytes
 
     lines = [line for line in data.splitlines() if not line.isascii()]
-    best = from_bytes(b"\n".join(lines)[: 1 << 16]).best()
+    # Those with two bytes for each character are known by their zeros.
+    found = from_bytes(b"\n".join(lines)[: 1 << 16], cp_exclusion=list(_WIDE))
+    best = found.best()
     return codecs.lookup(best.encoding).name if best is not None else None
 
 
-def _other_alphabet(words: Sequence[bytes]) -> str | None:
-    """Return the encoding that makes words of letters, most of them small, of few bytes."""
-    for name in ("windows-1251", "koi8-r", "windows-1253"):
-        text = "".join(_decoded(word, name) or "?" for word in words)
-        if text.isalpha() and sum(map(str.islower, text)) > 0.7 * len(text):
-            return name
-    return None
-
-
-def _western(words: Sequence[bytes]) -> Guess:
+def _western(words: Sequence[bytes]) -> _Western:
     read = {
         name: texts
         for name in _WESTERN
@@ -73,7 +90,7 @@ def _western(words: Sequence[bytes]) -> Guess:
     }
     if not read:
         reason = "bytes that no other encoding has"
-        return Guess("encoding", "iso-8859-1", "LOW", reason)
+        return _Western(Guess("encoding", "iso-8859-1", "LOW", reason), is_odd=True)
     odd = {name: sum(map(_is_odd, texts)) for name, texts in read.items()}
     # A few odd words are in every text.
     best = min(read, key=lambda name: odd[name] if odd[name] > len(words) // 20 else 0)
@@ -93,8 +110,12 @@ def _western(words: Sequence[bytes]) -> Guess:
         reason += f", as {other} does"
     elif other is not None:
         reason += f", where {other} makes `{(read[other][place] or '')[:30]}`"
-        confidence = "MEDIUM" if odd[other] > odd[best] else "LOW"
-    return Guess("encoding", best, confidence, reason, f"encoding: {other or _another(best)}")
+        enough = len(words) > _FEW_WORDS and odd[other] > odd[best]
+        confidence = "MEDIUM" if enough else "LOW"
+    instead = f"encoding: {other or _another(best)}"
+    guess = Guess("encoding", best, confidence, reason, instead)
+    usual = min(odd.get(name, len(words)) for name in _WESTERN[:2])
+    return _Western(guess, is_odd=usual > len(words) / 4)
 
 
 def _another(name: str) -> str:

@@ -182,7 +182,8 @@ def test_the_list_in_an_object_is_named(tmp_path: Path, text: str, path: str | N
         ('{"a": [' + '{"id": 1, "t": "aaaaaaaaaa"},' * 9000 + '{"id": 2}], "b": [{}, {}]}',
          None, ["a", "b"]),
     ],
-    ids=["wrapped", "no word", "two words", "one record", "two lists", "mixed list", "large", "large and another"],
+    ids=["wrapped", "no word", "two words", "one record", "two lists", "mixed list", "large",
+         "large and another"],
 )  # fmt: skip
 def test_the_records_of_a_wrapped_export_are_found(
     text: str, records: str | None, columns: list[str], tmp_path: Path
