@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.other_readers import read, same
-from tests.sweep import Swept, compare
+from tests.sweep import Swept, compare, compare_records, files_of, with_source
 
 MARKS = {"header": True, "separator": ";", "decimal_mark": ",", "thousands_mark": "."}
 
@@ -114,3 +114,54 @@ def test_csv_is_compared_as_the_options_say(
     compare(swept, pa.table(rows))
 
     assert (swept.verdict, swept.why) == ("equal", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "told", "verdict"),
+    [
+        ("id,name\n1,a\n2,b\n", {"header": True}, (), "equal"),
+        ("title\n\nid,name\n1,a\n2,b\n", {"header": True, "skip_rows": 2}, ("skip_rows",),
+         "guessed"),
+        ("title\n\nid,name\n1,a\n2,b\n", {"header": True, "skip_rows": 2}, ("header",), "lost"),
+        ("#a\nid,name\n1,a\n2,b\n", {"header": True, "comment": "#"}, (), "lost"),
+        ("id,name\n1,a\n2,b\n3,c\n", {"header": True}, ("separator",), "lost"),
+        ("3,name\n1,a\n2,b\n", {"header": True}, (), "lost"),
+        ("3,name\n1,a\n2,b\n", {"header": True}, ("header",), "guessed"),
+        ("id,name\n2,b\n", {}, (), "lost"),
+        ("id,name\n2,b\n", {}, ("header",), "guessed"),
+        ("1,a\n3,b\n", {}, (), "different"),
+    ],
+)  # fmt: skip
+def test_a_record_or_header_that_is_not_loaded_is_lost_unless_it_was_said(
+    text: str, options: dict[str, Any], told: tuple[str, ...], verdict: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    swept = Swept(path, {"format": "CSV", "options": options})
+
+    compare_records(swept, [path], pa.table({"id": [1, 2], "name": ["a", "b"]}), told)
+
+    assert swept.verdict == verdict
+
+
+def test_the_files_and_options_of_a_table_are_those_of_the_pipeline(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for name in ("a1.csv", "a2.csv", "b.csv"):
+        (tmp_path / "data" / name).write_text("id\n1\n")
+    pipeline = tmp_path / "pipeline"
+    pipeline.mkdir()
+
+    def names(path: Any) -> list[str]:
+        return [file.name for file in files_of({"path": path}, pipeline)]
+
+    assert names("../data") == ["a1.csv", "a2.csv", "b.csv"]
+    assert names("../data/a*.csv") == ["a1.csv", "a2.csv"]
+    assert names(["../data/b.csv", str(tmp_path / "data" / "a*.csv")]) == [
+        "b.csv",
+        "a1.csv",
+        "a2.csv",
+    ]
+    source = {"format": "CSV", "options": {"header": True, "separator": ";"}}
+    table = with_source({"table": "t", "options": {"separator": "|"}}, source)
+    assert (table["format"], table["options"]) == ("CSV", {"header": True, "separator": "|"})
+    assert with_source({"table": "t", "format": "JSON"}, source)["options"] == {}
