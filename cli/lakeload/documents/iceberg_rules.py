@@ -297,6 +297,12 @@ def _table(table: Table, at: Location, data: Mapping[str, Any]) -> Iterator[Find
         yield from _upsert(table, at)
     else:
         yield from _without_upsert(table, at, data)
+    if table.mode != "APPEND" and "on_append_again" in table.model_fields_set:
+        yield Finding(
+            f"`on_append_again` has no effect with `mode: {table.mode}`",
+            "remove the line: no row is appended twice",
+            (*at, "on_append_again"),
+        )
     if table.mode == "OVERWRITE" and _is_incremental(data):
         yield Finding(
             "`mode: OVERWRITE` would keep the rows of new files only, because the source is "

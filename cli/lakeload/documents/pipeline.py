@@ -34,6 +34,7 @@ from lakeload_jobs.contract.spec import (
     Deletes,
     Mode,
     Nested,
+    OnAppendAgain,
     OnBadValue,
     OnSameKey,
     OnTypeConflict,
@@ -121,6 +122,8 @@ class Table(TableSettings):
     on_same_key: OnSameKey | None = setting(None, "`WARN`; `FAIL` for a database's table")
     """UPSERT: rows of one load with the same key fail the table, or the last one is loaded, with a
     warning or a note (`ALLOW`)."""
+    on_append_again: OnAppendAgain | None = setting(None, "the pipeline's")
+    """Policy for rows of this table that are appended again; overrides the pipeline's."""
     columns: Columns = Columns()
     where: Text | None = None
     """A Spark SQL condition over source columns; only rows that meet it are loaded."""
@@ -198,6 +201,9 @@ class Pipeline(Model):
     on_type_conflict: OnTypeConflict = "FAIL"
     """Values whose type a column cannot take: an error, or loaded into a `NEW_COLUMN`, of their
     type or as `TEXT`."""
+    on_append_again: OnAppendAgain = "WARN"
+    """APPEND that reads all rows each time: a load after the first one gets a warning, fails
+    (`FAIL`), or is on purpose (`ALLOW`)."""
     source: SourceSettings
     tables: Annotated[tuple[Table, ...], Field(min_length=1)]
     """The tables, each with its own settings."""

@@ -18,16 +18,20 @@ from lakeload.sources.registry import SOURCES
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.spec import (
     NO_OPTIONS,
+    AppendAgain,
     ColumnsSpec,
     CredentialsSpec,
     DestinationSpec,
     EncryptionSpec,
     EndpointsSpec,
+    OnAppendAgain,
     OnTypeConflict,
     PartitionField,
     RunOptions,
+    TableFormat,
     TableSpec,
 )
+from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
 
 
@@ -68,7 +72,7 @@ def table_specs(
 ) -> tuple[TableSpec, ...]:
     """Return every table with its target, in the document's order.
 
-    `options` take part in the fingerprint only.
+    `options` take part in the fingerprint, and say whether rows are appended again on purpose.
     """
     model, destination = document.model, destination_spec(document.destination)
     found = targets(
@@ -83,7 +87,9 @@ def table_specs(
         written = _table_spec(model, table, target)
         mark = load_fingerprint(document, destination, written, options)
         read = source.resolved(written.input, model.source, document.path.parent)
-        specs.append(replace(written, input=read, fingerprint=mark))
+        policy = table.on_append_again or model.on_append_again
+        again = _append_again(written, policy, destination.table_format, options)
+        specs.append(replace(written, input=read, fingerprint=mark, append_again=again))
     return tuple(specs)
 
 
@@ -110,6 +116,19 @@ def _table_spec(model: Pipeline, table: Table, target: TableTarget) -> TableSpec
         on_type_conflict=table.on_type_conflict,
         on_same_key=table.on_same_key,
     )
+
+
+def _append_again(
+    table: TableSpec, policy: OnAppendAgain, table_format: TableFormat, options: RunOptions
+) -> AppendAgain | None:
+    """Return what becomes of rows that are appended again; None where each is loaded once, or all
+    were asked for."""
+    once = table.mode != "APPEND" or table.input.incremental
+    if once or options.starts_over or policy == "ALLOW":
+        return None
+    replaces = not FORMATS[table_format].append_only
+    instead = SOURCES[table.input.type].loads_once(table.input, replaces=replaces)
+    return AppendAgain(policy, instead)
 
 
 def _partition_by(table: Table) -> tuple[PartitionField, ...] | None:

@@ -182,6 +182,7 @@ def _retried(table: TableSpec, job: str) -> TableSpec:
     return replace(
         table,
         input=source_of(table.input).retried(table.input, job),
+        append_again=None,
         fingerprint=fingerprint({"load": table.fingerprint, "retry_rejected": job}),
     )
 

@@ -203,6 +203,13 @@ class SourceType(ABC, Generic[S, T, I]):
         Fingerprints in the logs cover them: one that comes later takes part only where it is given.
         """
 
+    def loads_once(self, read: I, *, replaces: bool) -> str:
+        """Return the setting with which each row is loaded once, as an action, for a table that is
+        read whole and appended. `replaces`: the table's format can replace rows."""
+        if replaces:
+            return "set `mode: OVERWRITE`, which replaces the rows of earlier loads"
+        return "empty the table with `lakeload reset` before a load"
+
     def findings(self, source: Any, tables: Sequence[tuple[int, T]]) -> Iterator[Finding]:
         """Yield what no single setting can tell. `source` is what stands there, valid or not;
         `tables` are those that are valid, with their places."""

@@ -33,6 +33,7 @@ OnBadValue = Literal["FAIL", "NULL", "QUARANTINE"]
 SchemaChanges = Literal["EVOLVE", "ADD_COLUMNS", "FAIL"]
 OnTypeConflict = Literal["FAIL", "NEW_COLUMN", "TEXT"]
 OnSameKey = Literal["FAIL", "WARN", "ALLOW"]
+OnAppendAgain = Literal["FAIL", "WARN", "ALLOW"]
 OnChangedFile = Literal["LOAD", "FAIL", "SKIP"]
 TableFormat = Literal["PARQUET", "ICEBERG"]
 CatalogType = Literal["GLUE", "REST", "NESSIE", "SNOWFLAKE_OPEN_CATALOG"]
@@ -325,6 +326,15 @@ DELETE_LIMIT = RejectLimit(percent=30)
 
 
 @dataclass(frozen=True)
+class AppendAgain:
+    """What becomes of a load that appends all rows of a source of which an earlier load has rows
+    in the table. `instead` is the setting with which each row is loaded once, as an action."""
+
+    policy: OnAppendAgain
+    instead: str
+
+
+@dataclass(frozen=True)
 class TableSpec:
     """One source table and the target it is loaded into (names already normalised)."""
 
@@ -361,6 +371,8 @@ class TableSpec:
     on_same_key: OnSameKey | None = None
     """UPSERT: what rows of one load with the same key are. None: an error where the document names
     the key of a table of a database, else a warning."""
+    append_again: AppendAgain | None = None
+    """None: no row is appended twice, or it was asked for."""
     input_bytes: int | None = None
     """About how much a load reads, None: not known. It decides which tables start first."""
     inspected: Any = field(default=None, repr=False)

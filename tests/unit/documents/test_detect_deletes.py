@@ -58,6 +58,12 @@ KEYED = "primary_key: [id], detect_deletes: true"
         (f"{KEYED}, deletes: DELETE", "", "ICEBERG", "no effect with `mode: APPEND`"),
         (f"{KEYED}, deletes: MARK", "", "PARQUET", "setting of table_format ICEBERG"),
         ("on_same_key: WARN", "", "ICEBERG", "`on_same_key` has no effect with `mode: APPEND`"),
+        (
+            "mode: UPSERT, on_append_again: ALLOW",
+            "",
+            "ICEBERG",
+            "`on_append_again` has no effect with `mode: UPSERT`",
+        ),
         ("on_same_key: WARN", "", "PARQUET", "setting of table_format ICEBERG"),
     ],
 )  # fmt: skip

@@ -18,6 +18,7 @@ from lakeload.documents.spec import destination_spec, load_fingerprint, table_sp
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     NO_OPTIONS,
+    AppendAgain,
     CatalogSpec,
     ColumnsSpec,
     CredentialsSpec,
@@ -176,6 +177,7 @@ CHANGES: Mapping[type, Mapping[str, Change]] = {
         "on_type_conflict": ("NEW_COLUMN", ALWAYS),
         # It fails a load, or not.
         "on_same_key": ("WARN", NEVER),
+        "append_again": (AppendAgain("FAIL", ""), NEVER),
         "fingerprint": ("f", NEVER),
         "inspected": ("x", NEVER),
     },
@@ -326,6 +328,7 @@ def test_every_pipeline_setting_is_in_the_fingerprint_or_listed_as_excluded() ->
         "concurrency",
         "table_handling",
         "schema_changes",
+        "on_append_again",
         "spark",
     }
 

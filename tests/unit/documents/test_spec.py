@@ -15,6 +15,7 @@ from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     TRACKING_COLUMNS,
+    AppendAgain,
     ColumnsSpec,
     CredentialsSpec,
     DestinationSpec,
@@ -111,6 +112,9 @@ tables:
         primary_key=("id", "line"),
         where="id > 0",
         deleted_when="gone",
+        append_again=AppendAgain(
+            "WARN", "set `incremental: true` in `source` and begin again with `lakeload reset`"
+        ),
     )
     assert from_json(TableSpec, to_json(spec)) == spec
 

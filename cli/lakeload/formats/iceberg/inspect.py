@@ -208,5 +208,6 @@ def _job(table: TableSpec, request: InspectionRequest) -> TableAttempt:
         table_handling=request.options.table_handling,
         mode=table.mode,
         retries=table.retries,
+        append_again=table.append_again,
         goes_on=table.input.incremental and not request.options.starts_over,
     )

@@ -89,6 +89,7 @@ def inspect(
             table.source,
             request.options.table_handling,
             table_settings(request.destination, location),
+            table.append_again,
         )
         state = ParquetState(table, opened)
         if opened.already is not None:

@@ -464,6 +464,16 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             **({} if written.lookback is None else {"lookback": written.lookback}),
         }
 
+    def loads_once(self, read: JdbcInput, *, replaces: bool) -> str:
+        """Return the cursor where rows cannot be replaced."""
+        if replaces:
+            return super().loads_once(read, replaces=replaces)
+        if read.database == "POSTGRESQL" and read.query is None:
+            cursor = f"`cursor: {CURSOR}`"
+        else:
+            cursor = "`cursor` to a column that grows with each new or changed row"
+        return f"set {cursor} and begin again with `lakeload reset`"
+
     def findings(self, source: Any, tables: Sequence[tuple[int, JdbcTable]]) -> Iterator[Finding]:
         """Yield a user that is given twice or missing."""
         try:

@@ -105,6 +105,10 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
             "folder": "",
         }
 
+    def loads_once(self, read: FilesInput, *, replaces: bool) -> str:
+        """Return the setting that keeps account of files."""
+        return "set `incremental: true` in `source` and begin again with `lakeload reset`"
+
     def findings(self, source: Any, tables: Numbered) -> Iterator[Finding]:
         """Yield patterns where names belong, and options that the format's reader does not have."""
         yield from _globs(tables)

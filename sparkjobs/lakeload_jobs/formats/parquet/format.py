@@ -83,6 +83,7 @@ class ParquetSession:
             source=table.source,
             table_handling=spec.options.table_handling,
             settings=table_settings(spec.destination, location),
+            append_again=table.append_again,
         )
         load = ParquetLoad(
             *(self.spark, spec, table, self.objects, location, log, opened, started_at),
@@ -100,6 +101,7 @@ class ParquetSession:
             table.source,
             spec.options.table_handling,
             table_settings(spec.destination, location),
+            table.append_again,
         )
         return ParquetTable(self, table, opened)
 

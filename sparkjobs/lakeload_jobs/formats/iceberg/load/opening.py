@@ -178,6 +178,7 @@ def job_of(spec: JobSpec, table: TableSpec, *, goes_on: bool) -> TableAttempt:
         table_handling=spec.options.table_handling,
         mode=table.mode,
         retries=table.retries,
+        append_again=table.append_again,
         goes_on=goes_on,
     )
 

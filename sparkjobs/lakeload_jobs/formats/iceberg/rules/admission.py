@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from enum import Enum
 
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
+from lakeload_jobs.core.append_again import LastLoad, append_again_warnings
 from lakeload_jobs.formats.iceberg.rules.facts import (
     CREATED_BY,
     JOBS,
@@ -20,6 +21,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_JOB,
     SUMMARY_PIPELINE,
     SUMMARY_RETRIED,
+    SUMMARY_ROWS,
     PipelineState,
     TableAttempt,
     TableFacts,
@@ -262,8 +264,22 @@ def open_table(facts: TableFacts | None, branch: str, job: TableAttempt) -> Star
         uuid=facts.uuid,
         listed=remembered_jobs(facts).get(job_key(job.pipeline, job.job_id)),
         ask_rows_of=_question(facts, branch, job, state),
-        warnings=_shared_source(facts, job) if state is None else (),
+        warnings=_shared_source(facts, job)
+        if state is None
+        else append_again_warnings(job.append_again, _last_load(facts, branch, state), job.source),
     )
+
+
+def _last_load(facts: TableFacts, branch: str, state: PipelineState) -> LastLoad | None:
+    """Return the pipeline's newest load; None where it was rolled back."""
+    if belongs(facts, branch, state.snapshot) is False:
+        return None
+    snapshot = facts.snapshots.get(state.snapshot)
+    if snapshot is None:
+        return LastLoad(state.job)
+    rows = snapshot.summary.get(SUMMARY_ROWS, "")
+    at = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
+    return LastLoad(state.job, at, int(rows) if rows.isdecimal() else None)
 
 
 def check_same_load(facts: TableFacts, branch: str, job: TableAttempt) -> None:

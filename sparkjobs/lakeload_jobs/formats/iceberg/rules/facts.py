@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from lakeload_jobs.contract.errors import LoadFailed, NewerFormat
-from lakeload_jobs.contract.spec import Mode, TableHandling
+from lakeload_jobs.contract.spec import AppendAgain, Mode, TableHandling
 from lakeload_jobs.contract.state import check_format
 from lakeload_jobs.formats.iceberg.rules.partitions import NO_PARTITION, spec_field
 
@@ -146,6 +146,8 @@ class TableAttempt:
     mode: Mode = "APPEND"
     retries: str | None = None
     """The job whose rejected records it reads, all of them; None where it reads files."""
+    append_again: AppendAgain | None = None
+    """What becomes of it after another load of the same rows; None: it has no such rows."""
     goes_on: bool = False
     """It reads on from the state of the pipeline: incremental, without `--reload` and
     `--full-refresh`."""

@@ -207,7 +207,9 @@ def _moved(
             f"branch `{branch}` of `{job.target}` no longer has snapshot {start.head}, with which "
             "the load began: it was rolled back, or its snapshots expired during the load"
         )
-    if not sets_state:
+    # I1 for rows that may be appended once.
+    once = job.append_again is not None and job.append_again.policy == "FAIL"
+    if not sets_state and not once:
         return None
     now = state_of(facts, job.pipeline)
     before = start.state

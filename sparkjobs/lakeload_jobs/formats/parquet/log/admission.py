@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 from lakeload_jobs.contract.codec import format_instant
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.contract.spec import DestinationSpec, PartitionStrategy, TableHandling
+from lakeload_jobs.contract.spec import (
+    AppendAgain,
+    DestinationSpec,
+    PartitionStrategy,
+    TableHandling,
+)
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.core.names import PARTITION_KEY
 from lakeload_jobs.formats.parquet.log.commit_log import EarlierJob, History
@@ -139,6 +144,8 @@ class LoadAttempt:
     table_handling: TableHandling
     settings: TableSettings | None = None
     """What it must have in common with all loads of the table; None: with none."""
+    append_again: AppendAgain | None = None
+    """What becomes of it after another load of the same rows; None: it has no such rows."""
 
 
 def earlier_load(history: History, job: LoadAttempt, target: str) -> EarlierJob | None:
@@ -275,6 +282,13 @@ def check_passed(
             f"job `{job.job_id}` was loading: both would load the same rows",
             hint="run again: the load continues from the new state",
             retryable=True,
+        )
+    again = job.append_again
+    if other.pipeline == job.pipeline and again is not None and again.policy == "FAIL":
+        raise Conflict(
+            f"job `{other.job_id}` of the same pipeline has loaded `{target}` while job "
+            f"`{job.job_id}` was loading the same rows (`on_append_again: FAIL`)",
+            hint="no action is needed; `lakeload runs` shows the result",
         )
     if other.pipeline == job.pipeline and deletes:
         raise Conflict(

@@ -10,7 +10,8 @@ from typing import Any
 
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed, Refused
-from lakeload_jobs.contract.spec import TableHandling
+from lakeload_jobs.contract.spec import AppendAgain, TableHandling
+from lakeload_jobs.core.append_again import LastLoad, append_again_warnings
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.parquet.log import admission
@@ -21,6 +22,7 @@ from lakeload_jobs.formats.parquet.log.commit_log import (
     History,
     LogView,
     Outcome,
+    PipelineHistory,
 )
 from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher, tell_nobody
 from lakeload_jobs.formats.parquet.log.records import (
@@ -59,6 +61,8 @@ class InspectedLog:
 
     checkpoint: Checkpoint
     first_run: bool
+    last: LastLoad | None = None
+    """The pipeline's newest load, where it was asked for."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,8 @@ class OpenedLog:
     """Why the catalog still lags behind some job that is done; the next run tries again."""
     warnings: tuple[str, ...] = ()
     """What is allowed and may not be meant."""
+    last: LastLoad | None = None
+    """The pipeline's newest load, where this one appends its rows again."""
     inspected: InspectedLog | None = None
     """Of an inspection: what the load need not read again."""
 
@@ -308,6 +314,7 @@ class TableLog:
         source: str,
         table_handling: TableHandling,
         settings: TableSettings | None = None,
+        append_again: AppendAgain | None = None,
     ) -> OpenedLog:
         """Step 0: settle what others left, then say whether and from where this job may load.
 
@@ -316,7 +323,14 @@ class TableLog:
         table that is not empty), `RecordDamaged`, `UnexpectedObject`, `LogDamaged`, `NewerFormat`.
         """
         job = LoadAttempt(
-            pipeline, job_id, attempt_id, fingerprint, source, table_handling, settings
+            pipeline,
+            job_id,
+            attempt_id,
+            fingerprint,
+            source,
+            table_handling,
+            settings,
+            append_again,
         )
         view, settled = self._settle()
         # Before admission, so that even a load that is rejected keeps the log short.
@@ -337,12 +351,15 @@ class TableLog:
         source: str,
         table_handling: TableHandling,
         settings: TableSettings | None = None,
+        append_again: AppendAgain | None = None,
     ) -> OpenedLog:
         """The same without writing or waiting: `settled` is then what `open` would settle.
 
         Unfinished jobs are taken for finished. Raises what `open` would raise.
         """
-        job = LoadAttempt(pipeline, job_id, "", fingerprint, source, table_handling, settings)
+        job = LoadAttempt(
+            pipeline, job_id, "", fingerprint, source, table_handling, settings, append_again
+        )
         view = self._log.read()
         settled = self._settler.foresee(view)
         opened = self._admit(job, view, settled, checked=False)
@@ -456,6 +473,8 @@ class TableLog:
             if not checked:
                 self._check_empty(job, view)
         known = history.pipelines.get(job.pipeline)
+        last = None if already else self._last_load(job, known)
+        repeats = append_again_warnings(job.append_again, last, job.source)
         return OpenedLog(
             next_number=view.next_number,
             already=already,
@@ -465,8 +484,22 @@ class TableLog:
             state=known.state if known else None,
             settled=settled.pending,
             catalog_error=settled.catalog_error,
-            warnings=admission.shared_source(history, job, target) if first_run else (),
+            warnings=admission.shared_source(history, job, target) if first_run else repeats,
+            last=last,
         )
+
+    def _last_load(self, job: LoadAttempt, known: PipelineHistory | None) -> LastLoad | None:
+        """Return the pipeline's newest load, where this one would append its rows again: a GET,
+        unless the inspection or this read of the log has had its record."""
+        if job.append_again is None or known is None or known.latest is None:
+            return None
+        given = self._inspected
+        if given is not None and given.last is not None:
+            inspected = given.checkpoint.pipelines.get(job.pipeline)
+            if inspected is not None and inspected.latest == known.latest:
+                return given.last
+        record = self._load_record(known.latest)
+        return LastLoad(record.job_id, record.created_at, record.rows)
 
     def _keep_short(self, view: LogView, settled: Settled) -> None:
         """Write the checkpoint when runs that never committed left many records uncovered."""
@@ -527,4 +560,4 @@ def _inspected(view: LogView, settled: Settled, opened: OpenedLog) -> InspectedL
     jobs = sum(len(one.done) + len(one.void) for one in covered.pipelines.values())
     if settled.pending or _uncovered(view, settled) >= CHECKPOINT_EVERY or jobs > MOST_JOBS:
         return None
-    return InspectedLog(covered.checkpoint(), opened.first_run)
+    return InspectedLog(covered.checkpoint(), opened.first_run, opened.last)

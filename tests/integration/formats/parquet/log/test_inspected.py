@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.spec import AppendAgain
 from lakeload_jobs.formats.parquet.log import table_log
 from lakeload_jobs.formats.parquet.log.records import FenceRecord, encode
 from lakeload_jobs.formats.parquet.log.table_log import MOST_JOBS, Committed
@@ -117,3 +118,35 @@ def test_inspection_of_a_table_with_many_jobs_is_not_gone_on_from(
     grow(objects, replace(Writer(objects).stage(), files=()), 21)
 
     assert Writer(objects, "job-1").inspect().inspected is None
+
+
+def test_load_that_appends_again_warns_with_the_last_load(objects: Objects) -> None:
+    again = AppendAgain("WARN", "set `cursor: xmin`")
+    assert Writer(objects, append_again=again).open().warnings == ()
+    Writer(objects, files=3).run()
+
+    seen = Writer(objects, "job-2", append_again=again).inspect()
+
+    [text] = seen.warnings
+    assert "job `job-1` of this pipeline has loaded 3 rows of it at 20" in text
+    assert Writer(objects, "job-2").inspect().warnings == ()
+    assert Writer(objects, "job-1", append_again=again).inspect().warnings == ()
+    writer = Writer(objects, "job-3", append_again=again).after_inspection()
+    Writer(objects, "job-2", files=1).run()
+    assert "job `job-2` of this pipeline has loaded 1 row of it" in writer.open().warnings[0]
+
+
+def test_rows_that_may_be_appended_once_are_not_loaded_by_two_jobs(
+    objects: Objects, lake: Lake
+) -> None:
+    once = AppendAgain("FAIL", "set `cursor: xmin`")
+    first, second = (Writer(objects, job, append_again=once) for job in ("job-1", "job-2"))
+    second.open()
+    record = second.stage()
+    first.run()
+
+    with pytest.raises(LoadFailed, match="job `job-1` of the same pipeline has loaded"):
+        second.log.commit(record)
+    with pytest.raises(LoadFailed, match="would append all rows of `orders` again"):
+        Writer(objects, "job-3", append_again=once).open()
+    assert lake.uploads() == []

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakeload_jobs.contract.spec import TableHandling
+from lakeload_jobs.contract.spec import AppendAgain, TableHandling
 from lakeload_jobs.formats.parquet.log.commit_log import History
 from lakeload_jobs.formats.parquet.log.records import GlueTarget, LoadRecord, encode
 from lakeload_jobs.formats.parquet.log.table_log import CLEANING_EVERY, Committed
@@ -89,7 +89,11 @@ def test_sync_and_its_job_together_stay_within_the_same_requests(
     assert (second["GetObject"], second["ListObjectsV2"], second["PutObject"]) == (2, 2, 3 + marker)
     assert beside_files(second, 1) == BAR - 1 + marker
     assert beside_files(load("job-3"), 1) == BAR - 2 + marker
-    idle = sent(fault_proxy, Writer(proxied, "job-4", glue=glue, catalog=catalog).inspect)
+    # The record of the last load, which a warning of rows that are appended again names.
+    again = Writer(proxied, "job-4", files=1, glue=glue, catalog=catalog)
+    again = replace(again, append_again=AppendAgain("WARN", "set `cursor: xmin`"))
+    assert beside_files(sent(fault_proxy, lambda: again.after_inspection().run()), 1) <= BAR
+    idle = sent(fault_proxy, Writer(proxied, "job-5", glue=glue, catalog=catalog).inspect)
     assert idle == {"GetObject": 1, "ListObjectsV2": 1}
 
 

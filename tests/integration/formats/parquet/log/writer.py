@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lakeload_jobs.contract.codec import from_json, to_json
-from lakeload_jobs.contract.spec import TableHandling
+from lakeload_jobs.contract.spec import AppendAgain, TableHandling
 from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.layout import TableLocation, data_key
 from lakeload_jobs.formats.data_files.uploads import StagedFile, upload_metadata
@@ -54,6 +54,7 @@ class Writer:
     columns: tuple[str, ...] = ("id",)
     attempt_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     inspected: InspectedLog | None = None
+    append_again: AppendAgain | None = None
 
     def __post_init__(self) -> None:
         """Begin with a log of its own, as a process would."""
@@ -75,12 +76,18 @@ class Writer:
             self.fingerprint,
             self.source,
             self.table_handling,
+            append_again=self.append_again,
         )
 
     def inspect(self) -> OpenedLog:
         """What is done before Spark starts."""
         return self.log.inspect(
-            self.pipeline, self.job_id, self.fingerprint, self.source, self.table_handling
+            self.pipeline,
+            self.job_id,
+            self.fingerprint,
+            self.source,
+            self.table_handling,
+            append_again=self.append_again,
         )
 
     def after_inspection(self) -> Writer:

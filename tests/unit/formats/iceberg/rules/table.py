@@ -55,10 +55,13 @@ class Table:
         self.refs["main"] = self.last
         return self.last
 
-    def publish(self, job: TableAttempt = JOB, *, state: Any = None, marked: bool = False) -> int:
+    def publish(
+        self, job: TableAttempt = JOB, *, state: Any = None, marked: bool = False, rows: int = 0
+    ) -> int:
         """A load of lakeload; `marked`: its snapshot's summary tells so too."""
         before = self.facts
         summary = {"lakeload.job-id": job.job_id, "lakeload.pipeline": job.pipeline}
+        summary["lakeload.rows"] = str(rows)
         if job.retries is not None:
             summary["lakeload.retried"] = job.retries
         number = self.commit(summary if marked else None)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.contract.spec import Mode
+from lakeload_jobs.contract.spec import AppendAgain, Mode
 from lakeload_jobs.formats.iceberg.rules.admission import (
     Start,
     check_only_pipeline,
@@ -240,3 +240,34 @@ def test_table_that_spark_cannot_write_or_merge_is_rejected(
         open_table(facts, "main", replace(JOB, table_handling="APPEND"))
     orc = {"write.format.default": "orc", "write.parquet.compression-codec": "brotli"}
     open_table(replace(facts, properties=orc), "main", replace(JOB, table_handling="APPEND"))
+
+
+AGAIN = AppendAgain("WARN", "set `mode: OVERWRITE`")
+
+
+def test_append_of_rows_that_the_branch_has_warns_with_the_last_load() -> None:
+    table = Table()
+    table.publish(rows=5, marked=True)
+
+    start = open_table(table.facts, "main", job("j2", append_again=AGAIN))
+
+    [text] = start.warnings
+    assert "job `j1` of this pipeline has loaded 5 rows of it at 2023-11-14" in text
+    assert open_table(table.facts, "main", job("j2")).warnings == ()
+    with pytest.raises(LoadFailed, match="would append all rows"):
+        open_table(table.facts, "main", job("j2", append_again=replace(AGAIN, policy="FAIL")))
+
+
+def test_append_after_a_rollback_or_without_its_snapshot() -> None:
+    table = Table()
+    table.commit(records=0)
+    table.publish()
+    table.roll_back(1)
+    assert open_table(table.facts, "main", job("j2", append_again=AGAIN)).warnings == ()
+
+    table = Table()
+    table.publish()
+    table.commit()
+    table.expire([1])
+    [text] = open_table(table.facts, "main", job("j2", append_again=AGAIN)).warnings
+    assert "job `j1` of this pipeline has loaded rows of it. " in text

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.spec import AppendAgain
 from lakeload_jobs.formats.iceberg.rules import publish as iceberg_publish
 from lakeload_jobs.formats.iceberg.rules.admission import open_table
 from lakeload_jobs.formats.iceberg.rules.facts import Snapshot, TableAttempt
@@ -229,3 +230,15 @@ def test_publish_of_a_replaced_definition_under_another_load_conflicts() -> None
     with pytest.raises(LoadFailed, match="branch `lakeload_20261121t110000z_") as caught:
         check_replaceable(table.facts, _BRANCH, JOB)
     assert caught.value.retryable
+
+
+def test_rows_that_may_be_appended_once_are_not_published_beside_another_job() -> None:
+    once = job("j2", append_again=AppendAgain("FAIL", "set `mode: OVERWRITE`"))
+    table, other = Table(), Table()
+    first, second = _Load(table, once, sets_state=False), _Load(other, job("j2"), sets_state=False)
+    table.publish(job("j3"))
+    other.publish(job("j3"))
+
+    assert first.ask().decision is Decision.RUN_AGAIN
+    assert "job `j3` of the same pipeline" in first.ask().reason
+    assert second.ask() == iceberg_publish.GO
