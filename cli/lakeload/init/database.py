@@ -21,6 +21,8 @@ from lakeload_jobs.contract.spec import BY_DRIVER, DestinationSpec
 
 PASSWORD = Variable("LAKELOAD_SOURCE_PASSWORD", "The password of the database's user.")
 TABLES = ("table", "partitioned table")
+SMALL = 32 * 1024 * 1024
+"""Bytes up to which a table is replaced in each load: one task reads it in a few seconds."""
 _CHANGED = re.compile("updat|modif|chang|edit", re.IGNORECASE)
 
 
@@ -33,6 +35,8 @@ class DatabaseTable:
     kind: str
     key: tuple[str, ...] = ()
     changed: str = ""
+    bytes: int | None = None
+    """What the database says of its size; None: not known."""
 
 
 @dataclass(frozen=True)
@@ -66,25 +70,47 @@ class Database:
             yield f"  # password: {{env: {PASSWORD.name}}}"
         yield "  # max_connections: 4   # of a run, over all tables"
 
-    def table_lines(self, mode: str) -> Iterator[list[str]]:
-        """Yield the lines of each table, those of views as comments."""
+    def table_lines(self, mode: str, *, append_only: bool) -> Iterator[list[str]]:
+        """Yield the lines of each table, those of views as comments. `mode` '': the one that loads
+        each row of the table once."""
+        postgres = parse_url(self.url).database == "POSTGRESQL"
         for table in self.tables:
-            lines = list(_lines(table, mode))
+            by_xmin = postgres and table.kind in TABLES
+            lines = list(_lines(table, _mode(table, mode, append_only=append_only), by_xmin))
             if table.kind not in TABLES:
                 lines = [f"  # {line[2:]}" for line in lines]
             yield lines
 
 
-def _lines(table: DatabaseTable, mode: str) -> Iterator[str]:
+def _mode(table: DatabaseTable, mode: str, *, append_only: bool) -> str:
+    if append_only or mode in ("APPEND", "OVERWRITE"):
+        return mode or "APPEND"
+    small = not mode and table.bytes is not None and table.bytes <= SMALL
+    return "UPSERT" if table.key and not small else "OVERWRITE"
+
+
+def _lines(table: DatabaseTable, mode: str, by_xmin: bool) -> Iterator[str]:
     key = ", ".join(map(yaml_text, table.key))
     about = f"key: {key}" if key else "no key" if table.kind in TABLES else table.kind
     yield f"  - table: {yaml_text(table.name)}   # {about}"
-    if mode == "UPSERT" and not table.key:
-        yield "    mode: OVERWRITE   # UPSERT needs `primary_key`"
-    elif mode:
-        yield f"    mode: {mode}"
-    if table.changed:
-        yield f"    # cursor: {yaml_text(table.changed)}   # if it grows with every change of a row"
+    if mode == "OVERWRITE":
+        yield "    mode: OVERWRITE   # each load replaces all rows"
+        return
+    if mode == "UPSERT":
+        yield "    mode: UPSERT"
+        yield "    detect_deletes: true   # each load reads the keys of all rows"
+    if by_xmin:
+        yield "    cursor: xmin   # each load finds the rows that are new or changed"
+    elif mode == "APPEND":
+        yield "    on_append_again: FAIL   # set a `cursor`, or each load appends all rows again"
+    if mode == "APPEND" and table.key and by_xmin:
+        yield "    # detect_deletes: true   # appends the keys of deleted rows; reads all files"
+    column = table.changed or (table.key[0] if len(table.key) == 1 and not by_xmin else "")
+    if column:
+        yield f"    # cursor: {yaml_text(column)}   # {_SAFE}"
+
+
+_SAFE = "only if each change gets a greater value, and commits in that order"
 
 
 def find_database(answers: Answers, folder: Path, environment: Mapping[str, str]) -> Database:
@@ -96,7 +122,7 @@ def find_database(answers: Answers, folder: Path, environment: Mapping[str, str]
     """
     # With the drivers and boto3, which other choices do without.
     from lakeload.connections import Connections
-    from lakeload.sources.databases.inspection import list_changed, list_tables
+    from lakeload.sources.databases.inspection import list_changed, list_sizes, list_tables
     from lakeload_jobs.sources.files.listing import SourceReaders
 
     settings = _settings(answers.from_url)
@@ -117,6 +143,7 @@ def find_database(answers: Answers, folder: Path, environment: Mapping[str, str]
     try:
         found = list_tables(read, None, readers)
         changed = list_changed(read, readers)
+        sizes = list_sizes(read, readers)
     except Refused as error:
         hint = f"`lakeload init` reads the password from `{PASSWORD.name}`; {error.hint}"
         raise Refused(error.message, hint=hint, retryable=error.retryable) from error
@@ -126,6 +153,7 @@ def find_database(answers: Answers, folder: Path, environment: Mapping[str, str]
             one.kind,
             one.keys[0] if one.keys else (),
             next(filter(_CHANGED.search, changed.get((one.schema, one.name), ())), ""),
+            sizes.get((one.schema, one.name)),
         )
         for one in found
         if one.kind

@@ -34,8 +34,8 @@ class DatabaseLines(Protocol):
     def source_lines(self) -> Iterable[str]:
         """Return the lines of `source`."""
 
-    def table_lines(self, mode: str) -> Iterable[Sequence[str]]:
-        """Return the lines of each table."""
+    def table_lines(self, mode: str, *, append_only: bool) -> Iterable[Sequence[str]]:
+        """Return the lines of each table; `mode` '': the one that loads each row once."""
 
 
 def documents(
@@ -47,6 +47,7 @@ def documents(
     tables = tables or (_one_table(answers),)
     shared = shared_source(tables)
     traits, catalog = format_traits(given), catalog_traits(given)
+    has_key = [not table.lacking(key_columns(answers)) for table in tables]
     facts = {
         **given,
         "in_glue": in_glue(given),
@@ -57,9 +58,11 @@ def documents(
         "located": catalog is not None and catalog.located,
         "source_lines": list(source_lines(shared)),
         "tables": [
-            (list(table_lines(table, shared)), not table.lacking(key_columns(answers)))
-            for table in tables
+            (list(table_lines(table, shared)), keyed)
+            for table, keyed in zip(tables, has_key, strict=True)
         ],
+        # A table that is replaced needs all files each time.
+        "incremental": answers.mode != "OVERWRITE" and (answers.mode != "UPSERT" or all(has_key)),
         "database": database,
         "has_csv": shared.format == "CSV",
         "schema": normalize(answers.name),

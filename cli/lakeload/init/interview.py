@@ -119,6 +119,7 @@ _DEFAULTS: Mapping[str, Callable[[Given], str | None]] = {
     "credentials": _identity,
     "profile": lambda given: None if given["credentials"] == "PROFILE" else "",
     "catalog_auth": lambda given: _AUTH[given["catalog"]][0],
+    "mode": lambda given: "" if given.get("from_url") else "APPEND",
     "source": lambda given: named_format(given.get("path", "")),
     "table": lambda given: table_of(given.get("path", "")),
 }
@@ -191,9 +192,12 @@ def _default(defaults: Defaults, question: Question, known: Given) -> str | None
 
 
 def _settled(question: Question, known: Mapping[str, str]) -> bool:
-    """A role's base profile has a flag, and so has the identity once `--role-arn` is given."""
+    """A role's base profile has a flag, and so has the identity once `--role-arn` is given. Each
+    table of a database has a mode of its own."""
     if question.name == "profile":
         return known["credentials"] == "ROLE"
+    if question.name == "mode":
+        return not _reads_files(known)
     return question.name == "credentials" and bool(known.get("role_arn") or known.get("profile"))
 
 

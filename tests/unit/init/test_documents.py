@@ -57,6 +57,19 @@ def test_init_files_of_every_source_are_valid(catalog: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
+    ("mode", "incremental"), [("APPEND", True), ("UPSERT", True), ("OVERWRITE", False)]
+)
+def test_init_files_are_loaded_once_whatever_the_mode(
+    mode: str, incremental: bool, tmp_path: Path
+) -> None:
+    key = {"primary_key": "id"} if mode == "UPSERT" else {}
+    write(tmp_path, {"table_format": "ICEBERG", "mode": mode, **key})
+
+    [table] = table_specs(load_pipeline(tmp_path / "pipeline.yml", {}))
+    assert (table.input.incremental, table.append_again) == (incremental, None)
+
+
+@pytest.mark.parametrize(
     ("url", "sts"),
     [
         ("http://minio:9000", "http://minio:9000"),

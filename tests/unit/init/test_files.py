@@ -49,7 +49,7 @@ def test_a_folder_of_mixed_files_becomes_a_table_each_with_its_options(
         "type": "FILES",
         "format": "CSV",
         "options": {"header": True},
-        "incremental": False,
+        "incremental": True,
     }
     assert written["tables"] == [
         {"table": "events", "path": "../data/events.json", "format": "NDJSON"},

@@ -59,6 +59,14 @@ def list_changed(read: JdbcInput, readers: SourceReaders) -> dict[tuple[str, str
     return found
 
 
+def list_sizes(read: JdbcInput, readers: SourceReaders) -> dict[tuple[str, str], int]:
+    """Return the bytes of tables whose size the database knows, by schema and table. Raises as
+    `list_tables`."""
+    with _connected(read, readers) as connection:
+        found: dict[tuple[str, str], int] = _DATABASES[read.database].list_sizes(connection, read)
+    return found
+
+
 def inspect(
     read: JdbcInput,
     table: TableSpec,

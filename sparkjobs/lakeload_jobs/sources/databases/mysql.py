@@ -590,6 +590,19 @@ def list_changed(connection: Connection, read: JdbcInput) -> dict[tuple[str, str
     return found
 
 
+def list_sizes(connection: Connection, read: JdbcInput) -> dict[tuple[str, str], int]:
+    """Return the bytes of each table, as the database estimates them."""
+    places = ", ".join(["%s"] * len(_SYSTEM))
+    with failures("listing the sizes of tables"):
+        rows = fetch(
+            connection,
+            "SELECT table_schema, table_name, data_length FROM information_schema.tables"  # noqa: S608
+            f" WHERE data_length IS NOT NULL AND table_schema NOT IN ({places})",
+            *_SYSTEM,
+        )
+    return {(schema, table): int(size) for schema, table, size in rows}
+
+
 def _keys(
     connection: Connection, condition: str, *values: str
 ) -> dict[tuple[str, str], tuple[tuple[str, ...], ...]]:

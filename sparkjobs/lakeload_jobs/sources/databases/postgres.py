@@ -1038,6 +1038,15 @@ SELECT n.nspname::text, c.relname::text, pg_catalog.array_agg(a.attname::text OR
 """
 
 
+_SIZES = b"""
+SELECT n.nspname::text, c.relname::text, pg_catalog.pg_table_size(c.oid)
+  FROM pg_catalog.pg_class c
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+ WHERE c.relkind = 'r' AND NOT c.relhassubclass
+   AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+"""
+
+
 def list_tables(
     connection: psycopg.Connection[Any], read: JdbcInput, schemas: Sequence[str] | None
 ) -> tuple[CatalogTable, ...]:
@@ -1058,6 +1067,13 @@ def list_changed(
     with failures(read, "listing the columns"):
         rows = connection.execute(_TIMESTAMPS, (["timestamp", "timestamptz"],)).fetchall()
     return {(schema, table): tuple(names) for schema, table, names in rows}
+
+
+def list_sizes(connection: psycopg.Connection[Any], read: JdbcInput) -> dict[tuple[str, str], int]:
+    """Return the bytes of each table that has its rows itself."""
+    with failures(read, "listing the sizes of tables"):
+        rows = connection.execute(_SIZES).fetchall()
+    return {(schema, table): size for schema, table, size in rows if size is not None}
 
 
 def _keys(found: Sequence[Sequence[Any]] | None) -> tuple[tuple[str, ...], ...]:

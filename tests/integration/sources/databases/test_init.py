@@ -29,16 +29,21 @@ CREATE TABLE sales."Line.Items" (id int PRIMARY KEY);
 """
 LINES = """\
   - table: public.keyless   # no key
+    cursor: xmin   # each load finds the rows that are new or changed
   # - table: public.open_orders   # view
+  #   on_append_again: FAIL   # set a `cursor`, or each load appends all rows again
   - table: public.orders   # key: id, part
-    # cursor: "Changed at"   # if it grows with every change of a row
+    cursor: xmin   # each load finds the rows that are new or changed
+    # detect_deletes: true   # appends the keys of deleted rows; reads all files
+    # cursor: "Changed at"   # only if each change gets a greater value, and commits in that order
   - table: public.parted   # key: id
-  - table: "sales.\\"Line.Items\\""   # key: id
-  # - table: sales.kept   # materialized view
+    cursor: xmin   # each load finds the rows that are new or changed
+    # detect_deletes: true   # appends the keys of deleted rows; reads all files
 """
 
 
-def _init(folder: Path, url: str, *flags: str, **environment: str) -> Result:
+def init_database(folder: Path, url: str, *flags: str, **environment: str) -> Result:
+    """Run `lakeload init` for a database."""
     place = ("--bucket", "my-data-lake", "--region", "us-east-1", "--no-input")
     command = ["init", str(folder), "--from-url", url, *place, *flags]
     return CliRunner().invoke(app, command, env=environment)
@@ -56,7 +61,7 @@ def test_a_pipeline_has_every_table_of_postgresql(postgres: Postgres, tmp_path: 
     with closing(postgres.connect(name)) as admin:
         admin.execute(TABLES.encode())
 
-        done = _init(tmp_path, url, "--output", "json", LAKELOAD_SOURCE_PASSWORD=PASSWORD)
+        done = init_database(tmp_path, url, "--output", "json", LAKELOAD_SOURCE_PASSWORD=PASSWORD)
 
         assert done.exit_code == 0, done.output
         text = (tmp_path / "pipeline.yml").read_text(encoding="utf-8")
@@ -75,12 +80,13 @@ def test_a_pipeline_has_every_table_of_postgresql(postgres: Postgres, tmp_path: 
         passwords.chmod(0o600)
         other = tmp_path / "other"
         flags = ("--table-format", "ICEBERG", "--mode", "upsert")
-        done = _init(other, url, *flags, PGPASSFILE=str(passwords))
+        done = init_database(other, url, *flags, PGPASSFILE=str(passwords))
 
         assert done.exit_code == 0, done.output
         assert _tables(other) == found
         assert f"lakeload test-connection {other / 'pipeline.yml'}" in done.output
         document = load_pipeline(other / "pipeline.yml", {})
+        assert [table.cursor for table in document.model.tables] == [None, *["xmin"] * 3]
         assert [table.mode for table in document.model.tables] == [
             "OVERWRITE", "UPSERT", "UPSERT", "UPSERT",
         ]  # fmt: skip
@@ -96,11 +102,12 @@ def test_a_pipeline_has_every_table_of_mariadb(mariadb: MariaDb, tmp_path: Path)
     )
     url = mariadb.url(name).replace("://", f"://{MARIA_USER}@")
 
-    done = _init(tmp_path, url, LAKELOAD_SOURCE_PASSWORD=MARIA_PASSWORD)
+    done = init_database(tmp_path, url, LAKELOAD_SOURCE_PASSWORD=MARIA_PASSWORD)
 
     assert done.exit_code == 0, done.output
     text = (tmp_path / "pipeline.yml").read_text(encoding="utf-8")
-    assert f"  - table: {name}.orders   # key: id\n    # cursor: modified   #" in text
+    assert f"  - table: {name}.orders   # key: id\n    on_append_again: FAIL   #" in text
+    assert "    # cursor: modified   # only if" in text
     assert f"  # - table: {name}.seen   # view\n" in text
     assert f"{name}.orders" in _tables(tmp_path)
 
@@ -118,7 +125,7 @@ def test_a_pipeline_has_every_table_of_mariadb(mariadb: MariaDb, tmp_path: Path)
 def test_what_is_no_database_is_refused_and_nothing_is_written(
     tmp_path: Path, url: str, flags: tuple[str, ...], message: str, hint: str
 ) -> None:
-    done = _init(tmp_path / "new", url, *flags)
+    done = init_database(tmp_path / "new", url, *flags)
 
     assert done.exit_code in (2, 3), done.output
     text = " ".join(done.output.split())
