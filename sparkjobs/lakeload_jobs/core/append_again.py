@@ -37,11 +37,12 @@ def append_again_warnings(
         return ()
     if again.policy == "FAIL":
         raise LoadFailed(
-            f"this load would append all rows of `{source}` again: {last.sentence} "
-            "(`on_append_again: FAIL`); nothing was loaded",
+            f"this load would append all rows of `{source}`: {last.sentence}, and what is still "
+            "there would be in the table twice (`on_append_again: FAIL`); nothing was loaded",
             hint=f"{again.instead}; or add the rows again with `--reload`",
         )
     return (
-        f"all rows of `{source}` are appended again: {last.sentence}. To load each row once, "
-        f"{again.instead}. If it is on purpose, set `on_append_again: ALLOW`",
+        f"all rows of `{source}` are appended: {last.sentence}, and what is still there is in the "
+        f"table twice then. To load each row once, {again.instead}. If it is on purpose, set "
+        "`on_append_again: ALLOW`",
     )

@@ -27,7 +27,7 @@ def test_plan_warns_of_rows_that_are_appended_again(
     assert "set `incremental: true` in `source`" in text
     assert warnings == {"visits": [], "payments": []}
     shown = command("plan", "pipeline.yml", "--no-schema").err
-    assert "`orders` are appended again" in " ".join(shown.split())
+    assert "`orders` are appended" in " ".join(shown.split())
 
     def orders(*arguments: str) -> dict[str, object]:
         found: dict[str, object] = command("plan", "pipeline.yml", *flags, *arguments).document

@@ -16,15 +16,16 @@ AGAIN = AppendAgain("WARN", "set `cursor: xmin`")
 
 def test_warning_names_job_time_rows_and_both_settings() -> None:
     assert append_again_warnings(AGAIN, LAST, "shop.orders") == (
-        "all rows of `shop.orders` are appended again: job `monday` of this pipeline has loaded "
-        "1,234 rows of it at 2026-11-26 08:15:30 UTC. To load each row once, set `cursor: xmin`. "
-        "If it is on purpose, set `on_append_again: ALLOW`",
+        "all rows of `shop.orders` are appended: job `monday` of this pipeline has loaded 1,234 "
+        "rows of it at 2026-11-26 08:15:30 UTC, and what is still there is in the table twice "
+        "then. To load each row once, set `cursor: xmin`. If it is on purpose, set "
+        "`on_append_again: ALLOW`",
     )
 
 
 def test_load_of_which_only_the_job_is_known_still_warns() -> None:
     [text] = append_again_warnings(AGAIN, LastLoad("monday"), "orders")
-    assert "job `monday` of this pipeline has loaded rows of it. To load" in text
+    assert "job `monday` of this pipeline has loaded rows of it, and" in text
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,6 @@ def test_rows_that_no_load_has_appended_give_no_warning(
 
 
 def test_policy_fail_raises_with_the_ways_out() -> None:
-    with pytest.raises(LoadFailed, match="would append all rows of `orders` again") as caught:
+    with pytest.raises(LoadFailed, match="would append all rows of `orders`: job") as caught:
         append_again_warnings(AppendAgain("FAIL", "set `cursor: xmin`"), LAST, "orders")
     assert caught.value.hint == "set `cursor: xmin`; or add the rows again with `--reload`"

@@ -15,7 +15,7 @@ def selection_warnings(selection: Selection | None, *, reload: bool) -> tuple[st
     found = []
     if reload and selection is None:
         found.append(
-            "`--reload` has no effect here: without `incremental` every load reads all files"
+            "`--reload` reads no more files here: without `incremental` every load reads all"
         )
     elif reload and selection is not None:
         found.append(

@@ -92,6 +92,17 @@ def test_a_pipeline_has_every_table_of_postgresql(postgres: Postgres, tmp_path: 
         ]  # fmt: skip
         assert not (other / ".env").exists()
 
+        # Without `--mode` small tables are replaced; the size of a partitioned one is not asked.
+        done = init_database(tmp_path / "own", url, *flags[:2], PGPASSFILE=str(passwords))
+        assert done.exit_code == 0, done.output
+        document = load_pipeline(tmp_path / "own" / "pipeline.yml", {})
+        assert {table.table: table.mode for table in document.model.tables} == {
+            "public.keyless": "OVERWRITE",
+            "public.orders": "OVERWRITE",
+            "public.parted": "UPSERT",
+            'sales."Line.Items"': "OVERWRITE",
+        }
+
 
 def test_a_pipeline_has_every_table_of_mariadb(mariadb: MariaDb, tmp_path: Path) -> None:
     name = mariadb.new_database()
@@ -110,6 +121,12 @@ def test_a_pipeline_has_every_table_of_mariadb(mariadb: MariaDb, tmp_path: Path)
     assert "    # cursor: modified   # only if" in text
     assert f"  # - table: {name}.seen   # view\n" in text
     assert f"{name}.orders" in _tables(tmp_path)
+
+    flags = ("--table-format", "ICEBERG")
+    done = init_database(tmp_path / "own", url, *flags, LAKELOAD_SOURCE_PASSWORD=MARIA_PASSWORD)
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "own" / "pipeline.yml").read_text(encoding="utf-8")
+    assert f"  - table: {name}.orders   # key: id\n    mode: OVERWRITE   #" in text
 
 
 @pytest.mark.parametrize(

@@ -270,4 +270,4 @@ def test_append_after_a_rollback_or_without_its_snapshot() -> None:
     table.commit()
     table.expire([1])
     [text] = open_table(table.facts, "main", job("j2", append_again=AGAIN)).warnings
-    assert "job `j1` of this pipeline has loaded rows of it. " in text
+    assert "job `j1` of this pipeline has loaded rows of it, " in text
