@@ -5,6 +5,8 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
+import inspect
+import re
 import signal
 import sys
 from collections.abc import Iterator, MutableMapping
@@ -241,7 +243,10 @@ def _command(name: str, module: str) -> Any:
         add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
     )
     alone.command(name, cls=Command)(with_common_options(function))
-    return typer.main.get_command(alone)
+    command = typer.main.get_command(alone)
+    # A line break within a paragraph of a docstring is none on the screen.
+    command.help = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(function.__doc__ or ""))
+    return command
 
 
 if __name__ == "__main__":

@@ -307,6 +307,8 @@ class _Reader:
         table.incremental = found.incremental
         note = found.note if found.here == "UPSERT" else ""
         table.settings["mode"] = Carried(theirs, found.here, _sentence(note))
+        if found.here == "APPEND" and both.lower().startswith("full"):
+            table.settings["on_append_again"] = Carried("", "ALLOW", _APPENDS_AGAIN)
 
     def _fit_table(self, table: ImportedTable, schema: tuple[str, Any] | None) -> None:
         """Leave out what has no effect together with the other settings."""
@@ -482,6 +484,7 @@ _NAMING = ("namespace_definition", "namespace_format", "prefix")
 _TYPES_NOTE = (
     "As declared there. Files of CSV, Parquet, ORC and Avro must have each of these columns."
 )
+_APPENDS_AGAIN = "As there, each sync appends all rows again, on purpose."
 _DELETED_AT = "_ab_cdc_deleted_at"
 _DELETED_NOTE = "As there, a change that says when a row was deleted removes it."
 _SCHEMAS = ("readSchema", "schema", "writeSchema")

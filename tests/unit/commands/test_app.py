@@ -69,6 +69,12 @@ def test_every_command_has_the_common_options(command: str) -> None:
     assert "<int>" not in result.stdout
 
 
+def test_paragraphs_of_the_help_break_where_the_line_is_full() -> None:
+    result = CliRunner().invoke(app, ["import", "--help"], env={"COLUMNS": "80"})
+
+    assert "\n Secrets become references to variables" in result.stdout
+
+
 def test_a_misspelled_command_is_a_usage_error_that_offers_the_right_one() -> None:
     process = lakeload("validat")
 

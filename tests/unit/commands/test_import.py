@@ -214,6 +214,9 @@ def test_each_pair_of_sync_modes_becomes_a_mode(
     document = written(tmp_path / "o")
     assert document["tables"][0]["mode"] == mode
     assert document["source"]["incremental"] is incremental
+    # What adds all rows again there does so here without a warning.
+    allowed = "ALLOW" if (mode, incremental) == ("APPEND", False) else None
+    assert document["tables"][0].get("on_append_again") == allowed
 
 
 def test_a_mode_that_no_table_has_is_listed(tmp_path: Path) -> None:
