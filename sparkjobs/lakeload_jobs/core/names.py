@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
@@ -24,6 +25,17 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     """Return the hint "did you mean `X`?", or None when nothing comes near."""
     found = nearest(name, candidates)
     return None if found is None else f"did you mean `{found}`?"
+
+
+def neighbour_meant(path: str, folder: str, names: Iterable[str]) -> str:
+    """Return "did you mean `X`? " for a path or glob that matches nothing below `folder`, where
+    `names` are; '' when none comes near, or the name is there and what is below it is missing."""
+    missing = path[len(folder) :].strip("/").partition("/")[0]
+    visible = [name.rstrip("/") for name in names if name[0] not in "_."]
+    if any(fnmatch.fnmatchcase(name, missing) for name in visible):
+        return ""
+    hint = did_you_mean(missing, visible)
+    return f"{hint} " if hint else ""
 
 
 MAX_NAME_LENGTH = 255

@@ -14,6 +14,7 @@ from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.aws.bucket import bucket_region
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput
+from lakeload_jobs.core.names import neighbour_meant
 from lakeload_jobs.sources.files.file_state import (
     S3_SCHEME,
     FileState,
@@ -213,18 +214,21 @@ class SourceObjects:
             prefixes.append(f"{folder}/")
         for prefix in (*prefixes, "", pattern.prefix):
             with contextlib.suppress(AwsError):
-                answer = self._page(pattern.bucket, prefix, "", 50, flat=True)
+                answer = self._page(pattern.bucket, prefix, "", _PAGE, flat=True)
                 names = [entry["Key"] for entry in answer.get("Contents", [])]
                 names += [entry["Prefix"] for entry in answer.get("CommonPrefixes", [])]
                 start = prefix.rpartition("/")[0]
                 start = f"{start}/" if start else ""
-                shown = [f"`{name[len(start) :]}`" for name in sorted(names) if name != start]
+                names = sorted(name[len(start) :] for name in names if name != start)
+                shown = [f"`{name}`" for name in names]
                 if not prefix and not shown:
                     return f"`{place}` is empty"
                 if shown:
                     listed = ", ".join(shown[:NEIGHBOURS_SHOWN])
                     more = len(shown) - NEIGHBOURS_SHOWN
-                    return f"`{place}{start}` holds {listed}" + f" and {more} more" * (more > 0)
+                    meant = neighbour_meant(pattern.key, start, names)
+                    rest = f" and {more} more" * (more > 0)
+                    return f"{meant}`{place}{start}` holds {listed}{rest}"
         return None
 
 

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.core.names import neighbour_meant
 from lakeload_jobs.sources.files.file_state import FileState, NoFiles, hidden, is_s3, normal_path
 from lakeload_jobs.sources.files.key_patterns import names_path
 
@@ -288,5 +289,6 @@ def _nothing(pattern: str) -> LoadFailed:
     more = f" and {len(names) - NEIGHBOURS_SHOWN} more" if len(names) > NEIGHBOURS_SHOWN else ""
     content = f"it holds {shown}{more}" if names else "it is empty"
     what = "no file matches" if glob.has_magic(pattern) else "there is no file or folder"
-    hint = f"`{folder}` exists; {'it cannot be read' if faults else content}"
+    meant = neighbour_meant(pattern, str(folder), names)
+    hint = f"{meant}`{folder}` exists; {'it cannot be read' if faults else content}"
     return kind(f"{what} `{pattern}`", hint=hint)

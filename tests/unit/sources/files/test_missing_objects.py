@@ -60,6 +60,9 @@ def missing(path: str, allowed: Sequence[str] = ("",)) -> NoFiles:
         ("s3://b/landing/flights_*/*.csv", "`s3://b/landing/` holds `flights_2026/`, `old.csv`"),
         ("s3://b/landing/2026/11/*.csv", "`s3://b/landing/` holds `flights_2026/`, `old.csv`, "),
         ("s3://b/nothing/*.csv", "`s3://b/` holds `landing/`, `other/`"),
+        ("s3://b/landing/odl.csv", "did you mean `old.csv`? `s3://b/landing/` holds `flights_2026"),
+        ("s3://b/landing/flight-*/*.csv", "did you mean `flights_2026`? `s3://b/landing/` holds"),
+        ("s3://b/landings/old.csv", "did you mean `landing`? `s3://b/` holds `landing/`"),
     ],
 )
 def test_the_nearest_folder_that_is_there_is_shown(path: str, hint: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -128,7 +129,32 @@ def test_a_missing_file_is_named_with_what_is_there_instead(tmp_path: Path) -> N
     with pytest.raises(LoadFailed, match=r"no file or folder `.*/order\.csv`") as caught:
         expand([f"{tmp_path}/order.csv"])
 
-    assert caught.value.hint == f"`{tmp_path}` exists; it holds `orders.csv`"
+    hint = f"did you mean `orders.csv`? `{tmp_path}` exists; it holds `orders.csv`"
+    assert caught.value.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("order-*.csv", "orders_2026.csv"),
+        ("Orders_2026.CSV", "orders_2026.csv"),
+        ("2026/sale/day.csv", "sales"),
+        ("2026/sales/dya.csv", "day.csv"),
+        ("2026/s*/x.csv", None),
+        ("orders_2026.csv/x.csv", None),
+        ("hidden.csv", None),
+    ],
+)
+def test_a_path_that_matches_nothing_names_the_nearest_name(
+    tmp_path: Path, path: str, meant: str | None
+) -> None:
+    files(tmp_path, "orders_2026.csv", "2026/sales/day.csv", "_hidden.csv", "a.txt")
+
+    with pytest.raises(LoadFailed) as caught:
+        expand([f"{tmp_path}/{path}"])
+
+    found = re.match(r"did you mean `(.*?)`\? `", caught.value.hint or "")
+    assert (found[1] if found else None) == meant
 
 
 def test_a_wildcard_without_matches_names_the_nearest_folder(tmp_path: Path) -> None:
