@@ -14,10 +14,10 @@ from lakeload.config.model import FINDINGS
 from lakeload.init.documents import Answers, Variable
 from lakeload.init.table_settings import yaml_text
 from lakeload.sources.databases.source_type import JDBC, JdbcSettings, JdbcTable, parse_url
-from lakeload.sources.databases.table_names import written_name
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import BY_DRIVER, DestinationSpec
+from lakeload_jobs.sources.databases.table_names import written_name
 
 PASSWORD = Variable("LAKELOAD_SOURCE_PASSWORD", "The password of the database's user.")
 TABLES = ("table", "partitioned table")

@@ -7,12 +7,13 @@ from typing import Any
 
 from lakeload.sources.databases.inspection import list_tables
 from lakeload.sources.databases.source_type import JdbcTable, takes_found_key
-from lakeload.sources.databases.table_names import matches, name_parts, written_name
+from lakeload.sources.databases.table_names import matches, name_parts
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import ColumnsSpec, JdbcInput
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.databases.columns import CatalogTable
+from lakeload_jobs.sources.databases.table_names import table_meant, written_name
 from lakeload_jobs.sources.files.listing import SourceReaders
 
 
@@ -69,16 +70,22 @@ def _matching(table: JdbcTable, found: Sequence[CatalogTable]) -> list[CatalogTa
 def _nothing_found(
     read: JdbcInput, table: JdbcTable, found: Sequence[CatalogTable]
 ) -> InvalidInput:
+    hint: str | None
     views = [one.name for one in found if matches(table.table, one.schema, one.name)]
     if table.exclude and any(one.is_table and one.name in views for one in found):
         hint = "`exclude` leaves all of them out: remove what is too much"
     elif views:
         hint = "name views, materialized views and foreign tables one by one"
     else:
-        schemas = {one.schema for one in found}
-        hint = did_you_mean(name_parts(table.table)[0].text, schemas) or (
-            "write the names as they are in the database, upper and lower case included"
-        )
+        *schemas, own = name_parts(table.table)
+        known = {one.schema for one in found}
+        if schemas and not any(schemas[0].matches(schema) for schema in known):
+            hint = did_you_mean(schemas[0].text, known)
+        else:
+            tables = [one for one in found if one.is_table]
+            schema = "" if not schemas or schemas[0].glob else schemas[0].text
+            hint = table_meant(schema, own.text, tables)
+        hint = hint or "write the names as they are in the database, upper and lower case included"
     return InvalidInput(f"`{table.table}` finds no table in the database `{read.name}`", hint=hint)
 
 

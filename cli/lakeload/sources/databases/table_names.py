@@ -46,14 +46,3 @@ def matches(given: str, schema: str, table: str) -> bool:
     """Return whether a name or glob means a table; without a schema it means one of any schema."""
     *schemas, own = name_parts(given)
     return own.matches(table) and all(part.matches(schema) for part in schemas)
-
-
-def written_name(schema: str, table: str) -> str:
-    """Return the name of a table as a document has it."""
-    return ".".join(map(_written, (schema, table)))
-
-
-def _written(name: str) -> str:
-    if name_parts(name) == (NamePart(name, glob=False),):
-        return name
-    return '"' + name.replace('"', '""') + '"'

@@ -23,7 +23,6 @@ from pymysql.constants import CR, ER, FIELD_TYPE, FLAG
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput, OnBadValue
-from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.row_id import Column, Kind
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, KEY_ONLY_HELPER
 from lakeload_jobs.sources.base import BadValue, BadValuesFound
@@ -40,6 +39,7 @@ from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.databases.key_ranges import MYSQL_PLACES, Ranges, all_of, find_bounds
 from lakeload_jobs.sources.databases.relation_identity import RelationIdentity
 from lakeload_jobs.sources.databases.seen import ENTRY_BYTES, ID_BYTES, check_size, entries
+from lakeload_jobs.sources.databases.table_names import table_meant
 from lakeload_jobs.sources.files.text.values import text_type
 
 if TYPE_CHECKING:
@@ -398,12 +398,13 @@ def find_relation(connection: Connection, read: JdbcInput) -> Relation:
                 comment=comment if engine else "",
                 identity=RelationIdentity("", frozenset([created])) if engine and created else None,
             )
-    names = [name for name, *_ in rows]
+    meant = table_meant(read.schema, read.table, list_tables(connection, read, None))
+    if meant is None:
+        meant = "write the names as they are in the database, upper and lower case included"
     raise LoadFailed(
         f"the user sees no table `{read.schema}.{read.table}`",
-        hint=did_you_mean(read.table, names)
-        or "write the names as they are in the database, upper and lower case included, and grant "
-        f"the user `SELECT` on {quoted(read.schema)}.{quoted(read.table)}",
+        hint=f"{meant.rstrip('?')}, or grant the user `SELECT` on "
+        f"{quoted(read.schema)}.{quoted(read.table)}",
     )
 
 

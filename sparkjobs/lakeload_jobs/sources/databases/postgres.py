@@ -19,7 +19,6 @@ from psycopg.conninfo import make_conninfo
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput, RunOptions, TableSpec
-from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValue
 from lakeload_jobs.sources.databases.columns import (
@@ -40,6 +39,7 @@ from lakeload_jobs.sources.databases.key_ranges import (
 )
 from lakeload_jobs.sources.databases.relation_identity import RelationIdentity
 from lakeload_jobs.sources.databases.seen import ID_BYTES, Unseen, check_size
+from lakeload_jobs.sources.databases.table_names import table_meant
 from lakeload_jobs.sources.databases.xids import XminRequest
 
 _MAX_DIGITS = 38
@@ -449,26 +449,16 @@ def find_relation(connection: psycopg.Connection[Any], read: JdbcInput) -> Relat
                 comment or "",
                 RelationIdentity(str(oid), frozenset(files or ())) if kind in "rp" else None,
             )
-        names = _names(connection, read.schema)
+    tables = list_tables(connection, read, None)
     raise LoadFailed(
         f"the database `{read.name}` has no table `{name}`",
-        hint=did_you_mean(read.table, names)
+        hint=table_meant(read.schema, read.table, tables)
         or (
             "write the names as they are in the database, upper and lower case included"
-            if names
+            if any(one.schema == read.schema for one in tables)
             else f"there is no schema `{read.schema}` with tables; check `table`"
         ),
     )
-
-
-def _names(connection: psycopg.Connection[Any], schema: str) -> list[str]:
-    found = connection.execute(
-        "SELECT c.relname::text FROM pg_catalog.pg_class c"
-        " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-        " WHERE n.nspname = %s AND c.relkind = ANY(%s) ORDER BY 1 LIMIT 1000",
-        (schema, list(KINDS)),
-    )
-    return [name for (name,) in found]
 
 
 def columns(

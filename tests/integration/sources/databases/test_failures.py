@@ -268,8 +268,9 @@ POSTGRES = (
     Case("authority", other_authority, R, "certificate", "TLS of the server", True),
     Case("name", other_name, R, "127.0.0.2", "TLS of the server", True),
     Case("no TLS", postgres_without_tls, R, "SSL", "TLS of the server", True),
-    Case("table", source(table="order"), F, "has no table `public.order`", "mean `orders`"),
-    Case("schema", source(schema="shop"), F, "no table `shop.orders`", "no schema `shop`"),
+    Case("table", source(table="order"), F, "has no table `public.order`", "mean `public.orders`"),
+    Case("schema", source(schema="shop"), F, "no table `shop.orders`", "mean `public.orders`"),
+    Case("no schema", source(schema="a", table="b"), F, "no table `a.b`", "no schema `a`"),
     Case("grant", postgres_user(), F, "SQLSTATE 42501", 'GRANT SELECT ON "public"."orders" TO'),
     Case(
         "grant of a column",
@@ -372,7 +373,7 @@ MARIA = (
     Case("database", source(name="absent"), R, "Unknown database", "check the database in `url`"),
     Case("authority", other_authority, R, "certificate verify failed", "set `sslrootcert`"),
     Case("no TLS", maria_without_tls, R, "SSL is required", "turn on TLS"),
-    Case("table", source(table="order"), F, "the user sees no table", "mean `orders`"),
+    Case("table", source(table="order"), F, "the user sees no table", ".orders`, or grant"),
     Case("schema", source(schema="absent"), F, "the user sees no table `absent.", "grant the user"),
     Case(
         "grant",

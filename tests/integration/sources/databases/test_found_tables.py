@@ -126,6 +126,9 @@ def test_globs_find_tables_and_tables_have_the_key_of_the_database(
     ("tables", "message", "hint"),
     [
         ("- {table: publik.*}", "`publik.*` finds no table in the database", "`public`?"),
+        ("- {table: public.ordr*}", "`public.ordr*` finds no table", "mean `public.orders`?"),
+        ("- {table: SALES.orders*}", "`SALES.orders*` finds no table", "mean `sales`?"),
+        ("- {table: '*.ordrs*'}", "`*.ordrs*` finds no table", "mean `sales.Orders`?"),
         ("- {table: public.se*}", "`public.se*` finds no table", "one by one"),
         ("- {table: 'public.o*', exclude: [orders]}", "finds no table", "`exclude` leaves"),
         (

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from lakeload.sources.databases.table_names import matches, name_parts, written_name
+from lakeload.sources.databases.table_names import matches, name_parts
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.contract.state import Bookmark, StateChange
 from lakeload_jobs.sources.databases.columns import UniqueIndex, keys_of
 from lakeload_jobs.sources.databases.keys import key_change, remembered
+from lakeload_jobs.sources.databases.table_names import written_name
 
 READ = JdbcInput("POSTGRESQL", "localhost", 5432, "shop", "public", "orders")
 
