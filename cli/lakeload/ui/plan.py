@@ -223,6 +223,8 @@ def _columns_in_short(plan: TablePlan) -> str:
         return "new" if plan.first_run and plan.action == "LOAD" else ""
     if found.creates:
         return "new"
+    if found.replaces:
+        return "replaced"
     changes = len(found.adds) + len(found.widens)
     return f"+{changes}" if changes else f"-{len(found.removed)}" if found.removed else "same"
 

@@ -246,6 +246,8 @@ def test_plan_of_many_tables_of_a_database_has_key_rows_and_columns_in_a_line_ea
         *("public.t", "OVERWRITE", "9,999", "94.7", "MiB", "same", "LOAD"),
     ]
     assert out[200].split()[-2:] == ["new", "LOAD"]
+    replaced = [replace(known, schema=SchemaFound({}, replaces=True))] * 11
+    assert shown(*replaced)[0][1].split()[-2:] == ["replaced", "LOAD"]
 
 
 def test_plan_details_of_chosen_tables_leaves_the_others_at_a_line() -> None:

@@ -26,10 +26,10 @@ def test_an_overwrite_replaces_every_row_and_keeps_the_history(loads: Loads) -> 
 def test_columns_that_do_not_fit_are_replaced_with_the_rows(loads: Loads) -> None:
     loads.loaded(
         loads.table(
-            loads.file([{"id": 1, "code": 7, "kept": "a"}]), mode="OVERWRITE", primary_key=("id",)
+            loads.file([{"id": 1, "code": 7, "gone": "a"}]), mode="OVERWRITE", primary_key=("id",)
         )
     )
-    rows = [{"id": "one", "code": "x", "kept": "b"}]
+    rows = [{"id": "one", "code": "x"}]
 
     refused = loads.load(
         loads.table(loads.file(rows), mode="APPEND", primary_key=("id",)), pipeline="shop"
@@ -41,6 +41,11 @@ def test_columns_that_do_not_fit_are_replaced_with_the_rows(loads: Loads) -> Non
     assert refused.error is not None
     assert "`code`" in refused.error.message
     assert (result.rows, loads.rows()) == (1, rows)
+    assert [warning.partition(":")[0] for warning in result.warnings] == [
+        "column `gone` is no longer in the source",
+        "column `id` was `long` and is `string`",
+        "column `code` was `long` and is `string`",
+    ]
     schema = loads.read().schema()
     assert schema.identifier_field_names() == {"id"}
     assert schema.find_field("id").required

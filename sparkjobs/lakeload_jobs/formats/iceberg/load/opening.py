@@ -156,6 +156,7 @@ def _evolved(
     families = rows.mapping.families
     gone = (shown(path) for path in plan.removed)
     warnings = tuple(missing_column(name) for name in gone if name.lower() not in families)
+    warnings += plan.replacement_warnings()
     added = (added_column(shown(change.path)) for change in plan.add)
     told = (plan.repartition.sentence(),) if plan.repartition else ()
     notes = tuple(dict.fromkeys((*made.notes, *added, *plan.notes, *told)))

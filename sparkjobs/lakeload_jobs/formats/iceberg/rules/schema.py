@@ -557,6 +557,8 @@ class SchemaPlan:
     """Columns, or fields in them, that the load does not have: filled with null."""
     replace: bool = False
     """The load replaces the definition of the table by its own, as it replaces the rows."""
+    replaced: tuple[Change, ...] = ()
+    """What differs then: nothing of it is a step."""
     repartition: Repartition | None = None
     """The partition spec that new files get; None leaves that of the table."""
     notes: tuple[str, ...] = ()
@@ -572,6 +574,31 @@ class SchemaPlan:
         steps = (self.add, self.widen, self.make_optional, self.require)
         return any(steps) or self.set_identifiers is not None
 
+    @property
+    def dropped(self) -> tuple[Path, ...]:
+        """Columns, or fields in them, that the table has no longer after this load."""
+        return tuple(c.path for c in self.replaced if isinstance(c, RemovedColumn))
+
+    @property
+    def retyped(self) -> tuple[Widened | Incompatible, ...]:
+        """Columns, or fields in them, that are of another type after this load."""
+        return tuple(c for c in self.replaced if isinstance(c, Widened | Incompatible))
+
+    def replacement_warnings(self) -> tuple[str, ...]:
+        """Return what readers of the table miss, or find changed, after such a load."""
+        return (
+            *(
+                f"column `{shown(path)}` is no longer in the source: the load drops it from the "
+                "table, as it replaces rows and columns"
+                for path in self.dropped
+            ),
+            *(
+                f"column `{shown(change.path)}` was `{change.before}` and is `{change.now}`: the "
+                "load replaces rows and columns"
+                for change in self.retyped
+            ),
+        )
+
     def lines(self) -> tuple[str, ...]:
         """Return the plan for people, a sentence a step."""
         identifiers = ", ".join(f"`{name}`" for name in self.set_identifiers or ())
@@ -586,6 +613,16 @@ class SchemaPlan:
             *((f"sets the identifier fields to {identifiers}",) if identifiers else ()),
             *(f"keeps `{shown(path)}`, which is null in new rows" for path in self.removed),
             *(("replaces the columns of the table by those of the load",) * self.replace),
+            *(f"drops `{shown(path)}`, which the load does not have" for path in self.dropped),
+            *(
+                f"replaces `{shown(change.path)}`, a `{change.before}`, by a `{change.now}`"
+                for change in self.retyped
+            ),
+            *(
+                f"adds `{shown(change.path)}` as `{change.type}`"
+                for change in self.replaced
+                if isinstance(change, Added)
+            ),
             *((self.repartition.sentence(),) if self.repartition else ()),
             *self.notes,
         )
@@ -633,7 +670,7 @@ def compare(
     problems = schema_problems(changes, key, policy, stays, misfits)
     if (problems or unreadable) and replaces and policy == "EVOLVE":
         names, notes = identifier_fields(incoming, keys, mode, target=target)
-        return SchemaPlan(set_identifiers=names, replace=True, notes=notes)
+        return SchemaPlan(set_identifiers=names, replace=True, replaced=changes, notes=notes)
     if problems:
         raise LoadFailed(
             f"the columns of the load do not fit those of `{target}`: {'; '.join(problems)}",

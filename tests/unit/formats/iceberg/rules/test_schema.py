@@ -243,6 +243,32 @@ def test_schema_plan_describes_each_step() -> None:
     )
 
 
+def test_a_load_that_replaces_columns_names_those_that_are_dropped_or_of_another_type() -> None:
+    plan = _compare(
+        {"id": "int", "old": "int", "amount": "long", "at": "struct<x: int, y: int>"},
+        {"ID": "long", "amount": "string", "new": "int", "at": "struct<x: int>"},
+        mode="OVERWRITE",
+    )
+    assert plan.lines() == (
+        "replaces the columns of the table by those of the load",
+        "drops `at.y`, which the load does not have",
+        "drops `old`, which the load does not have",
+        "replaces `id`, a `int`, by a `long`",
+        "replaces `amount`, a `long`, by a `string`",
+        "adds `new` as `int`",
+    )
+    assert plan.replacement_warnings() == (
+        "column `at.y` is no longer in the source: the load drops it from the table, as it "
+        "replaces rows and columns",
+        "column `old` is no longer in the source: the load drops it from the table, as it "
+        "replaces rows and columns",
+        "column `id` was `int` and is `long`: the load replaces rows and columns",
+        "column `amount` was `long` and is `string`: the load replaces rows and columns",
+    )
+    kept = _compare({"id": "int", "old": "int"}, {"id": "int"}, mode="OVERWRITE")
+    assert (kept.removed, kept.replacement_warnings()) == ((("old",),), ())
+
+
 _TABLE = {"id": "long", "amount": "decimal(10, 2)", "city": "string"}
 
 _MESSAGES: dict[str, Callable[[], Any]] = {
