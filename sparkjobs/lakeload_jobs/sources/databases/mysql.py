@@ -607,7 +607,11 @@ def list_sizes(connection: Connection, read: JdbcInput) -> dict[tuple[str, str],
 def _keys(
     connection: Connection, condition: str, *values: str
 ) -> dict[tuple[str, str], tuple[tuple[str, ...], ...]]:
-    """Return the keys of tables by schema and name."""
+    """Return the keys of tables by schema and name.
+
+    MariaDB adds the end of a row's validity to each key of a table with system versions. It is
+    another value once the row has changed, and current rows are told apart without it.
+    """
     rows = fetch(
         connection,
         "SELECT table_schema, table_name, index_name, column_name, nullable, sub_part"  # noqa: S608
@@ -615,9 +619,17 @@ def _keys(
         " ORDER BY table_schema, table_name, index_name, seq_in_index",
         *values,
     )
+    ends = fetch(
+        connection,
+        "SELECT table_schema, table_name, column_name FROM information_schema.columns"  # noqa: S608
+        f" WHERE generation_expression = 'ROW END' AND {condition}",
+        *values,
+    )
     found: dict[tuple[str, str], dict[str, list[str]]] = {}
     refused: set[tuple[str, str, str]] = set()
     for schema, table, index, column, nullable, part in rows:
+        if (schema, table, column) in ends:
+            continue
         found.setdefault((schema, table), {}).setdefault(index, []).append(column)
         # An index of expressions, of values that can be null, or of their first characters.
         if column is None or nullable == "YES" or part is not None:

@@ -306,3 +306,26 @@ def test_rows_that_are_no_longer_wanted_are_not_read(maria: Database) -> None:
         started = time.monotonic()
         batches.close()  # type: ignore[attr-defined]
     assert time.monotonic() - started < 5
+
+
+def test_the_key_of_a_table_with_system_versions_has_no_end_of_rows(maria: Database) -> None:
+    maria.run(
+        "CREATE TABLE named (a int PRIMARY KEY, b int NOT NULL UNIQUE,"
+        " begins TIMESTAMP(6) GENERATED ALWAYS AS ROW START,"
+        " ends TIMESTAMP(6) GENERATED ALWAYS AS ROW END,"
+        " PERIOD FOR SYSTEM_TIME (begins, ends)) WITH SYSTEM VERSIONING",
+        "INSERT INTO named (a, b) VALUES (1, 1)",
+        "UPDATE named SET b = 2",
+        "CREATE TABLE hidden (a int PRIMARY KEY) WITH SYSTEM VERSIONING",
+        # A period of the application, whose end belongs to the key.
+        "CREATE TABLE valid (a int, b date, ends date, PERIOD FOR p (b, ends),"
+        " PRIMARY KEY (a, ends))",
+    )
+    with closing(product.connect(maria.read, Secret(PASSWORD))) as connection:
+        found = [
+            product.key_of(connection, maria.reader(name).relation)
+            for name in ("named", "hidden", "valid")
+        ]
+        listed = {one.name: one.keys for one in product.list_tables(connection, maria.read, None)}
+    assert found == [("a",), ("a",), ("a", "ends")]
+    assert listed["named"] == (("a",), ("b",))
