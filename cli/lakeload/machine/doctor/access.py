@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import re
 import shlex
@@ -12,6 +13,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -111,6 +113,7 @@ def _surprising_proxies(context: CheckContext, used: Mapping[str, str]) -> Itera
         yield described("https-without-proxy", value=shown(used["http_proxy"]))
     url = endpoint_of(context)
     host = urlsplit(url).hostname or ""
+    yield from _ineffective_exceptions(used, host)
     local = host in ("localhost", "::1") or host.endswith(".localhost") or host.startswith("127.")
     if local and proxy_for(url, variables) is not None:
         yield described("endpoint-through-proxy", host=host, excepted=_excepted(used, host))
@@ -121,6 +124,33 @@ def _surprising_proxies(context: CheckContext, used: Mapping[str, str]) -> Itera
     if not other and proxy_for(f"http://{_METADATA}/", variables) is not None:
         excepted = _excepted(used, _METADATA)
         yield described("metadata-through-proxy", host=_METADATA, excepted=excepted)
+
+
+def _ineffective_exceptions(used: Mapping[str, str], host: str) -> Iterator[CheckResult]:
+    """Look at parts of NO_PROXY that other programs compare in another way than boto3."""
+    parts = [part.strip() for part in used["no_proxy"].split(",")]
+    if parts == ["*"] or not (used["http_proxy"] or used["https_proxy"]):
+        return
+    if unmatched := [part for part in parts if re.search(r"[/*\s]", part)]:
+        excepted = ",".join(filter(None, (_compared(part, host) for part in parts)))
+        shown_parts = "`, `".join(map(shown, unmatched))
+        yield described("no-proxy-unmatched", parts=shown_parts, excepted=shlex.quote(excepted))
+
+
+def _compared(part: str, host: str) -> str:
+    """Return what means the same to boto3; '' for a network without the endpoint's host."""
+    if "://" in part:
+        return urlsplit(part).hostname or ""
+    if re.search(r"\s", part):
+        return ",".join(part.split())
+    if part.startswith("*."):
+        return part[1:]
+    if "/" not in part:
+        return part.replace("*", "")
+    with contextlib.suppress(ValueError):
+        if ip_address(host) in ip_network(part, strict=False):
+            return host
+    return ""
 
 
 def _excepted(used: Mapping[str, str], host: str) -> str:

@@ -157,6 +157,15 @@ def test_without_a_document_the_environment_names_the_endpoint(
             "ok",
             "",
         ),
+        (
+            {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "a.b,10.0.0.0/8,*.c.d, http://e:1/, f g"},
+            "warning",
+            "export NO_PROXY=a.b,.c.d,e,f,g no_proxy=a.b,.c.d,e,f,g",
+        ),
+        ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": "a.b,*"}, "warning", "export NO_PROXY=a.b "),
+        ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": "*"}, "ok", ""),
+        ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": ".b, 10.1.2.3,[::1]"}, "ok", ""),
+        ({"NO_PROXY": "10.0.0.0/8"}, "ok", ""),
     ],
 )
 def test_ineffective_proxy_settings_are_reported(
@@ -183,6 +192,15 @@ def test_local_endpoint_outside_no_proxy_is_reported(tmp_path: Path) -> None:
     assert finding.command == "export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1"
     (finding,) = proxies(context(tmp_path, proxy, need=need, NO_PROXY="127.0.0.1"))
     assert finding.status is CheckStatus.OK
+
+
+def test_network_in_no_proxy_is_replaced_by_the_endpoint_in_it(tmp_path: Path) -> None:
+    need = Need(destination=destination(s3="http://10.1.2.3:9000"))
+    proxy = {"HTTPS_PROXY": "http://p:1", "HTTP_PROXY": "http://p:1", "NO_PROXY": "10.0.0.0/8"}
+    (finding,) = proxies(context(tmp_path, {**proxy, KEY: "x"}, need=need))
+    assert proxy_for("http://10.1.2.3:9000", proxy) == "http://p:1"
+    assert "`10.0.0.0/8`, which matches no host" in finding.found
+    assert finding.command == "export NO_PROXY=10.1.2.3 no_proxy=10.1.2.3"
 
 
 SECRET = "AWS_SECRET_ACCESS_KEY"
