@@ -58,6 +58,11 @@ class Refusal:
         return self.explicit or self.policy.startswith(guards)
 
     @property
+    def of_identity(self) -> bool:
+        """Whether nothing is denied, and the policies of who asks do not allow it."""
+        return not self.explicit and self.policy.startswith("a policy of the role or user")
+
+    @property
     def of_resource(self) -> bool:
         """Whether the policy of the bucket, key or catalog decided."""
         return self.policy.startswith("the policy of the resource")

@@ -77,6 +77,9 @@ def denied_causes(
         f"no policy of the role or user allows glue:{operation} on all of the resources above: "
         "Glue checks each of them"
     ]
+    at = place(destination, destination.iceberg.catalog.glue_id)
+    account = "another account" if at.account == "*" else f"another account than {at.account}"
+    causes.append(f"the policy is for another region than {at.region}, or for {account}")
     if operation == "DeleteDatabase":
         causes.append(
             "the policy does not list `userDefinedFunction`, which this action also needs"

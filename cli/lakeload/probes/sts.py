@@ -165,6 +165,10 @@ class ProbeIdentity:
             return (_UNTAGGED,)
         tags = (_UNTAGGED,) if credentials.session_tags else ()
         denied = (wrong_id, *_ROLE_DENIED[1:3], *tags, *_ROLE_DENIED[3:])
+        if denial and denial.of_identity:
+            # STS has named it; the trust policy, and with it the ExternalId, may be right.
+            denied = tuple(sorted(denied, key=lambda cause: cause != _ROLE_DENIED[2]))
+            denied = (*(cause for cause in denied if cause != wrong_id), wrong_id)
         causes = likely_causes(error, denied=denied)
         if not reference or not isinstance(error, AwsError):
             return causes
@@ -173,7 +177,7 @@ class ProbeIdentity:
             return (
                 f"the ExternalId in `{reference}` is shorter than 2 characters or longer than 1224",
             )
-        if secret != secret.strip():
+        if secret != secret.strip() and not (denial and denial.of_identity):
             return (f"the ExternalId in `{reference}` begins or ends with whitespace", *causes)
         return causes
 

@@ -58,6 +58,16 @@ def test_resources_are_those_of_a_policy_for_the_prefix(
     assert f"{arn}database/*, " in resources("GetDatabase", "database", everything)
 
 
+@pytest.mark.parametrize(
+    ("role", "account"),
+    [(None, "another account"), ("arn:aws:iam::12:role/x", "another account than 12")],
+)
+def test_a_policy_for_another_region_or_account_is_a_cause(role: str | None, account: str) -> None:
+    destination = replace(PLAIN, credentials=CredentialsSpec(role_arn=role))
+    causes = denied_causes("probe", "GetTable", "table", destination, "supaflow_x")
+    assert f"the policy is for another region than eu-central-1, or for {account}" in causes
+
+
 def test_a_policy_without_functions_is_a_cause_for_deleting_databases_alone() -> None:
     def causes(operation: str) -> str:
         return "\n".join(denied_causes("probe", operation, "database", PLAIN, "supaflow_x"))
