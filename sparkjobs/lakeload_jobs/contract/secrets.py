@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, assert_never
@@ -42,6 +44,21 @@ class Secret:
 
     def __reduce__(self) -> str | tuple[object, ...]:
         raise TypeError("a secret value must not leave its process; send the reference")
+
+
+_SHORT = 4
+"""Secrets of fewer characters may be part of any word: they are masked only as words."""
+
+
+def without_secrets(text: str, values: Iterable[str]) -> str:
+    """Return the text with `****` in place of the values of secrets."""
+    # The longest first: an id may be a part of its secret.
+    for value in sorted({value for value in values if value}, key=len, reverse=True):
+        if len(value) >= _SHORT:
+            text = text.replace(value, "****")
+        else:
+            text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "****", text)
+    return text
 
 
 def resolve_locally(reference: SecretReference) -> Secret:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput
-from lakeload_jobs.contract.secrets import SecretReference, resolve_locally
+from lakeload_jobs.contract.secrets import SecretReference, resolve_locally, without_secrets
 
 
 @pytest.mark.parametrize(("value", "what"), [(None, "is not set"), ("", "is set and empty")])
@@ -20,3 +20,19 @@ def test_empty_secret_variable_is_reported_as_empty(
         resolve_locally(SecretReference("env", "LAKE_KEY"))
 
     assert caught.value.exit_code == ExitCode.INVALID
+
+
+@pytest.mark.parametrize(
+    ("text", "secrets", "shown"),
+    [
+        ("a token `a` of a table", ["a"], "**** token `****` of **** table"),
+        ("the name `n` cannot be a=x1", ["x1", "", "n"], "the name `****` cannot be a=****"),
+        ("id:id-secret and id-secrets", ["id", "id-secret"], "****:**** and ****s"),
+        ("jdbc:x://u:p!@h", ["p!"], "jdbc:x://u:****@h"),
+        ("no secret", [], "no secret"),
+    ],
+)
+def test_a_short_secret_is_masked_where_it_is_a_word(
+    text: str, secrets: list[str], shown: str
+) -> None:
+    assert without_secrets(text, secrets) == shown

@@ -17,7 +17,7 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed, Refused
-from lakeload_jobs.contract.secrets import Secret
+from lakeload_jobs.contract.secrets import Secret, without_secrets
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.databases import oracle, sqlserver
@@ -251,8 +251,7 @@ def login_of(read: JdbcInput, password: Secret | None) -> dict[str, str]:
 
 def _not_connected(read: JdbcInput, error: Py4JJavaError, password: Secret | None) -> Refused:
     state, text = sql_error(error)
-    secret = password.reveal() if password is not None else ""
-    said = safe_text(text.replace(secret, "****") if secret else text)
+    said = safe_text(without_secrets(text, [] if password is None else [password.reveal()]))
     login = (state or "").startswith("28")
     return Refused(
         f"connecting to `{url_of(read)}` failed: {said}",

@@ -17,7 +17,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed, Refused
-from lakeload_jobs.contract.secrets import Secret
+from lakeload_jobs.contract.secrets import Secret, without_secrets
 from lakeload_jobs.contract.spec import JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValue
@@ -329,7 +329,7 @@ def _not_connected(read: JdbcInput, error: psycopg.Error, password: Secret | Non
 def safe_text(text: str, password: Secret | None) -> str:
     """Return a driver's message on one line, without the password."""
     if password is not None:
-        text = text.replace(password.reveal(), "****")
+        text = without_secrets(text, [password.reveal()])
     return " ".join(text.split())[:300]
 
 

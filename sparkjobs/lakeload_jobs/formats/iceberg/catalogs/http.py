@@ -31,7 +31,7 @@ from lakeload_jobs.aws.network_errors import (
     proxy_refusal,
 )
 from lakeload_jobs.aws.signing import signed_headers
-from lakeload_jobs.contract.secrets import Secret
+from lakeload_jobs.contract.secrets import Secret, without_secrets
 from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_A_CATALOG, REDIRECTED, CatalogError
 
 MARGIN_SECONDS = 60.0
@@ -301,9 +301,7 @@ def _named(response: requests.Response) -> tuple[str, str]:
 
 
 def _scrubbed(text: str, hidden: Sequence[Secret]) -> str:
-    # The longest first: an id may be a part of its secret.
-    for value in sorted({secret.reveal() for secret in hidden}, key=len, reverse=True):
-        text = text.replace(value, "****") if value else text
+    text = without_secrets(text, (secret.reveal() for secret in hidden))
     return " ".join(text.split())[:_MAX_SAID]
 
 

@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
-from lakeload_jobs.contract.secrets import Secret
+from lakeload_jobs.contract.secrets import Secret, without_secrets
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.formats.iceberg.catalogs.errors import advice
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts, type_text
@@ -133,11 +133,10 @@ def _hint(said: str) -> str:
 
 
 def _without(text: str, hidden: Sequence[Secret]) -> str:
-    for secret in hidden:
-        for part in (secret.reveal(), *secret.reveal().split(":")):
-            if len(part) >= 4:
-                text = text.replace(part, "****")
-    return text
+    values = [secret.reveal() for secret in hidden]
+    return without_secrets(
+        text, (*values, *(part for value in values for part in value.split(":")))
+    )
 
 
 def load_existing(spark: SparkSession, table: TableSpec) -> Java:
