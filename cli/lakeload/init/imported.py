@@ -648,6 +648,11 @@ def _catalog(done: Imported) -> None:
     if located and not CATALOGS[cast(CatalogType, kind)].located:
         del settings["iceberg.warehouse_location"]
         done.left_out.append(LeftOut(located.theirs, f"a {kind} catalog decides where tables are"))
+    elif located and "bucket" in settings and "prefix" not in settings:
+        path = str(located.value).removeprefix(f"s3://{settings['bucket'].value}/").strip("/")
+        if path and "://" not in path:
+            # The policy and the log are then within the folder, not in the whole bucket.
+            settings["prefix"] = Carried(located.theirs, path)
     branch = settings.get("iceberg.branch")
     if branch and "ref" in names:
         del settings["iceberg.branch"]

@@ -514,3 +514,21 @@ def test_a_catalog_whose_url_is_wrong_is_imported_with_a_warning(tmp_path: Path)
     given = {"s3_bucket_name": "lake", "s3_bucket_region": "us-east-1", "catalog_type": catalog}
     answer = imported(tmp_path / "o", file(tmp_path, json.dumps(given)))
     assert any("URL" in problem["message"] for problem in answer["problems"])
+
+
+@pytest.mark.parametrize(
+    ("location", "prefix"),
+    [
+        ("s3://lake/a/b/", "a/b"),
+        ("s3://lake", None),
+        ("s3://lake/", None),
+        ("s3://lake-2/a", None),
+    ],
+)
+def test_the_path_of_a_warehouse_is_the_prefix(
+    tmp_path: Path, location: str, prefix: str | None
+) -> None:
+    given = json.loads((CASES / "airbyte-glue" / "destination.json").read_text("utf-8"))
+    given |= {"s3_bucket_name": "lake", "warehouse_location": location}
+    imported(tmp_path / "into", file(tmp_path, json.dumps(given)))
+    assert written(tmp_path / "into", "destination.yml").get("prefix") == prefix
