@@ -68,7 +68,7 @@ def reference_page() -> str:
     parts = [
         reflow(_INTRODUCTION),
         *_document("destination.yml", sections(Destination)),
-        *_document("pipeline.yml", _pipeline_sections()),
+        *_document("pipeline.yml", pipeline_sections()),
         _reader_options(),
         _spark_properties(),
         _later(),
@@ -77,7 +77,7 @@ def reference_page() -> str:
     return "\n".join(parts)
 
 
-def _pipeline_sections() -> Iterator[tuple[str, type[BaseModel]]]:
+def pipeline_sections() -> Iterator[tuple[str, type[BaseModel]]]:
     """Yield the mappings of a pipeline; with several types of source, those of each by its name."""
     sources = list(SOURCES.values())
     whole = pipeline_model(sources[0]) if len(sources) == 1 else Pipeline

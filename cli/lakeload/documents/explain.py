@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -189,12 +189,24 @@ class Explainer:
         known = list(owner.model_fields)
         in_destination = self._model is Destination or location[0] == "destination"
         theirs = our_setting(key, "destination" if in_destination else "pipeline")
+        dotted = self._dotted(key, known)
         # Theirs before the likes of it, but not before one of ours that stands elsewhere.
         elsewhere = self._belongs(key)
         hint = (elsewhere if theirs else did_you_mean(key, known)) or theirs
-        hint = hint or elsewhere or listed(known)
+        hint = dotted or hint or elsewhere or listed(known)
         message = f"unknown key `{shown(key)}`"
         return self._problem(place.key_span, place, "unknown-key", message, hint)
+
+    def _dotted(self, key: str, known: Collection[str]) -> str | None:
+        """Say how a setting is written that messages name by its path, such as `spark.reader`."""
+        head, *rest = key.split(".")
+        if not rest or not all(rest):
+            return None
+        nested = f"{head}: {{{': {'.join(rest)}: …{'}' * len(rest)}"
+        if head in known:
+            return f"write it as `{nested}`"
+        home = self._belongs(head)
+        return f"write it as `{nested}`; {home}" if home else None
 
     def _belongs(self, key: str) -> str | None:
         """Say where a key that exists elsewhere in the document is meant to stand."""

@@ -139,7 +139,7 @@ def _check_user(user: str, settings: SparkSettings) -> None:
         raise MachineNotReady(
             f"this process runs as {user}, which has no entry in /etc/passwd, and executors of "
             f"the master `{settings.master}` do not start without one",
-            hint="run lakeload as a user with an entry, or set `spark.master: local[*]`",
+            hint="run lakeload as a user with an entry, or set `spark: {master: 'local[*]'}`",
         )
 
 

@@ -427,7 +427,7 @@ def test_files_only_spark_can_read_are_read_by_spark_with_the_reason(
 
     assert refused.error is not None
     assert (refused.status, refused.error.exit_code) == ("FAILED", 2)
-    assert "`spark.reader: DIRECT`" in refused.error.message
+    assert "`spark: {reader: DIRECT}`" in refused.error.message
     assert reason in refused.error.message
     assert (auto.error, auto.reader) == (None, "jvm")
     assert reason in auto.why_jvm
@@ -609,7 +609,7 @@ def test_file_unreadable_by_spark_is_rejected_where_spark_is_needed(twins: Twins
 
     assert refused.error is not None
     assert f"column `t` of `{path}/0.parquet` is TIME in us" in refused.error.message
-    assert refused.error.hint == "set `spark.reader: AUTO`"
+    assert refused.error.hint == "set `spark: {reader: AUTO}`"
     assert (without.error, twins.job.values(without)) == (None, [{"a": 1}])
 
 

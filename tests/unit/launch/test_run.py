@@ -79,7 +79,7 @@ def test_user_without_a_name_gets_one_where_tasks_run_in_the_driver(
     with pytest.raises(MachineNotReady, match="`local-cluster") as lack:
         run("local-cluster[2,1,1024]")
     assert "uid-54321, which has no entry" in lack.value.message
-    assert "`spark.master: local[*]`" in (lack.value.hint or "")
+    assert "`spark: {master: 'local[*]'}`" in (lack.value.hint or "")
     assert run("local[2]") == "LOADED"
     assert '-Duser.name=uid-54321 "-Duser.home=/my home"' in kept[-1]
     argv = (tmp_path / "argv").read_text(encoding="utf-8").splitlines()

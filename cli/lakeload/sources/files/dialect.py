@@ -628,8 +628,8 @@ def _marks(columns: Sequence[Sequence[str]], separator: str) -> tuple[list[Guess
         return [Guess("thousands_mark", ",", "HIGH", "numbers are written like `1,234`")], []
     if unclear:
         return [], [
-            f"`{shown}` may be a fraction or thousands, and is read as text: set `decimal_mark: ,` "
-            "or `thousands_mark: ,`"
+            f"`{shown}` may be a fraction or thousands, and is read as text: "
+            "set `decimal_mark: ','` or `thousands_mark: ','`"
         ]
     return [], []
 

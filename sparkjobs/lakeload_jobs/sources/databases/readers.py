@@ -35,16 +35,16 @@ def check_reader(read: JdbcInput, choice: ReaderChoice) -> None:
     where it is not installed."""
     if read.database in BY_DRIVER and choice == "DIRECT":
         raise InvalidInput(
-            f"`spark.reader: DIRECT`: {why_jvm(read, choice)}", hint="leave `spark.reader` out"
+            f"`spark: {{reader: DIRECT}}`: {why_jvm(read, choice)}", hint="leave `spark.reader` out"
         )
     if read.database == "MYSQL" and choice == "JVM":
         raise InvalidInput(
-            "MySQL and MariaDB cannot be read with `spark.reader: JVM`",
+            "MySQL and MariaDB cannot be read with `spark: {reader: JVM}`",
             hint="leave `spark.reader` out",
         )
     if read.database == "POSTGRESQL" and choice == "DIRECT" and not _is_installed():
         raise MachineNotReady(
-            f"`spark.reader: DIRECT` reads PostgreSQL with the package `{_ADBC}`",
+            f"`spark: {{reader: DIRECT}}` reads PostgreSQL with the package `{_ADBC}`",
             hint="install it with `pip install 'lakeload[postgres]'`",
         )
 

@@ -80,8 +80,8 @@ class SparkReaderSlice(AllRows):
         given = self.given
         if self.spec.reader == "DIRECT":
             raise InvalidInput(
-                f"the table cannot be read with `spark.reader: DIRECT`: {_WHY}",
-                hint="`spark.reader: AUTO` lets Spark read where it is needed",
+                f"the table cannot be read with `spark: {{reader: DIRECT}}`: {_WHY}",
+                hint="`spark: {reader: AUTO}` lets Spark read where it is needed",
             )
         paths = [spark_path(path) for path in expand(given.paths)]
         reader = spark.read.format(given.format).options(**given.options)

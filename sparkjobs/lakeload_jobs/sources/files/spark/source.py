@@ -155,7 +155,7 @@ class FilesSlice:
         """Open the files: text, ORC and Avro by our own readers, Parquet by Arrow as far as it
         reads them, all others by Spark.
 
-        Raises `InvalidInput` where `spark.reader: DIRECT` asks for what is not possible.
+        Raises `InvalidInput` where `spark: {reader: DIRECT}` asks for what is not possible.
         """
         given, readers = self.given, self.s3.readers
         files = self.selection.files if self.selection else list_files(given, readers)
@@ -166,8 +166,8 @@ class FilesSlice:
             rows = replace(rows, warnings=(*rows.warnings, *link_warnings(files)))
         if self.spec.reader == "DIRECT" and rows.reader != "direct":
             raise InvalidInput(
-                f"the table cannot be read with `spark.reader: DIRECT`: {rows.why_no_splits}",
-                hint="`spark.reader: AUTO` lets Spark read where it is needed",
+                f"the table cannot be read with `spark: {{reader: DIRECT}}`: {rows.why_no_splits}",
+                hint="`spark: {reader: AUTO}` lets Spark read where it is needed",
             )
         return rows
 

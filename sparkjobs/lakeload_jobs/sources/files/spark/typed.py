@@ -192,7 +192,7 @@ def open_typed_files(table: TypedTable, earlier: EarlierColumns) -> FilesRows:
         raise InvalidInput(
             f"column `{own}` of `{path}` is `{name}` in other files, which Spark's reader does not "
             f"unite, and Spark has to read this table: {only_spark}",
-            hint="set `spark.reader: AUTO`"
+            hint="set `spark: {reader: AUTO}`"
             if table.spec.reader == "JVM"
             else "load the files with one spelling each in a load of their own",
         )
@@ -632,7 +632,7 @@ def _check_spark_reads(table: TypedTable, columns: Sequence[Column], why: str) -
             raise InvalidInput(
                 f"{column.not_spark}, which Spark's reader does not read, and Spark has to read "
                 f"this table: {why}",
-                hint="set `spark.reader: AUTO`"
+                hint="set `spark: {reader: AUTO}`"
                 if table.spec.reader == "JVM"
                 else "leave the column out with `columns.exclude`",
             )

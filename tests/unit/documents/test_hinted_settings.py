@@ -1,0 +1,103 @@
+"""Every line of YAML that a message of the product holds is one that its setting takes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from lakeload.config.document import TreeReader, plain_data
+from lakeload.config.page import Page
+from lakeload.config.yaml_tree import YamlRefused, read_nodes
+from lakeload.documents.destination import Destination
+from lakeload.documents.explain import sections
+from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
+from tests.reference import pipeline_sections
+
+_ROOT = Path(__file__).parents[3]
+_LINE = re.compile(r"`([a-z_]+(?:\.[a-z_]+)*): ([^`]+)`")
+_TO_FILL = re.compile(r"\0|…|<|\{[a-z]+\}|[A-Z]+:[A-Z]|\bNAME\b|\bCOLUMN\b|Literal")
+"""What is filled in when the message is made, or by its reader."""
+_OTHERS = {
+    "key", "label", "compaction",  # no settings: an example of YAML, an object's name, a log
+}  # fmt: skip
+
+
+def _texts(tree: ast.AST) -> Iterator[str]:
+    """Yield the strings of a module; in the place of what is filled in is a zero byte."""
+    parts = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "\0" for part in node.values
+            )
+        elif isinstance(node, ast.Constant) and id(node) not in parts:
+            yield str(node.value)
+
+
+def _lines() -> Iterator[tuple[str, str]]:
+    """Yield the lines that messages hold, each as its key and its value."""
+    for folder in ("cli/lakeload", "sparkjobs/lakeload_jobs"):
+        for path in sorted((_ROOT / folder).rglob("*.py")):
+            for text in _texts(ast.parse(path.read_text("utf-8"))):
+                yield from _LINE.findall(text)
+        for pattern in ("*.toml", "*.yml"):
+            for path in sorted((_ROOT / folder).rglob(pattern)):
+                yield from _LINE.findall(path.read_text("utf-8"))
+
+
+LINES = sorted(
+    {(key, value) for key, value in _lines() if not _TO_FILL.search(value) and key not in _OTHERS}
+)
+
+
+@cache
+def _fields() -> dict[str, list[Any]]:
+    """Return what may be the value of a setting of this name, wherever it stands."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    models: list[tuple[str, type[BaseModel]]] = [*sections(Destination), *pipeline_sections()]
+    for _, model in models:
+        for name, field in model.model_fields.items():
+            found[name].append(Annotated[field.annotation, field, *field.metadata])
+    return found
+
+
+def _is_taken(key: str, line: str) -> bool:
+    try:
+        node = read_nodes(line)
+    except YamlRefused:
+        return False
+    assert node is not None
+    data: Any = plain_data(TreeReader(Page("hint", line), {}).read(node))
+    if any(key.lower() in map(str.lower, options) for options in READER_OPTIONS.values()):
+        return True
+    for kind in _fields().get(key, ()):
+        try:
+            TypeAdapter(kind).validate_python(data[key])
+        except ValidationError:
+            continue
+        return True
+    return False
+
+
+@pytest.mark.parametrize(("key", "value"), LINES)
+def test_a_line_of_a_message_can_be_pasted(key: str, value: str) -> None:
+    assert _is_taken(key, f"{key}: {value}")
+
+
+def test_lines_that_cannot_be_pasted_are_found() -> None:
+    assert len(LINES) > 50
+    for line in ("spark.reader: AUTO", "decimal_mark: ,", "mode: MERGE", "no_setting: 1"):
+        assert not _is_taken(line.partition(":")[0], line)
