@@ -10,6 +10,7 @@ from pathlib import Path
 from lakeload.config.problems import Problem, Severity, SourceLines
 from lakeload.config.secret_names import MASK, REFERENCE_KINDS, looks_secret, masked
 from lakeload.config.yaml_tree import MAX_BYTES, Span
+from lakeload_jobs.core.names import did_you_mean
 
 _KEY_OF_LINE = re.compile(r"[\s,{\-]*([\"']?)([A-Za-z_][\w.-]*)\1\s*:")
 # It begins at the beginning of a word only: a line of a million letters is searched once.
@@ -164,10 +165,12 @@ def read_page(path: Path) -> Page:
 
 def _unreadable(path: Path, error: OSError) -> Problem:
     reason = (error.strerror or type(error).__name__).lower()
-    hint = None
+    hint: str | None = None
     if isinstance(error, FileNotFoundError):
         folder = path.parent
-        hint = None if folder.is_dir() else f"the folder `{folder}` does not exist"
+        hint = f"the folder `{folder}` does not exist"
+        if folder.is_dir():
+            hint = did_you_mean(path.name, [file.name for file in folder.glob("*.y*ml")])
     return Problem(
         "error", "unreadable", f"the file cannot be read: {reason}", str(path), hint=hint
     )

@@ -14,6 +14,7 @@ from pyspark.sql.types import (
 )
 
 from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.columns import ColumnMapping, source_names
 
 _NESTED = (ArrayType, MapType, StructType)
@@ -34,7 +35,7 @@ def bloom_filter_columns(
             raise InvalidInput(
                 f"`bloom_filters` names the column `{name}`, which is not among those that are "
                 "loaded",
-                hint="name a column of the source, or of the table",
+                hint=did_you_mean(name, targets) or "name a column of the source, or of the table",
             )
         if problem := _problem(schema[targets[name]].dataType):
             raise InvalidInput(

@@ -72,10 +72,14 @@ def test_validate_quiet_prints_nothing_for_valid_files() -> None:
 
 
 def test_a_missing_file_is_a_problem_like_any_other(tmp_path: Path) -> None:
-    process = lakeload("validate", "no.yaml", "also/no.yaml", folder=tmp_path)
+    (tmp_path / "pipeline.yml").write_text("", "utf-8")
+    names = ("no.yaml", "also/no.yaml", "pipelin.yaml")
+    process = lakeload("validate", *names, folder=tmp_path)
 
     assert process.returncode == 2
-    assert process.stdout.count("error: the file cannot be read: no such file or directory") == 2
+    assert process.stdout.count("error: the file cannot be read: no such file or directory") == 3
+    assert process.stdout.count("did you mean") == 1
+    assert "did you mean `pipeline.yml`?" in process.stdout
     assert "the folder `also` does not exist" in process.stdout
 
 

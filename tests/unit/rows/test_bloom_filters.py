@@ -46,3 +46,9 @@ def test_columns_without_filters_are_rejected_with_the_reason(name: str, message
         bloom_filter_columns([name], MAPPING, SCHEMA)
     assert f"`bloom_filters` {message}" in str(raised.value)
     assert raised.value.hint
+
+
+def test_the_nearest_column_is_named_for_one_that_is_not_loaded() -> None:
+    with pytest.raises(InvalidInput) as raised:
+        bloom_filter_columns(["clients"], MAPPING, SCHEMA)
+    assert raised.value.hint == "did you mean `client`?"

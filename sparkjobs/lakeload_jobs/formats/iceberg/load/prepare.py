@@ -11,6 +11,7 @@ from pyspark.sql.types import NullType, StringType, StructField, StructType
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
+from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.formats.base import PreparedRows
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
 from lakeload_jobs.formats.iceberg.rules.schema import (
@@ -206,7 +207,7 @@ def _target(mapping: ColumnMapping, source: str | None, setting: str) -> str | N
     if source not in targets:
         raise InvalidInput(
             f"`{setting}` names the column `{source}`, which is not among those that are loaded",
-            hint="name a column of the source, or of the table",
+            hint=did_you_mean(source, targets) or "name a column of the source, or of the table",
         )
     return targets[source]
 
