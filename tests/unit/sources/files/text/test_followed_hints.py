@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from lakeload.config.yaml_tree import own_yaml
 from lakeload_jobs.contract.spec import RejectLimit
 from tests.unit.sources.files.text import test_csv_table as csv_tests
 from tests.unit.sources.files.text import test_json_table as json_tests
@@ -61,3 +62,38 @@ def test_the_edit_of_a_hint_loads_the_records(tmp_path: Path, case: Case) -> Non
         changes: dict[str, Any] = {case.setting: line[1], "max_rejected": limit}
         rows = folder.rows(recorded=case.recorded, **changes)
     assert [next(iter(row.values())) for row in rows] == case.values
+
+
+BIGINTS = {"id": "bigint", "n": "bigint"}
+OPTIONS: dict[str, tuple[str | bytes, dict[str, str], set[str], list[int]]] = {
+    "a separator line of Excel": ("sep=;\na;b\n1;2\n", {}, {"separator", "skip_rows"}, [1]),
+    "UTF-16 without a mark": ("a,b\n1,2\n".encode("utf-16-le"), {}, {"encoding"}, [1]),
+    "letters of windows-1252": (b"a,b\n1,caf\xe9\n", {}, {"encoding"}, [1]),
+    "another separator than the table's": ("id;n\n1;2\n", BIGINTS, {"separator"}, [1]),
+    "no header, as the rows that are there": (
+        "5,6\n7,8\n",
+        {"_c0": "bigint", "_c1": "bigint"},
+        {"header"},
+        [5, 7],
+    ),
+}
+"""A file, the columns of its table, the reader options that the hint has to name, and the first
+value of each record with them."""
+
+
+@pytest.mark.parametrize("case", OPTIONS.values(), ids=OPTIONS.keys())
+def test_the_reader_options_of_a_hint_load_the_records(
+    tmp_path: Path, case: tuple[str | bytes, dict[str, str], set[str], list[int]]
+) -> None:
+    content, recorded, names, values = case
+    folder = csv_tests.Folder(tmp_path)
+    folder.put("a.csv", content)
+    hint = folder.failure(recorded=recorded).hint or ""
+
+    lines = re.findall(r"`(\w+: [^`]+)`", hint)
+    # As the command line hands them over: every value is text.
+    options = {name: str(value).lower() for line in lines for name, value in own_yaml(line).items()}
+
+    assert options.keys() == names
+    rows = folder.rows(options, recorded=recorded)
+    assert [next(iter(row.values())) for row in rows] == values
