@@ -34,7 +34,7 @@ from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.guesses import TableGuess
 from lakeload.ui.init import Initialized, ask, show_json, show_text
-from lakeload_jobs.contract.errors import InvalidInput, Refused
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed, Refused
 from lakeload_jobs.core.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class _Found:
         if path and not given.get("source") and not named_format(path) and not self.tables(path):
             raise InvalidInput(
                 f"`--path {path}` names no file, so the format is not known",
-                hint="correct the path, or give the format with `--source`",
+                hint=_neighbours(path) or "correct the path, or give the format with `--source`",
             )
 
     def table(self, given: Given) -> str | None:
@@ -227,6 +227,18 @@ def _inspected(path: str) -> tuple[InspectedTable, ...]:
         assert error is not None  # noqa: S101
         raise Refused(error.message, hint=error.hint)
     return tables
+
+
+def _neighbours(path: str) -> str | None:
+    """Return what there is in place of a local path that names nothing."""
+    from lakeload_jobs.sources.files.local_listing import expand
+
+    try:
+        if "://" not in path or path.startswith("file:"):
+            expand(local_paths(Path.cwd(), path))
+    except LoadFailed as error:
+        return error.hint
+    return None
 
 
 def _as_found(given: Mapping[str, str | None], found: _Found, path: str) -> bool:

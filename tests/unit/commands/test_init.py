@@ -271,3 +271,13 @@ def test_init_names_the_value_that_makes_numbers_text(tmp_path: Path) -> None:
     (warning,) = json.loads(result.stdout)["warnings"]
     assert f"`0.12345678901234567890` in `{path}`, line 23, has more digits" in warning
     assert "`columns.types: {n: double}` rounds it" in warning
+
+
+def test_a_path_that_names_no_file_names_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "orders.csv").write_text("a\n1\n", encoding="utf-8")
+    place = [*("--bucket", "lake", "--region", "us-east-1", "--name", "shop", "--table", "t")]
+
+    result = init(str(tmp_path / "new"), "--no-input", *place, "--path", f"{tmp_path}/order")
+
+    assert result.exit_code == 2
+    assert "did you mean `orders.csv`?" in result.stderr
