@@ -181,12 +181,14 @@ def stored_records(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Stor
 
 def stored_texts(records: Sequence[Mapping[str, Any]], given: FilesInput) -> dict[str, StoredText]:
     """Return the text of the records of each file, in the order of their job."""
-    encoding = _encoding(given)
+    encoding, line_break = _encoding(given), b"\n"
+    if given.format == "CSV":
+        line_break = read_csv_options(given.options)[0].line_break.encode() or line_break
     found = {}
     for path, own in _by_file(records).items():
         names = json.loads(own[0]["source_columns"] or "[]")
         lines = [(record["source_line"] or 1, _bytes_of(record, encoding)) for record in own]
-        found[path] = stored_text(names, lines)
+        found[path] = stored_text(names, lines, line_break)
     return found
 
 

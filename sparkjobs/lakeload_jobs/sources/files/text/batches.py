@@ -12,7 +12,7 @@ LineFinder = Callable[[Sequence[int]], list[int]]
 """Returns the lines on which the given rows of a batch begin."""
 
 RecordFinder = Callable[[Sequence[int]], list[bytes]]
-"""Returns the records that the given rows of a batch are, in UTF-8."""
+"""Returns the records that the given rows of a batch are, in UTF-8 and without line break."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,9 @@ followed by one of these or the end, the parity of quotes is the state of a pars
 All other blocks are parsed record by record, with the extents of Python's `csv`: a quote within
 an unquoted value is a character like others, and text after a closing quote belongs to the
 value. A record with such text is bad, and so is one of another width.
+
+With backslash escapes a block is first put into a form in which separators, quotes and line breaks
+are nothing else (`backslashes`), and is then as any other.
 """
 
 from __future__ import annotations
@@ -23,6 +26,14 @@ import pyarrow.csv as pa_csv
 
 from lakeload_jobs.sources.batch_sizes import MAX_VALUE_BYTES, is_too_large
 from lakeload_jobs.sources.files.source_bytes import Bytes, is_utf8, read_more
+from lakeload_jobs.sources.files.text.backslashes import (
+    END_MARK,
+    PlainBytes,
+    ends_in_escape,
+    has_end_mark,
+    plain_bytes,
+    unescaped,
+)
 from lakeload_jobs.sources.files.text.batches import BadRecord, LineFinder, RecordFinder, TextBatch
 
 BLOCK = 2 << 20
@@ -48,7 +59,8 @@ class RecordTooLong(Exception):
 @dataclass(frozen=True)
 class Dialect:
     """The signs of a CSV file in UTF-8; b'' is none. `escape` is another way to write a quote
-    within quotes than to double it."""
+    within quotes than to double it. With `backslashes`, escapes are those of `backslashes.py`,
+    records end with `line_break`, and `nulls` are texts that mean null, as they are written."""
 
     separator: bytes = b","
     quote: bytes = b'"'
@@ -57,11 +69,30 @@ class Dialect:
     trim_left: bool = False
     trim_right: bool = False
     quoted_empty_is_null: bool = True
+    backslashes: bool = False
+    line_break: bytes = b"\n"
+    nulls: frozenset[bytes] = frozenset()
 
     @cached_property
     def plain(self) -> bool:
         """Whether Arrow knows the dialect."""
+        signs = {*self.separator, *self.quote, _CR, _LF}
+        if any(signs & {*text} for text in self.nulls):
+            return False
         return len(self.separator) == 1 and len(self.quote) <= 1 and not self.odd
+
+    def plain_bytes(self, data: bytes) -> PlainBytes | None:
+        """Return bytes that begin with a record in a form that Arrow understands, if there is
+        one."""
+        if not self.backslashes:
+            return PlainBytes(data)
+        return plain_bytes(data, self.separator + self.quote, self.line_break)
+
+    def without_break(self, record: bytes) -> bytes:
+        """Return a record without the line break at its end."""
+        if self.backslashes:
+            return record.removesuffix(self.line_break)
+        return record.removesuffix(b"\n").removesuffix(b"\r")
 
     @cached_property
     def odd(self) -> bool:
@@ -78,6 +109,8 @@ class Dialect:
     @cached_property
     def value(self) -> re.Pattern[bytes]:
         """A value: its quoted part, the quote that closes it, and what is not in quotes."""
+        if self.backslashes:
+            return self._value_with_backslashes()
         separator = re.escape(self.separator)
         unquoted = (
             rb"[^" + separator + rb"\r\n]*"
@@ -97,6 +130,24 @@ class Dialect:
         blanks = rb" *" if self.trim_left and self.separator == b"\t" else blanks
         quoted = quote + rb"(" + inside + rb"(?:(?:" + pairs + rb")" + inside + rb")*)"
         return re.compile(rb"(?:" + blanks + quoted + rb"(" + quote + rb")?)?(" + unquoted + rb")")
+
+    def _value_with_backslashes(self) -> re.Pattern[bytes]:
+        first = re.escape(self.separator[:1])
+        ends = re.escape(self.separator) + rb"|" + re.escape(self.line_break)
+        other = rb"[^\\\r\n" + first + rb"]*"
+        special = rb"\\[\s\S]?|(?!" + ends + rb")[\r\n" + first + rb"]"
+        unquoted = other + rb"(?:(?:" + special + rb")" + other + rb")*"
+        if not self.quote:
+            return re.compile(rb"()()(" + unquoted + rb")")
+        quote = re.escape(self.quote)
+        # A quote may have several bytes.
+        inside = rb"(?:(?!" + quote + rb")[^\\]|\\[\s\S]?|" + quote + quote + rb")*"
+        if len(self.quote) == 1:
+            plain = rb"[^\\" + quote + rb"]*"
+            inside = plain + rb"(?:(?:\\[\s\S]?|" + quote + quote + rb")" + plain + rb")*"
+        return re.compile(
+            rb"(?:" + quote + rb"(" + inside + rb")(" + quote + rb")?)?(" + unquoted + rb")"
+        )
 
 
 @dataclass(frozen=True)
@@ -119,6 +170,9 @@ class Record:
 def records(data: bytes, dialect: Dialect) -> Iterator[Record]:
     """Yield the records of bytes that begin with one, blank lines and comments too. Lines count
     from 1."""
+    if dialect.backslashes:
+        yield from _with_backslashes(data, dialect)
+        return
     at, line, size = 0, 1, len(data)
     next_break = re.compile(rb"\r\n|\n|\r|\Z").search
     while at < size:
@@ -136,6 +190,57 @@ def records(data: bytes, dialect: Dialect) -> Iterator[Record]:
         record = _with_quotes(data, at, line, dialect)
         yield record
         at, line = record.end, line + count_lines(data[at : record.end])
+
+
+def _with_backslashes(data: bytes, dialect: Dialect) -> Iterator[Record]:
+    at, line, size = 0, 1, len(data)
+    while at < size:
+        end = data.find(dialect.line_break, at)
+        end = size if end < 0 else end
+        text, after = data[at:end], min(end + len(dialect.line_break), size)
+        if not text:
+            record = Record(at, after, line, [])
+        elif b"\\" not in text and (not dialect.quote or dialect.quote not in text):
+            found = text.split(dialect.separator)
+            values: Fields = [None if value in dialect.nulls else value for value in found]
+            record = Record(at, after, line, values)
+        elif text == END_MARK and dialect.separator != b".":
+            record = Record(at, after, line, [], is_comment=True)
+        else:
+            record = _escaped_record(data, at, line, dialect)
+        yield record
+        at, line = record.end, line + count_lines(data[at : record.end])
+
+
+def _escaped_record(data: bytes, start: int, line: int, dialect: Dialect) -> Record:
+    values: Fields = []
+    problem, problem_line = "", line
+    at, match = start, dialect.value.match
+    while True:
+        found = match(data, at)
+        assert found is not None  # noqa: S101
+        quoted, closed, rest = found.groups()
+        at = found.end()
+        if found[0] in dialect.nulls:
+            values.append(None)
+        elif not dialect.quote or quoted is None:
+            values.append(unescaped(rest))
+        else:
+            if not closed:
+                problem_line = line + count_lines(data[start : found.start(1)])
+                problem = _NEVER_CLOSED
+            elif rest:
+                problem = problem or "text follows a closing quote"
+            halves = re.split(rb"(\\[\s\S])", quoted)
+            halves[::2] = [half.replace(dialect.quote * 2, dialect.quote) for half in halves[::2]]
+            values.append(unescaped(b"".join(halves)))
+        if data.startswith(dialect.separator, at):
+            at += len(dialect.separator)
+            continue
+        if at == len(data) and ends_in_escape(rest):
+            problem = problem or "the file ends with a backslash that stands before nothing"
+        end = min(at + len(dialect.line_break), len(data))
+        return Record(start, end, line, values, problem, problem_line)
 
 
 def _unquoted(text: bytes, dialect: Dialect) -> Fields:
@@ -284,11 +389,12 @@ class Blocks:
     def _cut(self, held: bytes, *, ended: bool) -> tuple[int, bool]:
         """Return how many bytes are whole records, and whether these are proven."""
         dialect = self.dialect
-        codes = np.frombuffer(held, np.uint8)
         if dialect.plain and not _may_have_comments(held, dialect):
+            plain = dialect.plain_bytes(held)
+            codes = np.frombuffer(plain.data if plain else b"", np.uint8)
             quotes = _positions(codes, dialect.quote)
-            if _is_strict(codes, quotes, dialect, ended=ended):
-                return self._strict_cut(held, codes, quotes, ended=ended)
+            if plain and _is_strict(codes, quotes, dialect, ended=ended):
+                return self._strict_cut(plain.data, codes, quotes, ended=ended)
         return self._slow_cut(held, ended=ended), False
 
     def _strict_cut(
@@ -319,6 +425,8 @@ class Blocks:
 
 
 def _may_have_comments(data: bytes, dialect: Dialect) -> bool:
+    if dialect.backslashes:
+        return has_end_mark(data, dialect.line_break)
     sign = dialect.comment
     if not sign:
         return False
@@ -365,7 +473,8 @@ def _last_break(data: bytes, quotes: Quotes) -> int:
 def guess_start(window: bytes, dialect: Dialect) -> int | None:
     """Return where the first record begins after the first byte of `window`, None where there is
     no line feed. A guess: of the two states in which the window may begin, the likelier one."""
-    codes = np.frombuffer(window, np.uint8)
+    plain = dialect.plain_bytes(window) or PlainBytes(window)
+    codes = np.frombuffer(plain.data, np.uint8)
     quotes = _positions(codes, dialect.quote if len(dialect.quote) == 1 else b"")
     breaks = np.flatnonzero(codes == _LF) + 1
     wrong = [_violations(codes, quotes, dialect, inside) for inside in (0, 1)]
@@ -425,17 +534,21 @@ class BlockParser:
     def _by_arrow(self, block: Block) -> pa.RecordBatch | None:
         """Return the rows, None where some record is broken."""
         layout = self.layout
+        plain = self.dialect.plain_bytes(block.data)
+        if plain is None or (self.dialect.backslashes and ends_in_escape(block.data)):
+            return None
         width = len(layout.names)
         widths = (width + 1, width) if layout.trailing_separator else (width,)
         for tried in widths:
-            rows = self._read(block.data, tried)
+            rows = self._read(plain.data, tried)
             if rows is None:
                 continue
             if tried > width:
                 if rows.column(rows.num_columns - 1).null_count < rows.num_rows:
                     return None
                 rows = rows.select(range(rows.num_columns - 1))
-            return rows.rename_columns(layout.read_names)
+            columns = [plain.restored(column) for column in rows.columns]
+            return pa.RecordBatch.from_arrays(columns, names=layout.read_names)
         return None
 
     def _read(self, data: bytes, width: int) -> pa.RecordBatch | None:
@@ -466,8 +579,12 @@ class BlockParser:
                     false_values=["false", "False", "FALSE"],
                     include_columns=wanted,
                     strings_can_be_null=True,
-                    quoted_strings_can_be_null=dialect.quoted_empty_is_null,
-                    null_values=[""],
+                    quoted_strings_can_be_null=(
+                        dialect.quoted_empty_is_null and not dialect.backslashes
+                    ),
+                    null_values=[text.decode() for text in dialect.nulls]
+                    if dialect.backslashes
+                    else [""],
                 ),
             )
         except pa.ArrowInvalid:
@@ -478,20 +595,20 @@ class BlockParser:
         return batch
 
     def _by_hand(self, block: Block) -> TextBatch:
-        layout = self.layout
+        layout, dialect = self.layout, self.dialect
         width = len(layout.names)
         columns: list[Fields] = [[] for _ in layout.read]
         lines: list[int] = []
         spans: list[slice] = []
         bad: list[BadRecord] = []
         valid = is_utf8(block.data)
-        for record in records(block.data, self.dialect):
+        for record in records(block.data, dialect):
             line = block.line + record.line - 1
             values = record.values
             if not values:
                 if record.is_comment or not self.blank_is_row:
                     continue
-                values = [None]
+                values = [b"" if dialect.backslashes and b"" not in dialect.nulls else None]
             if layout.trailing_separator and len(values) == width + 1 and not values[-1]:
                 values = values[:-1]
             problem = record.problem or self._problem(values, valid=valid)
@@ -499,6 +616,7 @@ class BlockParser:
                 raw = block.data[record.start : record.end]
                 shows = block.line + (record.problem_line or record.line) - 1
                 counts = max(1, count_lines(raw)) if problem == _NEVER_CLOSED else 1
+                raw = dialect.without_break(raw)
                 bad.append(BadRecord(shows, raw, problem, len(lines), counts))
                 continue
             lines.append(line)
@@ -507,7 +625,7 @@ class BlockParser:
                 column.append(values[position])
         arrays = [pa.array(column, pa.binary()).cast(pa.string()) for column in columns]
         rows = pa.RecordBatch.from_arrays(arrays, names=layout.read_names)
-        return TextBatch(rows, tuple(bad), _at(lines), _within(block.data, spans))
+        return TextBatch(rows, tuple(bad), _at(lines), self._within(block.data, spans))
 
     def _problem(self, values: Fields, *, valid: bool) -> str:
         names = self.layout.names
@@ -539,9 +657,9 @@ class BlockParser:
     def _records(self, block: Block) -> RecordFinder:
         return lambda positions: self._by_hand(block).records(positions)
 
-
-def _within(data: bytes, spans: list[slice]) -> RecordFinder:
-    return lambda positions: [data[spans[position]] for position in positions]
+    def _within(self, data: bytes, spans: list[slice]) -> RecordFinder:
+        strip = self.dialect.without_break
+        return lambda positions: [strip(data[spans[position]]) for position in positions]
 
 
 def _at(lines: list[int]) -> LineFinder:

@@ -15,6 +15,7 @@ from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import MAX_VALUE_BYTES, is_too_large, shown_size
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.source_bytes import Bytes
+from lakeload_jobs.sources.files.text.backslashes import NULL
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
 from lakeload_jobs.sources.files.text.csv import (
     BlockParser,
@@ -56,6 +57,11 @@ def dialect_of(options: CsvOptions) -> Dialect:
         trim_left=options.trim_left,
         trim_right=options.trim_right,
         quoted_empty_is_null=options.quoted_empty == "NULL",
+        backslashes=options.backslash_escapes,
+        line_break=options.line_break.encode() or b"\n",
+        nulls=frozenset({NULL, *(text.encode() for text in options.null_values)})
+        if options.backslash_escapes
+        else frozenset(),
     )
 
 
@@ -187,6 +193,17 @@ def _other_separator(file: FileState, texts: Sequence[str]) -> Iterator[str]:
             )
 
 
+def _check_line_break(file: FileState, record: bytes) -> None:
+    """Raise `UnreadableFile` where the first record may end with a carriage return or with both."""
+    if record.endswith(b"\r\n"):
+        raise UnreadableFile(
+            file.path,
+            "its first record ends with a carriage return and a line feed",
+            hint="set the reader option `line_break: '\\r\\n'` if each record ends so, or "
+            "`line_break: '\\n'` if the carriage return belongs to the last value",
+        )
+
+
 @dataclass(frozen=True)
 class Header:
     """The names of a file's columns, the bytes and lines before its first row, and what is odd."""
@@ -270,6 +287,8 @@ class CsvReader:
                 hint=f'set the reader options `separator: "{shown}"` and '
                 f"`skip_rows: {self.options.skip_rows + 1}`",
             )
+        if self.options.backslash_escapes and not self.options.line_break:
+            _check_line_break(file, raw)
         values = list(record.values)
         if self.options.trailing_separator and not values[-1]:
             values.pop()
@@ -324,6 +343,10 @@ class CsvReader:
                 if record.values:
                     return record, data
             if ended:
+                options = self.options
+                if options.backslash_escapes and not options.header and data.isspace():
+                    # Each line is an empty text of the one column.
+                    return Record(0, 0, 1, [b""]), data
                 return None
             if is_too_large(size):
                 raise _too_long(file, 1)

@@ -119,7 +119,7 @@ class ColumnEvidence:
         if self.values and not self.all_fit:
             # It is text, whatever comes.
             return
-        column = without_null_texts(column, self.formats.null_texts)
+        column = without_null_texts(column, self.formats.typed_null_texts)
         if column.null_count:
             column = column.drop_null()
         is_first = not self.values

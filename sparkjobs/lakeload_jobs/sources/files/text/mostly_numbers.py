@@ -126,7 +126,7 @@ class NumberCounts:
         """Look at some values of a batch, and find the first that is no number."""
         # Strings of JSON keep their quotes, and are no numbers.
         column = batch.rows.column(name).view(pa.string())
-        column = without_null_texts(column, self.formats.null_texts)
+        column = without_null_texts(column, self.formats.typed_null_texts)
         rows = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
         if not len(rows):
             return MostlyNumbers()

@@ -40,6 +40,12 @@ class CsvOptions:
     """'' gives quotes no meaning."""
     escape: str = ""
     """A sign that may stand before a quote within quotes; quotes may be doubled as well."""
+    backslash_escapes: bool = False
+    """A backslash escapes the character after it, as in dumps of databases. Quotes then have no
+    meaning unless `quote` is set, and an empty value is an empty text."""
+    line_break: str = ""
+    """How records end with `backslash_escapes`; '': with a line feed, and not after a carriage
+    return in the first record."""
     header: bool = False
     skip_rows: int = 0
     """Lines before the header."""
@@ -112,6 +118,13 @@ def _one_or_none(text: str) -> str:
     return "" if sign == "\0" else sign
 
 
+def _line_break(text: str) -> str:
+    sign = _sign(text)
+    if sign not in ("\n", "\r\n"):
+        raise _Wrong("is neither `\\n` nor `\\r\\n`")
+    return sign
+
+
 def _rows(text: str) -> int:
     if not re.fullmatch("[0-9]{1,9}", text):
         raise _Wrong("is not a number of lines")
@@ -137,14 +150,14 @@ def _encoding(text: str) -> str:
 
 def _null_values(text: str) -> tuple[str, ...]:
     if not text.startswith("["):
-        return (text,) if text else ()
+        return (text,)
     try:
         values = json.loads(text)
     except ValueError as error:
         raise _Wrong("is not a list of texts", 'write `["NA", "-"]`') from error
     if not all(isinstance(value, str) for value in values):
         raise _Wrong("is not a list of texts", 'write `["NA", "-"]`')
-    return tuple(value for value in values if value)
+    return tuple(values)
 
 
 def _choice(*choices: str) -> Callable[[str], str]:
@@ -196,6 +209,7 @@ def _zone(text: str) -> str:
 
 
 _OWN: dict[str, Callable[[str], Any]] = {
+    "backslash_escapes": _boolean,
     "comment": _comment,
     "date_format": _pattern,
     "decimal_mark": lambda text: _mark(text) or ".",
@@ -203,6 +217,7 @@ _OWN: dict[str, Callable[[str], Any]] = {
     "escape": _one_or_none,
     "header": _boolean,
     "infer": _choice("SAFE", "STRINGS", "FULL"),
+    "line_break": _line_break,
     "nan_value": _word,
     "negative_infinity": _word,
     "null_values": _null_values,
@@ -341,7 +356,7 @@ def _translated(name: str, text: str) -> Iterator[tuple[str, Any]]:
     elif name == "inferschema":
         yield "infer", "SAFE" if _boolean(text) else "STRINGS"
     elif name == "nullvalue":
-        yield "null_values", (text,) if text else ()
+        yield "null_values", (text,)
         if text:
             # With a text of its own for null, Spark takes an empty text for a text.
             yield "quoted_empty", "TEXT"
@@ -379,8 +394,14 @@ def read_csv_options(options: Mapping[str, Any]) -> tuple[CsvOptions, list[Optio
     for option, text in texts.items():
         reading.take(option, text)
     lower = {option.lower(): (option, text) for option, text in texts.items()}
+    if reading.values.get("backslash_escapes"):
+        reading.values.setdefault("quote", "")
+    elif "null_values" in reading.values:
+        # An empty value is null anyway.
+        reading.values["null_values"] = tuple(filter(None, reading.values["null_values"]))
     read = CsvOptions(**reading.values)
-    problems = [*reading.problems, *_conflicts(read, reading.written)]
+    written = reading.written
+    problems = [*reading.problems, *_conflicts(read, written), *_without_effect(read, written)]
     if "chartoescapequoteescaping" in lower:
         option, text = lower["chartoescapequoteescaping"]
         if text not in ("", "\0", read.escape or read.quote):
@@ -414,3 +435,45 @@ def _conflicts(options: CsvOptions, written: Mapping[str, str]) -> Iterator[Opti
             option = written.get(other) or written.get(one) or other
             message = f"`{sign}` cannot be both the `{one}` and the `{other}`"
             yield OptionProblem(option, message, "choose another character for one of them")
+    letters = "0NZbfnrtv"
+    for one in ("separator", "quote"):
+        sign = getattr(options, one)
+        if options.backslash_escapes and sign and ("\\" in sign or sign[0] in letters):
+            message = f"`{sign}` cannot be the `{one}`: behind a backslash it is another sign"
+            yield OptionProblem(written.get(one, one), message, f"set another `{one}`")
+
+
+_CLASHES = {
+    "escape": "a backslash is the escape",
+    "quoted_empty": "an empty value is an empty text, and null with `null_values: ['']`",
+    "trim_left": "blanks belong to the values",
+    "trim_right": "blanks belong to the values",
+    "comment": "each line belongs to a record",
+}
+"""Options that cannot be set beside `backslash_escapes`, and why."""
+
+
+def _without_effect(options: CsvOptions, written: Mapping[str, str]) -> Iterator[OptionProblem]:
+    """Yield the options that do nothing beside the others."""
+    if options.backslash_escapes:
+        for name, why in _CLASHES.items():
+            option = written.get(name, "")
+            if option and option.lower() != "nullvalue" and getattr(options, name):
+                said = f"the reader option `{option}` cannot be set with `backslash_escapes`"
+                yield OptionProblem(option, f"{said}: {why}", "remove it")
+        return
+    if options.line_break:
+        option = written["line_break"]
+        message = f"the reader option `{option}` has an effect only with `backslash_escapes: true`"
+        yield OptionProblem(option, message, "remove it: records may end with any line break")
+    unquoted = "has no effect where quotes have no meaning"
+    if options.escape and not options.quote:
+        option, hint = written["escape"], "remove it"
+        if options.escape == "\\":
+            hint = (
+                "set `backslash_escapes: true` in its place if separators are escaped, or remove it"
+            )
+        yield OptionProblem(option, f"the reader option `{option}` {unquoted}", hint)
+    option = written.get("quoted_empty", "")
+    if option.lower() == "quoted_empty" and options.quoted_empty == "TEXT" and not options.quote:
+        yield OptionProblem(option, f"the reader option `{option}` {unquoted}", "remove it")

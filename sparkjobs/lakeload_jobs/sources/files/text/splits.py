@@ -650,7 +650,7 @@ class ReadText:
             rejects[own[row]] = Reject(
                 piece.file.path,
                 self.values.describe_bad(value, column.type, formats),
-                _without_break(raw),
+                raw,
                 source_line=line,
                 column_name=column.name,
                 column_value=value.decode() if isinstance(value, bytes) else value,
@@ -660,7 +660,7 @@ class ReadText:
             rejects[place] = Reject(
                 piece.file.path,
                 record.reason,
-                _without_break(record.raw),
+                record.raw,
                 source_line=record.line,
                 source_columns=names,
             )
@@ -676,10 +676,6 @@ class ReadText:
         bad = Bad(line, column.name, what)
         found = [_bad_value(piece.file.path, bad)]
         return MalformedRecord.of(found, 1, hint=_hint(bad, self.values))
-
-
-def _without_break(raw: bytes) -> bytes:
-    return raw.removesuffix(b"\n").removesuffix(b"\r")
 
 
 def weight(piece: Piece) -> int:

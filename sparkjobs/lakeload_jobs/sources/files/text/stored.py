@@ -81,12 +81,14 @@ class _StoredPiece(OpenedPiece):
         return lambda rows: [self.line_of(line) for line in batch.lines(rows)]
 
 
-def stored_text(names: Sequence[str], records: Iterable[tuple[int, bytes]]) -> StoredText:
+def stored_text(
+    names: Sequence[str], records: Iterable[tuple[int, bytes]], line_break: bytes = b"\n"
+) -> StoredText:
     """Put the records of a file, each with its line there, one after the other."""
     data, places = bytearray(), []
     line = 1
     for there, record in records:
         places.append((line, there))
-        data += record + b"\n"
+        data += record + line_break
         line += count_lines(record) + 1
     return StoredText(bytes(data), tuple(names), tuple(places))

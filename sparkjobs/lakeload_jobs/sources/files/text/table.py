@@ -401,7 +401,9 @@ def text_files(
 def text_formats(options: CsvOptions) -> TextFormats:
     """Return how values are written."""
     return TextFormats(
-        null_texts=options.null_values,
+        # With backslash escapes null is known by how it is written.
+        null_texts=() if options.backslash_escapes else options.null_values,
+        empty_is_text=options.backslash_escapes,
         nan_words=(options.nan_value,),
         infinity_words=(options.positive_infinity,),
         minus_infinity_words=(options.negative_infinity,),

@@ -56,6 +56,8 @@ class TextFormats:
     """How values are written. Words are compared without case, except null texts."""
 
     null_texts: Words = ()
+    empty_is_text: bool = False
+    """Whether an empty text is one, and null only in columns of other types."""
     true_words: Words = ("true",)
     false_words: Words = ("false",)
     nan_words: Words = ("NaN",)
@@ -77,6 +79,11 @@ class TextFormats:
     """Whether text is bad under `double` that is not `is_exact_double`: so it is where the type is
     not declared."""
 
+    @property
+    def typed_null_texts(self) -> Words:
+        """The texts that mean null in columns of other types than text."""
+        return (*self.null_texts, "") if self.empty_is_text else self.null_texts
+
 
 DEFAULT_FORMATS = TextFormats()
 
@@ -89,7 +96,9 @@ def parse_text(
     Null stays null, and the null texts of `formats` become null. Raises `UnknownType` for a kind
     that text is not read as, and `BadPattern` for patterns that cannot be read.
     """
-    column = without_null_texts(column, formats.null_texts)
+    is_text = pt.is_string(kind) or pt.is_binary(kind)
+    null_texts = formats.null_texts if is_text else formats.typed_null_texts
+    column = without_null_texts(column, null_texts)
     if pt.is_string(kind):
         return column, _NONE_BAD
     if column.null_count == len(column):

@@ -109,7 +109,7 @@ def oracle(data: bytes, width: int, separator: str = ",") -> Read:
         if len(values) == width:
             found.rows.append((first, list(values)))
         else:
-            found.bad.append((first, raw.encode("latin-1")))
+            found.bad.append((first, raw.encode("latin-1").removesuffix(b"\n").removesuffix(b"\r")))
     found.end = len(data)
     return found
 
