@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,6 +17,7 @@ from lakeload.sources.files.input_files import any_input, look_at_input
 from lakeload.sources.files.settings import Options, Paths, local_paths
 from lakeload_jobs.contract.spec import FilesInput, ReaderChoice, SparkInput
 from lakeload_jobs.sources.files.file_state import is_s3
+from lakeload_jobs.sources.files.text.options import CSV_OPTIONS
 
 _FORMAT = re.compile(r"[A-Za-z][A-Za-z0-9_.$-]{0,254}")
 _SECRET_IN_VALUE = re.compile(r"(password|passwd|pwd|secret|token)\s*=", re.IGNORECASE)
@@ -80,11 +81,12 @@ class SparkSourceType(SourceType[SparkSource, SparkTable, SparkInput]):
 
     def findings(self, source: Any, tables: Sequence[tuple[int, SparkTable]]) -> Iterator[Finding]:
         """Yield secrets among the options, paths there, and paths in S3."""
-        given = source.get("options") if isinstance(source, dict) else None
-        if isinstance(given, dict):
-            yield from _option_findings(given, ("source", "options"))
+        source = source if isinstance(source, dict) else {}
+        own = _FILES_ONLY if str(source.get("format")).lower() == "csv" else ()
+        if isinstance(given := source.get("options"), dict):
+            yield from _option_findings(given, ("source", "options"), own)
         for i, table in tables:
-            yield from _option_findings(table.options, ("tables", i, "options"))
+            yield from _option_findings(table.options, ("tables", i, "options"), own)
             if path := next(filter(is_s3, table.path or ()), None):
                 yield Finding(
                     f"`{shown(path)}`: a source of `type: SPARK` reads paths of this machine",
@@ -113,7 +115,13 @@ def _as_files(read: SparkInput) -> FilesInput:
     return FilesInput("CSV", read.paths, {})
 
 
-def _option_findings(options: Mapping[Any, Any], at: tuple[str | int, ...]) -> Iterator[Finding]:
+_FILES_ONLY = frozenset(CSV_OPTIONS) - {"comment", "encoding", "escape", "header", "quote"}
+"""Options of CSV that Spark's reader does not know, and ignores."""
+
+
+def _option_findings(
+    options: Mapping[Any, Any], at: tuple[str | int, ...], own: Collection[str]
+) -> Iterator[Finding]:
     for name, value in options.items():
         if not isinstance(name, str):
             continue
@@ -128,6 +136,10 @@ def _option_findings(options: Mapping[Any, Any], at: tuple[str | int, ...]) -> I
         elif name.lower() in ("path", "paths"):
             hint = "name the files in the table's `path`"
             yield Finding(f"the option `{name}` belongs to lakeload", hint, (*at, name))
+        elif name.lower() in own:
+            message = f"Spark's reader of CSV has no option `{name}`, and ignores it"
+            hint = "remove it, or use `type: FILES` with `format: CSV`, which has it"
+            yield Finding(message, hint, (*at, name))
 
 
 SPARK = SparkSourceType()

@@ -40,6 +40,17 @@ def test_source_settings_become_the_job_spec(tmp_path: Path) -> None:
     assert from_json(TableSpec, data) == orders
 
 
+def test_options_of_csv_that_spark_ignores_are_rejected(tmp_path: Path) -> None:
+    text = XML.replace("format: xml", "format: CSV")
+
+    (problem,) = problems_of(tmp_path, text.replace("ROWTAG: line", "backslash_escapes: true"))
+
+    assert problem.message == (
+        "Spark's reader of CSV has no option `backslash_escapes`, and ignores it"
+    )
+    assert "`type: FILES` with `format: CSV`" in (problem.hint or "")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "same"),
     [

@@ -408,6 +408,10 @@ def read_csv_options(options: Mapping[str, Any]) -> tuple[CsvOptions, list[Optio
             message = f"the reader option `{option}: {text}` has a meaning that only Spark supports"
             hint = "remove it: a doubled character already stands for one"
             problems.append(OptionProblem(option, message, hint))
+    if "linesep" in lower and read.backslash_escapes:
+        option, text = lower["linesep"]
+        message = f"the reader option `{option}: {text}` has no effect with `backslash_escapes`"
+        problems.append(OptionProblem(option, message, "set `line_break` in its place"))
     if read.escape == read.quote:
         read = CsvOptions(**{**reading.values, "escape": ""})
     return read, problems

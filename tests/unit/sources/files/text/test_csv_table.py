@@ -7,8 +7,10 @@ import gzip
 import io
 import pickle
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -649,3 +651,71 @@ def test_empty_file_has_no_column_that_types_could_name_wrongly(folder: Folder) 
     folder.put("b.csv", "key\n")
     with pytest.raises(InvalidInput, match=r"`columns\.types` names the column `id`"):
         folder.open(columns=columns)
+
+
+DUMP = {"header": "false", "backslash_escapes": "true", "separator": "|"}
+
+
+def test_nulls_and_empty_values_of_a_dump_infer_no_type(folder: Folder) -> None:
+    folder.put("a.txt", "1|x|2024-01-01|\n\\N||\\N|\\N\n|\\\\N||\n")
+
+    table = folder.open(DUMP)
+
+    assert types(table) == {"_c0": "int64", "_c1": "string", "_c2": "date32[day]", "_c3": "string"}
+    assert [list(row.values()) for row in rows_of(table)] == [
+        [1, "x", date(2024, 1, 1), ""],
+        [None, "", None, None],
+        [None, "\\N", None, ""],
+    ]
+
+
+def test_null_values_of_a_dump_are_compared_as_they_are_written(folder: Folder) -> None:
+    folder.put("a.txt", '"NA"|NA|\\NA|\\N\n""|""||"\\N"\n')
+
+    rows = folder.rows({**DUMP, "quote": '"', "null_values": '["NA", "", "\\"\\""]'})
+
+    assert [list(row.values()) for row in rows] == [
+        ["NA", None, "NA", None],
+        [None, None, None, "N"],
+    ]
+
+
+def test_empty_lines_of_a_dump_of_one_column_are_empty_texts(folder: Folder) -> None:
+    folder.put("a.txt", "\n\\N\n\n")
+    assert folder.rows(DUMP) == [{"_c0": ""}, {"_c0": None}, {"_c0": ""}]
+
+    folder.put("a.txt", "\n\n")
+    assert folder.rows(DUMP) == [{"_c0": ""}, {"_c0": ""}]
+
+    folder.put("a.txt", "\\.\n")
+    assert folder.rows(DUMP) == []
+
+
+def test_names_in_the_header_of_a_dump_are_unescaped(folder: Folder) -> None:
+    folder.put("a.txt", "id|a\\|b\n1|x\n")
+
+    assert folder.rows({**DUMP, "header": "true"}) == [{"id": 1, "a|b": "x"}]
+
+
+def test_dump_that_may_end_lines_in_two_ways_names_the_option_that_says_it(folder: Folder) -> None:
+    folder.put("a.txt", "1|x\r\n2|y\\\r\n")
+
+    failure = folder.failure(DUMP)
+
+    assert "its first record ends with a carriage return and a line feed" in str(failure)
+    first, second = re.findall(r"`line_break: '(.*?)'`", failure.hint or "")
+    assert [row["_c1"] for row in folder.rows({**DUMP, "line_break": second})] == ["x\r", "y\r"]
+    folder.put("a.txt", "1|x\r\n2|y\\\r\nz\r\n")
+    assert [row["_c1"] for row in folder.rows({**DUMP, "line_break": first})] == ["x", "y\r\nz"]
+
+
+def test_large_dump_in_parts_has_the_rows_of_the_whole(folder: Folder) -> None:
+    lines = [f"{number}|a\\\n{number}\\|b|\\\\\n" for number in range(3000)]
+    folder.put("a.txt", "".join(lines))
+
+    table = folder.open(DUMP, Parallelism(4, 5000))
+
+    assert len(table.splits.parts) > 5
+    assert [list(row.values()) for row in rows_of(table)] == [
+        [number, f"a\n{number}|b", "\\"] for number in range(3000)
+    ]

@@ -11,12 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import yaml
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.local_listing import file_state
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence, reconcile
 from lakeload_jobs.sources.files.text.json_values import JsonEvidence
+from lakeload_jobs.sources.files.text.options import option_text, read_csv_options
 from lakeload_jobs.sources.files.text.patterns import compile_pattern
 from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextFiles
 from lakeload_jobs.sources.files.text.values import TextFormats, declared_type, parse_text
@@ -102,6 +104,23 @@ def test_csv_files_are_read_as_the_table_says(
 ) -> None:
     given = {"header": "true", **_settings(options)}
     _check(rows, CsvTable(_written(tmp_path, file), given))
+
+
+_DUMP = re.compile(r"```text\n(.*?)```\n\n```yaml\n(.*?)```\n\n```json\n(.*?)\n```", re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "rows"), _DUMP.findall(_PAGE.read_text(encoding="utf-8"))
+)
+def test_dumps_are_read_as_the_page_says(
+    tmp_path: Path, file: str, options: str, rows: str
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(file.replace("^I", "\t").replace("^A", "\x01").encode())
+    given = yaml.safe_load(options)["options"]
+    assert read_csv_options(given)[1] == []
+    texts = {name: option_text(value) for name, value in given.items()}
+    _check(f"`{rows}`", CsvTable((file_state(str(path)),), texts))
 
 
 @pytest.mark.parametrize(("file", "settings", "rows"), _rows("| JSON file | settings | rows |"))

@@ -33,7 +33,16 @@ SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({}, {"emptyValue": "", "locale": "en-US", "unescapedQuoteHandling": "STOP_AT_DELIMITER"}),
     ({}, {"samplingRatio": "0.1", "preferDate": "false", "maxCharsPerColumn": "-1"}),
     ({}, {"pathGlobFilter": "*.csv"}),
+    ({"null_values": [""]}, {}),
+    (
+        {"backslash_escapes": True, "null_values": [""]},
+        {"BACKSLASH_ESCAPES": "true", "nullValue": ""},
+    ),
+    ({"backslash_escapes": True, "quote": ""}, {"backslash_escapes": True}),
 ]
+
+
+DUMP = {"backslash_escapes": "true"}
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
@@ -69,6 +78,17 @@ def test_options_without_values_are_the_defaults() -> None:
         ({"escape": "\\", "charToEscapeQuoteEscaping": "!"}, "only Spark supports", "remove it"),
         ({"sep": ";", "separator": ";"}, "duplicates `sep`", "remove one"),
         ({"sep": '"'}, '`"` cannot be both the `separator` and the `quote`', "another character"),
+        ({"quote": "", "escape": "\\"}, "`escape` has no effect", "`backslash_escapes: true`"),
+        ({"quote": "", "quoted_empty": "TEXT"}, "`quoted_empty` has no effect", "remove it"),
+        ({"line_break": "\\n"}, "only with `backslash_escapes: true`", "any line break"),
+        ({**DUMP, "line_break": "\\r"}, "is neither `\\n` nor `\\r\\n`", None),
+        ({**DUMP, "lineSep": "\\n"}, "`lineSep: \\n` has no effect", "`line_break`"),
+        ({**DUMP, "escape": "\\"}, "a backslash is the escape", "remove it"),
+        ({**DUMP, "quoted_empty": "NULL"}, "`null_values: ['']`", "remove it"),
+        ({**DUMP, "ignoreLeadingWhiteSpace": True}, "blanks belong to the values", "remove it"),
+        ({**DUMP, "comment": "#"}, "each line belongs to a record", "remove it"),
+        ({**DUMP, "separator": "t"}, "`t` cannot be the `separator`", "another `separator`"),
+        ({**DUMP, "quote": "\\"}, "`\\` cannot be the `quote`", "another `quote`"),
         ({"decimal_mark": ",", "thousands_mark": ","}, "cannot be both", "another character"),
     ],
 )

@@ -56,6 +56,17 @@ def rejects(table: TextTable) -> list[tuple[str, int, str]]:
     return [tuple(one[name] for name in names) for one in found if one]
 
 
+@pytest.mark.parametrize("line_break", ["\\n", "\\r\\n"])
+def test_records_of_a_dump_end_as_in_its_files(line_break: str) -> None:
+    raw = "1\t5\\\n" if line_break == "\\n" else "1\t5\n"
+    records = [record(1, 5, raw), record(2, 9, "2\t7")]
+    options = {"backslash_escapes": "true", "separator": "\\t", "line_break": line_break}
+
+    table = opened(records, options, columns=ColumnsSpec(types={"n": "string"}))
+
+    assert [(row["id"], row["n"]) for row in rows_of(table)] == [(1, "5\n"), (2, "7")]
+
+
 def test_the_columns_are_those_of_the_file_and_rows_begin_at_once() -> None:
     records = [record(7, 12, "2;1.000"), record(3, 5, '1;"5"')]
 
