@@ -5,11 +5,12 @@ from __future__ import annotations
 import os.path
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import Literal
 
+from lakeload_jobs.sources.files.text.backslashes import LETTERS, NULL
 from lakeload_jobs.sources.files.text.csv import Dialect, Record, records
 
 Confidence = Literal["HIGH", "MEDIUM", "LOW"]
@@ -61,10 +62,12 @@ class DetectedDialect:
     @property
     def options(self) -> dict[str, OptionValue]:
         """The reader options that are needed: those whose value is not the default."""
+        is_dump = any(guess.option == "backslash_escapes" for guess in self.guesses)
+        defaults = {**_DEFAULTS, "quote": ""} if is_dump else _DEFAULTS
         return {
             guess.option: guess.value
             for guess in self.guesses
-            if guess.value != _DEFAULTS.get(guess.option)
+            if guess.value != defaults.get(guess.option)
         }
 
 
@@ -94,6 +97,7 @@ _LONG = 12
 _NOTE_OF_EXCEL = re.compile(rb"sep=(.{1,4}?)(?:\r\n|\n|\r)", re.IGNORECASE)
 
 _HIVE = "\x01"
+_NULL = NULL.decode()
 
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:[.,]\d+)*|[.,]\d+)(?:[eE][-+]?\d+)?\s*%?")
 _PLAIN_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
@@ -126,6 +130,7 @@ def detect_dialect(data: bytes, *, whole: bool) -> DetectedDialect:
         best = readings[-1]
     if best is None:
         return DetectedDialect((Guess("header", False, "LOW", "the file has no records"),))
+    best = _as_dump(best, data[skipped:], whole=whole)
     return _described(best, lines=int(bool(skipped)))
 
 
@@ -198,12 +203,55 @@ def _quoted(data: bytes, sign: str, *, whole: bool, comment: bytes) -> _Reading 
         dialects.insert(0, Dialect(separator, quote=b"'", comment=comment))
     if re.search(re.escape(separator) + rb" +\"", data) and sign != " ":
         dialects.append(Dialect(separator, trim_left=True, comment=comment))
+    if re.search(rb"\\(?:" + re.escape(separator) + rb"|[\r\n])", data) and not comment:
+        dialects += [_dump(data, separator, quote) for quote in (b"", b'"') if quote in data]
     readings = [
         reading
         for dialect in dialects
         if (reading := _read(data, dialect, whole=whole)) is not None
     ]
     return max(readings, key=_merit, default=None)
+
+
+def _dump(data: bytes, separator: bytes, quote: bytes) -> Dialect:
+    """Return the dialect of a dump with backslash escapes."""
+    mostly = 2 * data.count(b"\r\n") > data.count(b"\n")
+    line_break = b"\r\n" if mostly else b"\n"
+    nulls = frozenset({NULL})
+    return Dialect(separator, quote, backslashes=True, line_break=line_break, nulls=nulls)
+
+
+def _as_dump(best: _Reading, data: bytes, *, whole: bool) -> _Reading:
+    """Return the reading with backslash escapes where the table needs them, or where nulls are
+    written as in dumps and each other backslash is an escape as well."""
+    dialect = best.dialect
+    if dialect.backslashes or dialect.comment or b"\\" not in data:
+        return best
+    quotes = dialect.quote if dialect.quote in data else b""
+    dump = _read(data, _dump(data, dialect.separator, quotes), whole=whole)
+    if dump is None or dump.width != best.width:
+        return best
+    if _misfits(best) and 2 * _misfits(dump) <= _misfits(best):
+        return dump
+    if _misfits(dump) > _misfits(best) or not _has_nulls(best):
+        return best
+    signs = b"".join((*LETTERS, b"N\\\r\n", dialect.separator[:1], quotes))
+    if re.sub(rb"\\[" + re.escape(signs) + rb"]", b"", data).count(b"\\"):
+        return best
+    others = data.count(b"\\") > data.count(NULL)
+    rows = [_texts(record) for record in dump.records]
+    no_header = detect_header(rows[0], rows[1:])[:2] != (True, "HIGH")
+    return dump if others or (dialect.separator == b"\t" and not quotes and no_header) else best
+
+
+def _misfits(reading: _Reading) -> int:
+    table = reading.records[_first(reading.records, reading.width) :]
+    return sum(len(r.values) != reading.width or bool(r.problem) for r in table)
+
+
+def _has_nulls(reading: _Reading) -> bool:
+    """Whether some value is the null of dumps."""
+    return any(NULL in record.values for record in reading.records)
 
 
 def _merit(reading: _Reading) -> float:
@@ -386,7 +434,8 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
         open_to_doubt = any(sign in text for sign in signs for text in texts)
         sure = "LOW" if open_to_doubt else "HIGH"
         guesses.append(Guess("separator", ",", sure, "one value in each record"))
-    if dialect.quote != b'"':
+    guesses += _dump_guesses(best) if dialect.backslashes else ()
+    if dialect.quote != b'"' and not dialect.backslashes:
         reason = "quotes stand within values" if not dialect.quote else "values stand in `'`"
         guesses.append(Guess("quote", dialect.quote.decode(), "MEDIUM", reason))
     if dialect.escape:
@@ -430,6 +479,8 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
         is_header, confidence, reason = detect_header(head, body)
         if best.separator == _HIVE and confidence != "HIGH":
             is_header, reason = False, "Hive writes no header"
+        elif dialect.backslashes and confidence != "HIGH":
+            is_header, reason = False, "databases write no header into dumps"
         guess = Guess("header", is_header, confidence, reason)
         if is_header and _is_above_others(body):
             line = lines + next(r.line for r in table[1:] if len(r.values) == best.width)
@@ -449,6 +500,8 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
     if nulls := _null_texts(columns):
         listed = ", ".join(f"`{text}`" for text in nulls)
         reason = f"{listed} appears between numbers or dates"
+        if nulls == (_NULL,):
+            reason = f"{listed} is how databases write null"
         guesses.append(Guess("null_values", nulls, "MEDIUM", reason))
     if aligned(rows):
         warnings.append("the columns seem to be aligned by blanks, which is not supported")
@@ -634,11 +687,35 @@ def _marks(columns: Sequence[Sequence[str]], separator: str) -> tuple[list[Guess
     return [], []
 
 
+def _dump_guesses(best: _Reading) -> Iterator[Guess]:
+    """Yield the options of a dump."""
+    dialect = best.dialect
+    reason = "the records have one width where a backslash escapes separators and line breaks"
+    if any(None in record.values for record in best.records):
+        reason = "some values are `\\N`, and a backslash escapes others, as in dumps of databases"
+    yield Guess("backslash_escapes", True, "MEDIUM", reason)
+    if dialect.quote:
+        sign = dialect.quote.decode()
+        yield Guess("quote", sign, "MEDIUM", "values stand in quotes", 'quote: ""')
+    if dialect.line_break == b"\r\n":
+        other = "line_break: '\\n'"
+        yield Guess("line_break", "\\r\\n", "MEDIUM", "most records end with it", other)
+    elif (best.records[0].values[-1] or b"").endswith(b"\r"):
+        reason = "a carriage return ends the first record, but few of the others"
+        yield Guess("line_break", "\\n", "LOW", reason, "line_break: '\\r\\n'")
+    values = {value for record in best.records for value in record.values}
+    if dialect.separator == b"|" and b"" in values and None not in values:
+        reason = "some values are empty and none is `\\N`, as Redshift writes null"
+        yield Guess("null_values", ("",), "LOW", reason)
+
+
 def _null_texts(columns: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Return the texts that stand for null: between numbers or dates, and no code elsewhere."""
     found: dict[str, None] = {}
     codes: set[str] = set()
     for values in columns:
+        if _NULL in values:
+            found[_NULL] = None
         others = [text for text in values if text not in _NULL_TEXTS]
         nulls = dict.fromkeys(text for text in values if text in _NULL_TEXTS)
         if not nulls or not others:

@@ -237,7 +237,12 @@ def _dialect(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
     return {name: value for name, value in options.items() if name in _SHARED}
 
 
-_SHARED = frozenset({"separator", "quote", "escape", "header", "encoding", "skip_rows", "records"})
+_SHARED = frozenset(
+    {
+        *("backslash_escapes", "encoding", "escape", "header", "line_break", "quote", "records"),
+        *("separator", "skip_rows"),
+    }
+)
 """Options that are the same in all files of a table."""
 
 
