@@ -229,9 +229,9 @@ def _as_dump(best: _Reading, data: bytes, *, whole: bool) -> _Reading:
         return best
     quotes = dialect.quote if dialect.quote in data else b""
     dump = _read(data, _dump(data, dialect.separator, quotes), whole=whole)
-    if dump is None or dump.width != best.width:
+    if dump is None:
         return best
-    if _misfits(best) and 2 * _misfits(dump) <= _misfits(best):
+    if dump.width == best.width and _misfits(best) and 2 * _misfits(dump) <= _misfits(best):
         return dump
     if _misfits(dump) > _misfits(best) or not _has_nulls(best):
         return best

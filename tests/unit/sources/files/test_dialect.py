@@ -77,6 +77,10 @@ CASES: dict[str, tuple[str, dict[str, OptionValue]]] = {
         "1|a\\|b|2.5\n2|c|3.5\n3||4.5\n4|two\\\nlines|5\n",
         {"separator": "|", "backslash_escapes": True, "null_values": ("",)},
     ),
+    "unload with an escape in each row": (
+        "1|a\\|b|\\N\n2|c\\|d|5\n3|e\\|f|6\n",
+        {"separator": "|", "backslash_escapes": True},
+    ),
     "unload with nulls": (
         "1|a\\|b|2.5\n2|\\N|3.5\n3||4.5\n",
         {"separator": "|", "backslash_escapes": True},

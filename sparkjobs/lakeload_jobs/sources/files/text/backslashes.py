@@ -23,7 +23,7 @@ import pyarrow as pa
 from lakeload_jobs.rows.row_id import Column
 
 Codes = npt.NDArray[np.uint8]
-Places = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
 
 BACKSLASH = b"\\"
 NULL = b"\\N"
@@ -40,7 +40,8 @@ LETTERS = {
 END_MARK = b"\\."
 _CODE, _CR, _LF = BACKSLASH[0], 13, 10
 _ASCII = 128
-_ESCAPE = re.compile(rb"\\([\s\S])")
+_CHUNK = 1 << 20
+"""Characters of which the places are known at once."""
 
 
 def has_end_mark(data: bytes, line_break: bytes) -> bool:
@@ -49,11 +50,18 @@ def has_end_mark(data: bytes, line_break: bytes) -> bool:
     return END_MARK in data and line in line_break + data + line_break
 
 
-def unescaped(text: bytes) -> bytes:
-    """Return a value as it was before it was written."""
-    if BACKSLASH not in text:
+def unescaped(text: bytes, quote: bytes = b"") -> bytes:
+    """Return a value as it was before it was written. `quote` is the one that it stands in."""
+    if BACKSLASH not in text and (not quote or quote not in text):
         return text
-    return _ESCAPE.sub(lambda found: LETTERS.get(found[1], found[1]), text)
+    doubled = re.escape(quote * 2) or rb"(?!)"
+    escape = re.compile(rb"\\([\s\S])|" + doubled)
+    value, at = bytearray(), 0
+    for found in escape.finditer(text):  # `sub` keeps each piece until the end.
+        value += text[at : found.start()]
+        value += LETTERS.get(found[1], found[1]) if found[1] else quote
+        at = found.end()
+    return bytes(value + text[at:])
 
 
 def ends_in_escape(data: bytes) -> bool:
@@ -72,16 +80,24 @@ def _letters() -> Codes:
     return table
 
 
-def _escaping(codes: Codes) -> Places:
-    """Return the places of the backslashes that stand before another character."""
-    places = np.flatnonzero(codes == _CODE)
-    if not len(places):
-        return places
-    begins = np.r_[True, np.diff(places) > 1]
-    count = np.arange(len(places))
-    first = np.maximum.accumulate(np.where(begins, count, 0))
-    escaping: Places = places[(count - first) % 2 == 0]
-    return escaping
+def _escaping(codes: Codes) -> Mask:
+    """Return which characters are backslashes that stand before another one."""
+    mask = np.zeros(len(codes), bool)
+    odd = 0
+    for at in range(0, len(codes), _CHUNK):
+        places = np.flatnonzero(codes[at : at + _CHUNK] == _CODE)
+        if not len(places):
+            odd = 0
+            continue
+        count = np.arange(len(places))
+        # A run of backslashes may go on from one chunk to the next.
+        begins = np.where(np.diff(places, prepend=-2) > 1, count, -odd)
+        if places[0] == 0:
+            begins[0] = -odd
+        nth = count - np.maximum.accumulate(begins)
+        mask[at + places[nth % 2 == 0]] = True
+        odd = (int(nth[-1]) + 1) % 2 if places[-1] == _CHUNK - 1 else 0
+    return mask
 
 
 @dataclass(frozen=True)
@@ -105,10 +121,11 @@ class PlainBytes:
         ends = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
         codes = self.alone[np.frombuffer(data, np.uint8)[: ends[-1]]]
         escaping = _escaping(codes)
-        codes[escaping + 1] = self.escaped[codes[escaping + 1]]
-        ends = (ends - np.searchsorted(escaping, ends)).astype(np.int32)
+        places = np.flatnonzero(escaping)
+        codes[1:][escaping[:-1]] = self.escaped[codes[1:][escaping[:-1]]]
+        ends = (ends - np.searchsorted(places, ends)).astype(np.int32)
         valid = column.is_valid().buffers()[1] if column.null_count else None
-        arrays: Any = (ends, np.delete(codes, escaping))
+        arrays: Any = (ends, codes[~escaping])
         texts: Column = pa.Array.from_buffers(
             pa.string(), len(column), [valid, *map(pa.py_buffer, arrays)]
         )
@@ -122,36 +139,29 @@ def plain_bytes(data: bytes, signs: bytes, line_break: bytes) -> PlainBytes | No
         return PlainBytes(data)
     codes = np.frombuffer(data, np.uint8)
     new, escaped, alone = codes.copy(), _letters(), _identity()
-    places = _escaping(codes)
-    places = places[places < len(codes) - 1] + 1
-    behind = codes[places]
-    free = _free(np.r_[behind, np.arange(_ASCII)[escaped[:_ASCII] != np.arange(_ASCII)]], signs)
+    behind = np.r_[False, _escaping(codes)[:-1]]
+    meant = {*signs, *BACKSLASH, _CR, _LF, *b"".join(LETTERS)}
+    free = (code for code in range(1, _ASCII) if bytes((_CODE, code)) not in data)
     for sign in {*signs, _CR, _LF}:
-        hidden = places[behind == sign]
-        if len(hidden):
-            if (other := next(free, None)) is None:
+        hidden = behind & (codes == sign)
+        if hidden.any():
+            if (other := next((code for code in free if code not in meant), None)) is None:
                 return None
             new[hidden], escaped[other] = other, sign
-    free = _free(new, signs)
+            meant.add(other)
+    free = (code for code in range(1, _ASCII) if bytes((code,)) not in data)
     for sign, lone in _breaks_in_values(new, line_break):
         if lone.any():
-            if (other := next(free, None)) is None:
+            if (other := next((code for code in free if code not in meant), None)) is None:
                 return None
             new[lone], alone[other] = other, sign
     return PlainBytes(new.tobytes(), escaped, alone)
 
 
-def _breaks_in_values(codes: Codes, line_break: bytes) -> Iterable[tuple[int, npt.NDArray[Any]]]:
+def _breaks_in_values(codes: Codes, line_break: bytes) -> Iterable[tuple[int, Mask]]:
     """Return which carriage returns and line feeds end no record."""
     returns, feeds = codes == _CR, codes == _LF
     if line_break == b"\n":
         return [(_CR, returns)]
     pairs = returns[:-1] & feeds[1:]
     return [(_CR, returns & ~np.r_[pairs, False]), (_LF, feeds & ~np.r_[False, pairs])]
-
-
-def _free(used: npt.NDArray[Any], signs: bytes) -> Any:
-    """Return the characters that are not in use and mean nothing."""
-    taken = {*np.flatnonzero(np.bincount(used, minlength=256)).tolist(), *signs}
-    taken |= {_CODE, _CR, _LF}
-    return (code for code in range(1, _ASCII) if code not in taken)
