@@ -64,13 +64,10 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         """Return the files of a table; options of the source belong to its format."""
         file_format = table.format or source.format
         inherited = source.options if file_format == source.format else {}
-        # Spark reads the names of options without regard to case; the table's own come last.
-        options = {name.lower(): (name, value) for name, value in inherited.items()}
-        options |= {name.lower(): (name, value) for name, value in table.options.items()}
         return FilesInput(
             file_format,
             table.path,
-            dict(options.values()),
+            _with_own(inherited, table.options),
             source.incremental,
             on_changed_file=source.on_changed_file,
             content_hash=source.content_hash,
@@ -123,11 +120,8 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
                     "changed-files",
                 )
         file_format = given.get("format")
-        if isinstance(given.get("options"), dict):
-            yield from _options(given["options"], file_format, ("source", "options"))
-        for i, table in tables:
-            own = table.format or file_format
-            yield from _options(table.options, own, ("tables", i, "options"))
+        shared = given.get("options")
+        yield from _all_options(shared if isinstance(shared, dict) else {}, file_format, tables)
 
     def quarantine_findings(self, source: Any, tables: Numbered) -> Iterator[Finding]:
         """Yield nothing: records of every format can be set aside."""
@@ -269,6 +263,34 @@ def _globs(tables: Numbered) -> Iterator[Finding]:
                 "choose a name; patterns go into `path`",
                 ("tables", i, "table"),
             )
+
+
+def _with_own(inherited: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a table. Spark reads their names without regard to case; the table's
+    own come last."""
+    options = {str(name).lower(): (name, value) for name, value in inherited.items()}
+    options |= {name.lower(): (name, value) for name, value in own.items()}
+    return dict(options.values())
+
+
+def _all_options(shared: dict[str, Any], file_format: Any, tables: Numbered) -> Iterator[Finding]:
+    """Yield what is wrong with the options of the source and with those of each table, which mean
+    something together: once, where it is written."""
+    at = ("source", "options")
+    alone = list(_options(shared, file_format, at))
+    heirs = [(i, table) for i, table in tables if (table.format or file_format) == file_format]
+    seen: set[str] = set()
+    for i, table in tables:
+        inherits = (table.format or file_format) == file_format
+        options = _with_own(shared, table.options) if inherits else table.options
+        own = ("tables", i, "options")
+        for finding in _options(options, table.format or file_format, own):
+            seen.add(finding.message)
+            if finding.at[-1] in table.options:
+                yield finding
+            elif finding.message not in {one.message for one in alone}:
+                yield replace(finding, at=own)
+    yield from (one for one in alone if not heirs or one.message in seen)
 
 
 def _options(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.sources.files.reader_options import READER_OPTIONS, option_problems
+from tests.unit.documents.documents import problems_of
 
 
 def test_csv_option_values_are_validated() -> None:
@@ -104,3 +107,36 @@ def test_record_paths_without_a_list_are_rejected(path: str) -> None:
 
     assert "is not a path to a list" in problem.message
     assert "$.items[*]" in (problem.hint or "")
+
+
+SHARED = """\
+version: 1
+name: shop
+destination: {version: 1, bucket: my-data-lake, region: us-east-1}
+source: {type: FILES, format: CSV, options: {%s}}
+tables:
+  - {table: a, path: a.csv, options: {%s}}
+  - {table: b, path: b.ndjson, format: NDJSON}
+"""
+
+
+@pytest.mark.parametrize(
+    ("shared", "own", "found"),
+    [
+        ("backslash_escapes: true", 'quote: "\\"", line_break: "\\r\\n"', []),
+        ('line_break: "\\n"', "backslash_escapes: true", []),
+        ("separator: ;", 'quote: ";"', ["`;` cannot be both the `separator` and the `quote`"]),
+        ("backslash_escapes: true", "escape: '\\'", ["`escape` cannot be set"]),
+        ("escape: '\\'", "quote: ''", ["`escape` has no effect"]),
+        ("header: 1", "separator: ;", ["`header: 1` is neither"]),
+        ("delimeter: ;", "header: 1", ["no reader option `delimeter`", "`header: 1` is neither"]),
+    ],
+)
+def test_options_of_a_table_are_checked_beside_those_of_the_source(
+    tmp_path: Path, shared: str, own: str, found: list[str]
+) -> None:
+    problems = problems_of(tmp_path, SHARED % (shared, own))
+
+    assert len(problems) == len(found), problems
+    for problem, text in zip(problems, found, strict=True):
+        assert text in problem.message

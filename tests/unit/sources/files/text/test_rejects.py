@@ -310,3 +310,24 @@ def test_a_file_that_may_not_be_opened_is_not_set_aside(folder: Folder) -> None:
 )
 def test_errors_of_the_system_are_no_damage(error: Exception, damage: bool) -> None:
     assert is_damage(error) is damage
+
+
+def test_rejects_of_a_dump_are_records_as_they_are_written(folder: Folder) -> None:
+    folder.put("a.txt", "1|x\n2|a\\|b|c\r\n3\\\n|y\r\nz|1\n")
+    options = {"header": "false", "backslash_escapes": "true", "separator": "|"}
+    types = ColumnsSpec(types={"_c0": "bigint"})
+
+    table = folder.open(
+        options,
+        columns=types,
+        on_bad_value="QUARANTINE",
+        max_rejected=RejectLimit(percent=100),
+    )
+
+    rejects = [row[REJECTED_HELPER] for row in rows_of(table)]
+    assert [reject and (reject["source_line"], reject["raw_record"]) for reject in rejects] == [
+        None,
+        (2, "2|a\\|b|c\r"),
+        (3, "3\\\n|y\r"),
+        (5, "z|1"),
+    ]
