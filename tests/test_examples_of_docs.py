@@ -71,6 +71,9 @@ def test_a_configuration_on_a_page_is_valid(example: dict[str, Any], tmp_path: P
         for kind, content in whole.items():
             text = yaml.safe_dump(content, sort_keys=False)
             (tmp_path / f"{kind}.yml").write_text(text, encoding="utf-8")
+        # The page of environments names its destinations by a variable.
+        (tmp_path / "destinations").mkdir(exist_ok=True)
+        shutil.copy(tmp_path / "destination.yml", tmp_path / "destinations/dev.yml")
         files = [tmp_path / f"{kind}.yml" for kind in ("destination", "pipeline")]
         found = [problem for one in inspect_all(files, {}) for problem in one.problems]
         if not has_errors(found):

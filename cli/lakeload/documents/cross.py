@@ -28,7 +28,7 @@ from lakeload_jobs.core.layout import TableLocation, overlaps
 from lakeload_jobs.core.names import (
     MAX_NAME_LENGTH,
     REJECTED_SUFFIX,
-    did_you_mean,
+    nearest,
     normalize,
     schema_name,
     target_name_problem,
@@ -91,9 +91,14 @@ def missing_destination(given: str, path: Path) -> Finding:
     # A method of Path raises where a name is too long.
     is_folder = os.path.isdir(path.parent)  # noqa: PTH112
     here = [file.name for file in path.parent.glob("*.y*ml")] if is_folder else []
+    near = nearest(path.name, here)
+    # Of a name that the environment fills in, the message has the variable, and the hint the file.
+    hint = f"{shown(given)} is looked for: the path is relative to the folder of this file"
+    if near is not None:
+        hint = f"did you mean `{shown(os.path.join(os.path.dirname(given), near))}`?"  # noqa: PTH118, PTH120
     return Finding(
         f"the destination file `{shown(given)}` does not exist",
-        did_you_mean(path.name, here) or "the path is relative to the folder of this file",
+        hint,
         ("destination",),
         "missing-file",
     )
