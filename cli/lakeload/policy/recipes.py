@@ -56,6 +56,8 @@ SPARK_PACKAGES = (
 """For Spark 4.1; those that loads use (`machine/jars.toml`)."""
 
 _READERS: tuple[Engine, ...] = ("athena", "spark", "duckdb", "pyiceberg", "snowflake", "trino")
+_FEW_TABLES = 5
+"""So many tables have all their queries; of more, one of each kind has them."""
 _SNOWFLAKE_APIS = {"glue": "AWS_GLUE", "execute-api": "AWS_API_GATEWAY"}
 """What Snowflake calls the services it signs requests for."""
 
@@ -91,9 +93,15 @@ def recipes(
 
 
 def readers(destination: DestinationSpec, request: RecipeRequest) -> tuple[Engine, ...]:
-    """Return the engines that can read this destination, the one most at hand first."""
+    """Return the engines that can read this destination, the one most at hand first.
+
+    Athena reads AWS alone: elsewhere it is not at hand, though an emulator may stand for it.
+    """
     facts = _facts(destination, request)
-    return tuple(engine for engine in _READERS if not _unreadable(engine, facts))
+    elsewhere = ("athena",) if facts["other_store"] else ()
+    return tuple(
+        engine for engine in _READERS if engine not in elsewhere and not _unreadable(engine, facts)
+    )
 
 
 def _unreadable(engine: Engine, facts: dict[str, Any]) -> str:
@@ -118,6 +126,7 @@ def _facts(destination: DestinationSpec, request: RecipeRequest) -> dict[str, An
         "branch": iceberg.branch,
         "region": region,
         "tables": request.tables,
+        "queried": _queried(request.tables),
         "tracking": request.tracking,
         "now": request.now,
         "then": f"{then:%Y-%m-%d %H:%M:%S}",
@@ -153,6 +162,17 @@ def _facts(destination: DestinationSpec, request: RecipeRequest) -> dict[str, An
         "uses_glue": uses_glue(destination),
         **_grants(destination, request),
     }
+
+
+def _queried(tables: Sequence[TableSpec]) -> tuple[str, ...]:
+    """Return the tables whose queries are written: of many, the first of each kind."""
+    if len(tables) <= _FEW_TABLES:
+        return tuple(table.source for table in tables)
+    kinds: dict[tuple[object, ...], str] = {}
+    for table in tables:
+        keyed, marked = bool(table.primary_key), bool(table.deleted_when or table.max_deleted)
+        kinds.setdefault((table.mode, table.deletes, keyed, marked), table.source)
+    return tuple(kinds.values())
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,19 @@ import shlex
 from dataclasses import replace
 
 import botocore.session
+import duckdb
 import pytest
 import sqlglot
 from botocore.validate import ParamValidator
 from sqlglot import exp
 
-from lakeload.policy.recipes import Engine, RecipeRequest, declared_columns, recipes
+from lakeload.policy.recipes import Engine, RecipeRequest, declared_columns, readers, recipes
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
     ColumnsSpec,
     DestinationSpec,
+    EndpointsSpec,
     IcebergSpec,
     ParquetSpec,
     SigV4Spec,
@@ -31,6 +33,7 @@ from tests.unit.policy.recipe_cases import (
     NOW,
     ORDERS,
     PLAIN,
+    VISITS,
     answer,
     with_catalog,
 )
@@ -293,3 +296,50 @@ def test_numbers_that_become_timestamps_are_declared_as_such() -> None:
     table = replace(ORDERS, columns=ColumnsSpec(types={"at": "timestamp(ms)"}))
 
     assert declared_columns(table, (), "NATIVE").types == {"at": "timestamp"}
+
+
+MANY = tuple(
+    replace(table, source=f"{table.source}{number}", table=f"{table.table}{number}")
+    for number in range(12)
+    for table in (ORDERS, VISITS)
+)
+
+
+def test_of_many_tables_each_has_its_view_and_one_of_each_kind_its_queries() -> None:
+    shown = recipes(PLAIN, "duckdb", RecipeRequest(NOW, tables=MANY))
+    text = "\n".join(snippet.commented for snippet in shown)
+
+    statements = duckdb.extract_statements(text)
+    assert text.count("\n") < 150
+    for table in MANY:
+        view = f'VIEW "{table.schema}"."{table.table}" AS'
+        assert sum(view in statement.query for statement in statements) == 1
+    asked = {title.partition(":")[0] for title in (one.title for one in shown) if ": " in title}
+    assert asked == {"supaflow_shop.orders0", "supaflow_shop.visits0"}
+    assert "supaflow_shop.orders0, supaflow_shop.visits0: for another one" in " ".join(
+        one.why for one in shown
+    ).replace("\n", " ")
+
+
+@pytest.mark.parametrize("engine", ["athena", "duckdb", "trino", "spark", "pyiceberg"])
+def test_queries_of_many_iceberg_tables_are_those_of_one_of_each_kind(engine: Engine) -> None:
+    few, many = (
+        "\n".join(
+            snippet.commented
+            for snippet in recipes(ICEBERG, engine, RecipeRequest(NOW, tables=tables))
+        )
+        for tables in (MANY[:2], MANY)
+    )
+
+    assert "orders0" in few
+    assert "orders0" in many
+    assert "orders5" not in many
+    assert many.count("\n") <= few.count("\n") + 5
+
+
+def test_athena_is_not_proposed_for_a_store_that_is_not_of_aws() -> None:
+    elsewhere = replace(HOURS, endpoints=EndpointsSpec(s3="https://minio.example.com"))
+    asked = RecipeRequest(NOW, tables=(ORDERS,))
+
+    assert readers(HOURS, asked) == ("athena", "duckdb")
+    assert readers(elsewhere, asked) == ("duckdb",)
