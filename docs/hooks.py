@@ -31,7 +31,8 @@ FOR_CONTRIBUTORS = (
     "RELEASING",
     "bench/",
 )
-"""Pages that the search finds after those for users."""
+"""Pages that the search finds after those for users. Guides come before references: who asks in
+words of a task wants the steps."""
 
 _FENCED = re.compile(r"^( *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
@@ -49,6 +50,8 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     of_site = page.file.src_uri
     if of_site.startswith(FOR_CONTRIBUTORS):
         page.meta["search"] = {"boost": 0.01}
+    elif page.parent is not None and page.parent.title == "Guides":
+        page.meta["search"] = {"boost": 2}
     in_repository = of_site if of_site in OUTSIDE else f"docs/{of_site}"
 
     def link(match: re.Match[str]) -> str:

@@ -58,8 +58,6 @@ expanded) and {MAX_DEPTH} levels deep.
   `{{env: NAME}}`. They are {", ".join(f"`{name}`" for name in sorted(SECRET_SETTINGS))}.
   With a master whose tasks run on other machines, you cannot use `env` and `file`.
 - **Relative paths** are relative to the file that contains them.
-
-`python -m tests.reference` makes this page from the models, and a test compares the two.
 """
 
 
