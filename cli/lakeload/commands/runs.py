@@ -89,10 +89,14 @@ def _running(request: TablesRequest) -> tuple[LocalRun, ...]:
 def _of_document(
     document: PipelineDocument | DestinationDocument, found: tuple[LocalRun, ...]
 ) -> tuple[LocalRun, ...]:
-    """Return the runs of this pipeline, or into this destination."""
-    from lakeload.documents.load import DestinationDocument
+    """Return the runs into this destination, and of this pipeline: it may have several."""
+    from lakeload.documents.load import PipelineDocument
 
-    if isinstance(document, DestinationDocument):
-        place = (document.model.bucket, document.model.prefix)
-        return tuple(run for run in found if (run.bucket, run.prefix) == place)
-    return tuple(run for run in found if run.pipeline == document.model.name)
+    pipeline = document.model.name if isinstance(document, PipelineDocument) else None
+    where = document.destination if isinstance(document, PipelineDocument) else document
+    place = (where.model.bucket, where.model.prefix)
+    return tuple(
+        run
+        for run in found
+        if (run.bucket, run.prefix) == place and pipeline in (None, run.pipeline)
+    )

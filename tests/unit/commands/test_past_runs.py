@@ -127,12 +127,14 @@ def test_a_load_whose_command_was_killed_is_running_while_its_driver_lives(
     planned = write_folder(tmp_path / "runs", "planned", job="plan")
     others = write_folder(tmp_path / "runs", "others", pipeline="other")
     ours = write_folder(tmp_path / "runs", "ours")
+    elsewhere = {"bucket": "lake", "prefix": "production"}
+    staged = write_folder(tmp_path / "runs", "staged", destination=elsewhere)
 
     def running(document: PipelineDocument | DestinationDocument, *globs: str) -> list[str]:
         return [run.job_id for run in _running(TablesRequest("runs", document, globs, print))]
 
     with contextlib.ExitStack() as drivers:
-        for folder in (planned, others, ours):
+        for folder in (planned, others, ours, staged):
             drivers.enter_context(EventLog(str(folder / "events.jsonl")))
         assert running(document) == ["job-ours"]
         assert running(document.destination) == ["job-others", "job-ours"][::-1]
