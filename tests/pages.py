@@ -34,6 +34,7 @@ CLI = Path(lakeload.__file__).parent
 
 _MORE = {
     "demo": "demo.md",
+    "lake": "try-locally.md",
     "init": "init.md",
     "import": "migrating.md#import-a-configuration",
     "inspect": "inspect.md",

@@ -35,6 +35,10 @@ COMMANDS = {
         "lakeload.commands.demo",
         "Show the whole product in one minute, without an AWS account.",
     ),
+    "lake": Entry(
+        "lakeload.commands.lake",
+        "Run an S3 store and an Iceberg catalog on this machine, to try lakeload.",
+    ),
     "init": Entry(
         "lakeload.commands.init",
         "Write destination.yml and pipeline.yml, and .env for their secrets.",

@@ -37,6 +37,16 @@ def free_ports(count: int, *, with_grpc: bool = False) -> list[int]:
     return ports
 
 
+def free_block(length: int) -> int:
+    """Return the first of so many ports in a row that are free, and free 10,000 higher."""
+    for _ in range(_TRIES):
+        first = random.randrange(_FIRST, _GRPC_LAST)  # noqa: S311 - no secret
+        block = [first + number + high for number in range(length) for high in (0, GRPC_OFFSET)]
+        if all(_is_free(port) and _reserve(port) for port in block):
+            return first
+    raise RuntimeError(f"no {length} free ports in a row were found")
+
+
 def _reserve(port: int) -> bool:
     """Return whether no process holds the lock of the port; this one does from now on."""
     folder = Path(tempfile.gettempdir()) / f"lakeload-test-ports-{os.getuid()}"

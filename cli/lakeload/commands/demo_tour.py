@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from lakeload.demo.aws import EmbeddedAws, SeededLake, embedded_policy
-from lakeload.demo.lake import QUESTIONS, Answer, IcebergTables, SnapshotLine, fetch_objects, query
+from lakeload.demo.lake import QUESTIONS, IcebergTables, SnapshotLine, fetch_objects
 from lakeload.demo.postgres import SHOP, postgres_pipeline, running_postgres
 from lakeload.demo.processes import demo_environment, documents, run_command
 from lakeload.demo.samples import (
@@ -36,6 +36,7 @@ from lakeload.demo.samples import (
 )
 from lakeload.documents.load import load_destination
 from lakeload.documents.spec import destination_spec
+from lakeload.lake.query import Answer, query
 from lakeload.launch.stop import StopRequests
 from lakeload.machine.cache import cache_directory
 from lakeload.machine.jars.fetch import fetch

@@ -35,6 +35,7 @@ class DocumentKind(StrEnum):
     RESET = "reset"
     MAINTAIN = "maintain"
     JARS = "jars"
+    LAKE = "lake"
 
 
 RESULTS: Mapping[str, tuple[str, ...]] = {
@@ -51,6 +52,7 @@ RESULTS: Mapping[str, tuple[str, ...]] = {
     "reset": ("json_documents:ResetDocument",),
     "maintain": ("json_documents:MaintainDocument",),
     "jars": ("json_documents:JarsDocument",),
+    "lake": ("json_documents:LakeDocument", "json_documents:LakeAnswerDocument"),
 }
 """The types of the documents that a command prints, in `lakeload.ui`. They are imported when one
 is asked for: that of a plan imports much."""

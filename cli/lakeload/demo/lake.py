@@ -1,19 +1,16 @@
-"""Tables that the demo loaded, and questions asked of them with DuckDB."""
+"""Tables that the demo loaded, and the questions asked of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakeload.policy.templates import name, text
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.core.file_names import FILE_SUFFIX
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, Snapshot, lineage
 from lakeload_jobs.storage.objects import ObjectEntry, Objects
 
@@ -31,14 +28,6 @@ def parts_of(name: str) -> dict[str, str]:
 
 QUESTIONS = parts_of("questions.sql")
 """The queries of the demo, by name."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Columns and rows of a query, as text and numbers that can be shown or become JSON."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str | int | None, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -62,30 +51,6 @@ def fetch_objects(objects: Objects, prefix: str, folder: Path) -> tuple[ObjectEn
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(objects.get(entry.key) or b"")
     return entries
-
-
-def query(tables: Mapping[str, Path | pa.Table], sql: str) -> Answer:
-    """Run SQL in which each name is a view of the files in a folder, or of rows; times are UTC."""
-    import duckdb  # only here: it takes longer to import than the rest of the command line
-
-    with duckdb.connect() as connection:
-        for table, rows in tables.items():
-            if isinstance(rows, Path):
-                parts = text(str(rows / "**" / f"*{FILE_SUFFIX}"))
-                # Views take no parameters; the names are those of our own samples.
-                source = f"read_parquet({parts}, union_by_name = true)"
-                connection.execute(f"create view {name(table)} as from {source}")
-            else:
-                connection.register(table, rows)
-        connection.execute("set timezone = 'UTC'")
-        result = connection.execute(sql)
-        columns = tuple(column[0] for column in result.description or ())
-        answer = tuple(tuple(_plain(value) for value in row) for row in result.fetchall())
-        return Answer(columns, answer)
-
-
-def _plain(value: object) -> str | int | None:
-    return value if value is None or isinstance(value, int) else str(value)
 
 
 class IcebergTables:

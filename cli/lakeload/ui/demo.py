@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from lakeload.demo.lake import Answer
+from lakeload.lake.query import Answer
 from lakeload_jobs.core.sizes import format_size
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -119,7 +119,7 @@ def show_answer(console: Console, answer: Answer) -> None:
         numeric = all(_NUMBER.fullmatch(str(row[index])) for row in answer.rows)
         table.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
     for row in answer.rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
+        table.add_row(*(Text(cell(value)) for value in row))
     console.print(table)
 
 
@@ -130,7 +130,14 @@ def _show_code(console: Console, text: str, language: str, *, indent: int) -> No
         console.print(Text(" " * indent).append_text(line), soft_wrap=True)
 
 
-def _cell(value: str | int | None) -> str:
+def width_of(answer: Answer) -> int:
+    """Return how many columns of a terminal its rows take."""
+    lines = (answer.columns, *answer.rows)
+    return sum(4 + max(len(cell(value)) for value in column) for column in zip(*lines, strict=True))
+
+
+def cell(value: str | int | None) -> str:
+    """Return a value as it is shown."""
     if value is None:
         return "null"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -187,6 +187,30 @@ class InitDocument(TypedDict):
     next: list[str]
 
 
+class LakeDocument(TypedDict):
+    """`lake up`, `lake down` and `lake status --output json`: the lake on this machine."""
+
+    folder: str
+    exists: bool
+    running: bool
+    """Whether S3 and the catalog respond."""
+    pid: int | None
+    endpoint: str | None
+    catalog: str | None
+    buckets: list[str]
+    tables: list[str]
+    bytes: int
+    log: str
+    deleted: bool
+
+
+class LakeAnswerDocument(TypedDict):
+    """`lake query --output json`: numbers and truth values as such, all else as text."""
+
+    columns: list[str]
+    rows: list[list[str | int | None]]
+
+
 class ImportedSetting(TypedDict):
     """A setting of another product, and its place here."""
 

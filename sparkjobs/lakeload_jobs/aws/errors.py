@@ -16,6 +16,7 @@ from lakeload_jobs.aws.network_errors import (
     authorities_unreadable,
     certificate_problem,
     proxy_refusal,
+    start_hint,
 )
 from lakeload_jobs.contract.errors import Refused
 
@@ -113,7 +114,8 @@ def _of_network(error: botocore_errors.BotoCoreError) -> Explained | None:
         return _of_certificate(error)
     if isinstance(error, NEVER_SENT):
         meaning = f"the endpoint{_origin(error)} does not respond"
-        hint = "check the endpoint, the region, and the network from here to AWS"
+        elsewhere = "check the endpoint, the region, and the network from here to AWS"
+        hint = start_hint(str(error.kwargs.get("endpoint_url", ""))) or elsewhere
         return Explained(name, meaning, hint, retryable)
     if isinstance(error, NO_ANSWER):
         meaning = "the connection broke before a response came"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import ssl
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 from urllib3.util.ssl_match_hostname import CertificateError
 
@@ -21,6 +22,16 @@ _CERTIFICATES = {
     64: ("CertificateForAnotherHost", "is for another address"),
 }
 _UNTRUSTED = ("CertificateUntrusted", "is not signed by an authority that this machine trusts")
+
+
+_THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
+
+
+def start_hint(url: str) -> str | None:
+    """Return what to do where nothing listens at an address of this machine; None elsewhere."""
+    if urlsplit(url).hostname not in _THIS_MACHINE:
+        return None
+    return "start the server of this address; the lake of this machine: `lakeload lake up`"
 
 
 def proxy_refusal(error: BaseException) -> tuple[str, str] | None:

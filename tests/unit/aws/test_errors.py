@@ -172,6 +172,9 @@ def test_an_endpoint_that_does_not_answer_is_named_without_path_query_or_passwor
     url = "https://me:hunter2@s3.example.com:8443/lake/key?X-Amz-Signature=abc"
     error = translated(botocore_errors.EndpointConnectionError(endpoint_url=url))
     assert "the endpoint `https://s3.example.com:8443` does not respond" in error.message
+    assert "the network from here to AWS" in str(error.hint)
+    nowhere = botocore_errors.EndpointConnectionError(endpoint_url="http://localhost:18303/b")
+    assert "`lakeload lake up`" in str(translated(nowhere).hint)
     assert "hunter2" not in error.message
     assert "X-Amz" not in error.message
     assert error.retryable

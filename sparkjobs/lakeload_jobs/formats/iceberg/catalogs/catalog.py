@@ -220,6 +220,11 @@ class IcebergCatalog:
         with self._call("listing the namespaces"):
             return tuple(".".join(name) for name in self._catalog.list_namespaces())
 
+    def tables(self, namespace: str) -> tuple[str, ...]:
+        """Return the names of the tables of a namespace."""
+        with self._call(f"listing the tables of the namespace `{namespace}`"):
+            return tuple(name[-1] for name in self._catalog.list_tables((namespace,)))
+
     def create_namespace(self, name: str, location: str | None = None) -> None:
         """Make a namespace; 409 when there is one."""
         properties = {"location": location} if location else {}

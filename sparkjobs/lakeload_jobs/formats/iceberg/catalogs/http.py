@@ -29,6 +29,7 @@ from lakeload_jobs.aws.network_errors import (
     authorities_unreadable,
     certificate_problem,
     proxy_refusal,
+    start_hint,
 )
 from lakeload_jobs.aws.signing import signed_headers
 from lakeload_jobs.contract.secrets import Secret, without_secrets
@@ -367,7 +368,8 @@ def _transport(error: request_errors.RequestException, place: str) -> tuple[str,
         broken = isinstance(reason or (error.args[0] if error.args else None), ProtocolError)
         if broken or isinstance(error, request_errors.ChunkedEncodingError):
             return "ConnectionClosedError", f"`{place}` broke the connection", reach
-        return "EndpointConnectionError", f"`{place}` does not respond", reach
+        hint = start_hint(place) or reach
+        return "EndpointConnectionError", f"`{place}` does not respond", hint
     if isinstance(error, request_errors.InvalidHeader):
         hint = "remove line breaks and spaces around the token or header value"
         return "InvalidHeader", "a secret cannot be sent as a header", hint

@@ -1,0 +1,139 @@
+"""Text and JSON of `lakeload lake`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+from lakeload.lake.query import Answer
+from lakeload.lake.server import BUCKET, WAREHOUSE, Lake
+from lakeload.lake.tables import tables, target
+from lakeload.ui import console
+from lakeload.ui.demo import cell, show_facts, width_of
+from lakeload.ui.demo import show_answer as show_rows
+from lakeload.ui.json_documents import LakeAnswerDocument, LakeDocument
+from lakeload_jobs.contract.spec import TableFormat
+from lakeload_jobs.core.sizes import counted, format_size
+
+_MOST_ROWS = 100
+"""As many rows of a query are shown; JSON has all."""
+
+
+@dataclass(frozen=True)
+class LakeState:
+    """A lake as it is now."""
+
+    folder: str
+    exists: bool
+    pid: int | None
+    responds: bool
+    endpoint: str | None
+    catalog: str | None
+    tables: tuple[str, ...]
+    bytes: int
+    log: str
+
+    @classmethod
+    def of(cls, lake: Lake) -> LakeState:
+        """Ask the server, if one runs. Raises `AwsError`, `CatalogError`."""
+        pid = lake.pid()
+        responds = pid is not None and lake.responds()
+        names = (
+            [target(one) for each in get_args(TableFormat) for one in tables(lake, each)]
+            if (responds)
+            else []
+        )
+        return cls(
+            folder=str(lake.folder),
+            exists=lake.exists,
+            pid=pid,
+            responds=responds,
+            endpoint=lake.s3_endpoint if lake.exists else None,
+            catalog=lake.catalog_uri if lake.exists else None,
+            tables=tuple(sorted(set(names))),
+            bytes=lake.bytes(),
+            log=str(lake.log),
+        )
+
+
+def show_state(state: LakeState, *, started: bool) -> None:
+    """Show whether it runs, where, and what to do next."""
+    if not state.exists:
+        console.answer(f"there is no lake in {state.folder}")
+        console.note("`lakeload lake up` makes one")
+        return
+    running = f"runs, process {state.pid}" if state.responds else "does not run"
+    if state.pid is not None and not state.responds:
+        running = f"process {state.pid} does not respond: read its log"
+    facts = [
+        ("state", running),
+        ("S3 endpoint", state.endpoint or ""),
+        ("catalog", f"{state.catalog} (Iceberg REST)"),
+        ("buckets", f"{BUCKET} (Parquet), {WAREHOUSE} (Iceberg)"),
+        ("data", f"{format_size(state.bytes)} in {state.folder}"),
+        ("log", state.log),
+    ]
+    if state.responds:
+        facts.insert(4, ("tables", ", ".join(state.tables) or "none yet"))
+    show_facts(console.out, facts)
+    if state.pid is None:
+        console.note("`lakeload lake up` starts it")
+    if started and not console.quiet():
+        console.answer(
+            "\nThis lake is for trying: one process, no TLS, no copies of the data.\n\nNext:\n"
+            "  lakeload init --local --path FILES   # writes destination.yml and pipeline.yml\n"
+            "  lakeload lake down                   # stops it; data and keys stay"
+        )
+
+
+def show_deleted(state: LakeState, *, done: bool) -> None:
+    """Show what was removed, or would be."""
+    if not state.exists:
+        console.answer(f"there is no lake in {state.folder}")
+        return
+    what = f"{format_size(state.bytes)} of data and the keys in {state.folder}"
+    listed = (
+        f", the {counted(len(state.tables), 'table')} {', '.join(state.tables)}"
+        if (state.tables)
+        else ""
+    )
+    console.answer(f"{'removed' if done else 'would remove'} {what}{listed}")
+    if not done:
+        console.note("`lakeload lake down --delete --yes` removes them")
+
+
+def to_document(state: LakeState, *, deleted: bool) -> LakeDocument:
+    """Return the JSON answer."""
+    return {
+        "folder": state.folder,
+        "exists": state.exists and not deleted,
+        "running": state.responds and not deleted,
+        "pid": None if deleted else state.pid,
+        "endpoint": state.endpoint,
+        "catalog": state.catalog,
+        "buckets": [BUCKET, WAREHOUSE] if state.exists else [],
+        "tables": list(state.tables),
+        "bytes": state.bytes,
+        "log": state.log,
+        "deleted": deleted,
+    }
+
+
+def show_answer(answer: Answer) -> None:
+    """Show columns and rows."""
+    shown = Answer(answer.columns, answer.rows[:_MOST_ROWS])
+    if width_of(shown) <= console.out.width:
+        show_rows(console.out, shown)
+    else:
+        # Cut values tell less than long ones.
+        for row in shown.rows:
+            console.answer("")
+            show_facts(console.out, zip(shown.columns, map(cell, row), strict=True))
+    if len(answer.rows) > _MOST_ROWS:
+        more = counted(len(answer.rows) - _MOST_ROWS, "more row")
+        console.note(f"{more}: `--output json` shows them all")
+
+
+def to_answer_document(answer: Answer) -> LakeAnswerDocument:
+    """Return the JSON answer to a query."""
+    return {"columns": list(answer.columns), "rows": [list(row) for row in answer.rows]}

@@ -1,0 +1,1 @@
+"""The lake of this machine, with its real server."""
