@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -29,12 +29,14 @@ from lakeload.init.files import (
 )
 from lakeload.init.interview import PANELS, Ask, Defaults, Question, interview
 from lakeload.init.table_settings import OptionValue, TableFiles
+from lakeload.lake.server import Lake, lake_directory
 from lakeload.sources.files.settings import local_paths, named_format
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.guesses import TableGuess
 from lakeload.ui.init import Initialized, ask, show_json, show_text
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed, Refused
+from lakeload_jobs.contract.spec import TableFormat
 from lakeload_jobs.core.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -82,6 +84,9 @@ def init(
     if prompt is None:
         found.check_format_is_known(given)
     answers = interview(given, defaults, prompt, settled=found.settles)
+    lake = Lake(lake_directory(os.environ)) if answers.local == "YES" else None
+    if lake is not None:
+        answers = replace(answers, **_local_answers(lake, answers.table_format))
     database = _database(answers, folder)
     inspected = (
         found.tables(answers.path)
@@ -95,7 +100,7 @@ def init(
         answers = replace(answers, path=path_from(folder, answers.path))
     else:
         names = database.names
-    texts = documents(answers, tables, database)
+    texts = documents(answers, tables, database, key_files=str(lake.keys) if lake else "")
     _check(texts)
     needed = (*variables(answers), *(database.variables if database else ()))
     files = plan_files(folder, texts, needed, force=force)
@@ -105,7 +110,12 @@ def init(
     done = Initialized(
         files,
         needed,
-        next_steps(folder, secrets=bool(needed), database="the database" if database else ""),
+        next_steps(
+            folder,
+            secrets=bool(needed),
+            database="the database" if database else "",
+            lake=None if lake is None else lake.pid() is not None,
+        ),
         str(dotenv),
         dry_run=dry_run,
         tracked=bool(needed) and is_tracked(dotenv),
@@ -130,6 +140,21 @@ def _database(answers: Answers, folder: Path) -> Database | None:
     from lakeload.init.database import find_database
 
     return find_database(answers, folder, os.environ)
+
+
+def _local_answers(lake: Lake, table_format: str) -> dict[str, str]:
+    """Return what `--local` says of the destination. Raises `MachineNotReady` without a lake."""
+    destination = lake.destination(cast(TableFormat, table_format))
+    catalog = destination.iceberg.catalog
+    answers = {
+        "bucket": destination.bucket,
+        "region": destination.region,
+        "endpoint_url": lake.s3_endpoint,
+    }
+    if catalog.uri is None:
+        return answers
+    named = {"catalog_uri": catalog.uri, "warehouse": catalog.warehouse or ""}
+    return {**answers, "catalog": catalog.type, **named}
 
 
 def _signature() -> inspect.Signature:

@@ -39,10 +39,15 @@ class DatabaseLines(Protocol):
 
 
 def documents(
-    answers: Answers, tables: Sequence[TableFiles] = (), database: DatabaseLines | None = None
+    answers: Answers,
+    tables: Sequence[TableFiles] = (),
+    database: DatabaseLines | None = None,
+    *,
+    key_files: str = "",
 ) -> dict[str, str]:
     """Return the text of each document by its file's name. `tables` are those whose files were
-    inspected; without, there is one, as the answers have it, unless they are in a `database`."""
+    inspected; without, there is one, as the answers have it, unless they are in a `database`.
+    `key_files`: the folder with the keys of the lake on this machine, a file for each."""
     given = asdict(answers)
     tables = tables or (_one_table(answers),)
     shared = shared_source(tables)
@@ -67,6 +72,7 @@ def documents(
         "has_csv": shared.format == "CSV",
         "schema": normalize(answers.name),
         "keys": key_columns(answers),
+        "key_files": key_files,
     }
     return {
         name: _environment().get_template(f"{name}.jinja").render(facts)
@@ -105,9 +111,10 @@ class Answers:
     Choices are in upper case, as the documents have them. `path` is as pipeline.yml needs it.
     """
 
-    bucket: str
-    region: str
     name: str
+    local: str = "NO"
+    bucket: str = ""
+    region: str = ""
     path: str = ""
     source: str = ""
     table: str = ""
@@ -188,6 +195,8 @@ VARIABLES = {
 
 def variables(answers: Answers) -> tuple[Variable, ...]:
     """Return the variables that the documents refer to, in the order of the destination."""
+    if answers.local == "YES":
+        return ()
     role, keys = answers.credentials == "ROLE", answers.credentials == "KEYS"
     client = "client_id" in catalog_settings(asdict(answers))
     needed = {

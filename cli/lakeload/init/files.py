@@ -205,9 +205,11 @@ def next_steps(
     secrets: bool,
     pipelines: Sequence[str] = (PIPELINE,),
     database: str = "",
+    lake: bool | None = None,
 ) -> tuple[Step, ...]:
     """Return the next commands of lakeload; with `secrets` after the line that loads `.env`.
     `database` is what to call the one that the pipeline reads or may read: it is tested too.
+    `lake`: whether that of this machine, which has no policies, runs; None elsewhere.
 
     lakeload itself never reads `.env` (docs/design-notes.md).
     """
@@ -216,7 +218,10 @@ def next_steps(
     if secrets:
         dotenv = shell_path(folder / DOTENV)
         found.append(Step(f"set -a; . {dotenv}; set +a", "in each shell, once .env is filled in"))
-    found.append(Step(f"lakeload policy {destination}", "the IAM policies that this needs"))
+    if lake is None:
+        found.append(Step(f"lakeload policy {destination}", "the IAM policies that this needs"))
+    elif not lake:
+        found.append(Step("lakeload lake up", "start the lake of this machine"))
     tested, what = destination, "check bucket, role and permissions"
     if database:
         tested, what = shlex.quote(str(folder / pipelines[0])), f"{what}, and {database}"

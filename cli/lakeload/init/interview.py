@@ -110,7 +110,7 @@ def _reads_files(given: Given) -> bool:
 
 
 _APPLIES: Mapping[str, Callable[[Given], bool]] = {
-    "catalog": lambda given: format_traits(given).has_catalog,
+    "catalog": lambda given: format_traits(given).has_catalog and given["local"] == "NO",
     "glue_prefix": in_glue,
     **dict.fromkeys(("path", "source", "table", "primary_key"), _reads_files),
     "mode": lambda given: not format_traits(given).append_only,
@@ -172,7 +172,7 @@ def interview(
         elif (
             ask is not None
             and question.asked
-            and not _settled(question, known)
+            and not _settled(question, known, default)
             and not settled(question, known)
         ):
             known[question.name] = _asked(question, choices, default, ask, known)
@@ -191,9 +191,11 @@ def _default(defaults: Defaults, question: Question, known: Given) -> str | None
     return (found(known) if callable(found) else found) or question.default_for(known)
 
 
-def _settled(question: Question, known: Mapping[str, str]) -> bool:
+def _settled(question: Question, known: Mapping[str, str], default: str | None) -> bool:
     """A role's base profile has a flag, and so has the identity once `--role-arn` is given. Each
-    table of a database has a mode of its own."""
+    table of a database has a mode of its own. To try something, defaults are enough."""
+    if known["local"] == "YES" and default is not None:
+        return True
     if question.name == "profile":
         return known["credentials"] == "ROLE"
     if question.name == "mode":
@@ -248,10 +250,10 @@ def _choice(value: str, choices: tuple[str, ...]) -> str | None:
 
 def _without_effect(question: Question, known: Mapping[str, str]) -> InvalidInput:
     given = [
-        f"{item.flag} {known[item.name]}"
+        f"{item.flag} {known[item.name] if item.metavar else ''}".strip()
         for item in QUESTIONS
-        if item.name in ("credentials", "table_format", "catalog", "from_url")
-        and known.get(item.name)
+        if item.name in ("local", "credentials", "table_format", "catalog", "from_url")
+        and known.get(item.name, "NO") != "NO"
     ]
     return InvalidInput(
         f"`{question.flag}` has no effect with `{' '.join(given)}`",

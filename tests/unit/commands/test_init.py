@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from lakeload.documents.load import load_pipeline
-from lakeload.documents.spec import table_specs
+from lakeload.documents.spec import destination_spec, table_specs
+from lakeload.init.interview import Question, interview
+from lakeload.lake.server import Lake
 from tests.inputs import files_of
 from tests.unit.init.choices import (
     CATALOGS,
@@ -281,3 +283,47 @@ def test_a_path_that_names_no_file_names_the_nearest(tmp_path: Path) -> None:
 
     assert result.exit_code == 2
     assert "did you mean `orders.csv`?" in result.stderr
+
+
+@pytest.mark.parametrize("table_format", ["PARQUET", "ICEBERG"])
+def test_init_for_the_lake_of_this_machine_needs_no_bucket_and_no_variables(
+    table_format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = tmp_path / "lake's folder"
+    monkeypatch.setenv("LAKELOAD_LAKE_DIR", str(lake))
+    flags = ["--local", "--table-format", table_format, "--path", "data/*.csv"]
+
+    without = init(str(tmp_path / "p"), *flags)
+    lake.mkdir()
+    (lake / "lake.json").write_text('{"port": 18310}')
+    result = init(str(tmp_path / "p"), *flags, "--output", "json")
+
+    assert without.exit_code == 4
+    assert "make one: `lakeload lake up`" in without.stderr
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["variables"] == []
+    assert json.loads(result.stdout)["next"][0] == "lakeload lake up"
+    assert sorted(file.name for file in (tmp_path / "p").iterdir()) == [
+        "destination.yml",
+        "pipeline.yml",
+    ]
+    document = load_pipeline(tmp_path / "p" / "pipeline.yml", {}).destination
+    spec = destination_spec(document)
+    assert spec == Lake(lake).destination(spec.table_format)
+    assert spec.table_format == table_format
+
+
+def test_init_for_the_lake_of_this_machine_takes_no_bucket_and_asks_only_for_the_path() -> None:
+    result = init("--local", "--bucket", "my-data-lake", "--path", "a.csv")
+    asked: list[str] = []
+
+    def ask(question: Question, *_: object) -> str:
+        asked.append(question.name)
+        return "a.csv"
+
+    answers = interview({"local": "YES", "table_format": "iceberg"}, {"name": "n"}, ask)
+
+    assert result.exit_code == 2
+    assert "`--bucket` has no effect with `--local`" in result.stderr
+    assert asked == ["path"]
+    assert (answers.table_format, answers.bucket, answers.catalog) == ("ICEBERG", "", "")
