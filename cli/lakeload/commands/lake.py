@@ -88,6 +88,8 @@ def lake(
     from lakeload.lake.server import Lake, lake_directory
 
     _check_flags(action, sql, delete=delete, yes=yes, table_format=table_format)
+    for name in ("NO_PROXY", "no_proxy"):  # the lake is never behind a proxy
+        os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1"]))
     own = Lake(folder.absolute() if folder else lake_directory(os.environ))
     if action is Action.QUERY:
         _query(own, sql or "", table_format, output)

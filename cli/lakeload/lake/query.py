@@ -75,12 +75,19 @@ def names_in(sql: str) -> set[str]:
     with duckdb.connect(config=_SETTINGS) as connection:
         row = connection.execute("select json_serialize_sql(?)", [sql]).fetchone()
     parsed = json.loads(row[0]) if row else {}
+    if parsed.get("error_type") == "not implemented":
+        raise InvalidInput("the statement changes something", hint="write a `SELECT`")
     if parsed.get("error"):
         raise InvalidInput(
             f"the query cannot be read: {parsed.get('error_message')}",
             hint="write one `SELECT`, in quotes for the shell",
         )
     nodes = list(_nodes(parsed))
+    if any(node.get("show_type") == "SHOW_SPECIAL" for node in nodes):
+        raise InvalidInput(
+            "only the tables that a query names are opened, so there is nothing to list",
+            hint="`lakeload lake status` lists the tables",
+        )
     queries = {each["key"] for node in nodes for each in node.get("cte_map", {}).get("map", ())}
     names = {
         ".".join(filter(None, (node["schema_name"], node["table_name"])))

@@ -24,7 +24,7 @@ from typing import BinaryIO
 import platformdirs
 
 from lakeload_jobs.contract.errors import InvalidInput, MachineNotReady
-from lakeload_jobs.contract.secrets import SecretReference, resolve_locally
+from lakeload_jobs.contract.secrets import LAKE_KEYS, SecretReference, resolve_locally
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
     CredentialsSpec,
@@ -44,6 +44,8 @@ _SERVICES = ("master", "volume", "filer", "s3", "catalog", "admin")
 _GRPC = 10_000
 _FIRST_PORTS = range(18_300, 18_400, 10)
 """Below the ports that systems hand out by themselves, those of gRPC too."""
+_SOCKETS = {"s3": "s3.sock", "filer": "filer.sock"}
+"""In the server's working folder, the lake's, and not in /tmp."""
 _START_SECONDS, _STOP_SECONDS = 60.0, 30.0
 _MEMORY = "600MiB"
 """From here on Go's collector works harder: without, uploads take the server to 2 GB."""
@@ -70,7 +72,7 @@ class Lake:
     @property
     def keys(self) -> Path:
         """The folder of its keys, a file for each, to which destinations refer."""
-        return self.folder / "keys"
+        return self.folder / LAKE_KEYS
 
     @property
     def data(self) -> Path:
@@ -230,6 +232,7 @@ class Lake:
             *(f"-{name}.port.grpc={ports[name] + _GRPC}" for name in own),
             *(f"-s3.port.iceberg={ports['catalog']}", "-s3.port.lance=0", "-webdav=false"),
             *(f"-s3.config={self._server_files[0]}", "-admin.ui=false", "-master.telemetry=false"),
+            *(f"-{name}.localSocket={socket}" for name, socket in _SOCKETS.items()),
             *(f"-bucket={BUCKET}", f"-tableBucket={WAREHOUSE}"),
         ]
 
@@ -251,7 +254,7 @@ class Lake:
 
     def _wait(self, process: subprocess.Popen[bytes] | None) -> None:
         deadline = time.monotonic() + _START_SECONDS
-        while not self.responds():
+        while not (self.responds() and self._has_all_files()):
             ended = process.poll() if process is not None else None
             if ended is not None or time.monotonic() > deadline:
                 what = "does not respond" if ended is None else f"ended with status {ended}"
@@ -274,6 +277,18 @@ class Lake:
         except (OSError, AwsError):
             return False
         return True
+
+    def _has_all_files(self) -> bool:
+        """Return whether the master knows every file of objects: S3 responds up to some seconds
+        before, and cannot read them then."""
+        status = json.loads(_fetch(f"http://127.0.0.1:{self._port('master')}/dir/status"))
+        known: int = sum(
+            node["Volumes"]
+            for center in status["Topology"]["DataCenters"] or ()
+            for rack in center["Racks"] or ()
+            for node in rack["DataNodes"] or ()
+        )
+        return known >= sum(1 for _ in self.data.glob("*.dat"))
 
     def _list_namespaces(self) -> None:
         access, secret, _ = (self._key(name) for name in _KEYS)
@@ -309,7 +324,8 @@ class Lake:
         """Remove what a lake has made, and the folder if nothing else is in it."""
         for folder in (self.data, self.keys):
             shutil.rmtree(folder, ignore_errors=True)
-        for file in (*self._server_files, self._settings, self._pid, self.log):
+        sockets = (self.folder / name for name in _SOCKETS.values())
+        for file in (*self._server_files, self._settings, self._pid, self.log, *sockets):
             file.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self.folder.rmdir()

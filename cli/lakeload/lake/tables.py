@@ -36,7 +36,7 @@ def ask(lake: Lake, sql: str, table_format: TableFormat | None = None) -> Answer
     there = [(one, table) for one in formats for table in tables(lake, one)] if names else []
     rows: dict[str, pa.Table | ds.Dataset] = {}
     for name in names:
-        found_format, table = _meant(name, there)
+        found_format, table = chosen(name, there)
         rows[name] = _rows(lake.destination(found_format), table)
     return query(rows, sql)
 
@@ -62,7 +62,7 @@ def target(table: TableLocation) -> str:
     return f"{table.schema}.{table.table}" if table.schema else table.table
 
 
-def _meant(
+def chosen(
     name: str, there: list[tuple[TableFormat, TableLocation]]
 ) -> tuple[TableFormat, TableLocation]:
     own = name.lower()
@@ -121,6 +121,10 @@ def _dataset(destination: DestinationSpec, session: AwsSession, table: TableLoca
         if run.state in _PUBLISHED
         for file in run.record.files
     ]
+    if not keys:
+        raise InvalidInput(
+            f"no load of `{target(table)}` has brought rows", hint="load it: `lakeload sync`"
+        )
     own = session.keys()
     store = S3FileSystem(
         access_key=own.access_key_id,

@@ -11,6 +11,8 @@ from typing import Literal, assert_never
 
 from lakeload_jobs.contract.errors import InvalidInput
 
+LAKE_KEYS = "lake-keys"
+"""The folder with the keys of the lake of this machine (`lakeload lake`)."""
 ReferenceKind = Literal["env", "file", "aws_secret", "aws_parameter"]
 
 
@@ -97,8 +99,11 @@ def _from_file(name: str) -> Secret:
         text = Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        of_lake = Path(name).parent.name == LAKE_KEYS
         raise InvalidInput(
             f"the secret file `{name}` cannot be read: {reason}",
-            hint="create the file with the secret as its only content, mode 0600",
+            hint="`lakeload lake up` makes the keys of the lake of this machine"
+            if of_lake
+            else "create the file with the secret as its only content, mode 0600",
         ) from error
     return Secret(text.removesuffix("\n"))

@@ -50,7 +50,11 @@ def lake(tmp_path: Path) -> Iterator[Lake]:
     found.stop()
 
 
-def test_lake_that_was_killed_has_its_keys_ports_and_tables(lake: Lake) -> None:
+def test_lake_that_was_killed_has_its_keys_ports_and_tables(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     first = document(lake, "up")
     assert first["running"]
     assert first["endpoint"] == lake.s3_endpoint
@@ -92,6 +96,36 @@ def test_lake_that_was_killed_has_its_keys_ports_and_tables(lake: Lake) -> None:
     assert not lake.folder.exists()
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(second["endpoint"], timeout=5)  # noqa: S310
+
+
+def test_init_local_writes_destinations_that_pass_every_check(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKELOAD_LAKE_DIR", str(lake.folder))
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    (tmp_path / "orders.csv").write_text("id,name\n1,a\n")
+    lake.start()
+    run = CliRunner().invoke
+    for table_format in ("PARQUET", "ICEBERG"):
+        flags = ["--local", "--path", "orders.csv", "--table-format", table_format]
+        written = run(app, ["init", table_format, *flags])
+        assert written.exit_code == 0, written.output
+        assert "lakeload policy" not in written.output
+        tested = run(app, ["test-connection", f"{table_format}/destination.yml"])
+        assert tested.exit_code == 0, tested.output
+    planned = run(app, ["plan", "PARQUET/pipeline.yml"])
+    assert planned.exit_code == 0, planned.output
+    lake.stop()
+    for file in ("PARQUET/pipeline.yml", "ICEBERG/pipeline.yml"):
+        refused = run(app, ["plan", file])
+        assert refused.exit_code == 3
+        assert "`lakeload lake up`" in refused.stderr, refused.stderr
+    lake.delete()
+    refused = run(app, ["plan", "PARQUET/pipeline.yml"])
+    assert refused.exit_code == 2
+    assert "`lakeload lake up` makes the keys" in refused.stderr
 
 
 def _check_only_its_owner_reaches_it(lake: Lake, pid: int) -> None:

@@ -20,7 +20,7 @@ from tests.integration.lake.tables import write_iceberg, write_parquet
 
 FILE = pa.table({"id": np.arange(8_000_000), "x": np.random.default_rng(7).random(8_000_000)})
 """About 110 MB as a Parquet file."""
-PARQUET_TABLES, FILES, ICEBERG_TABLES = 4, 10, 6
+PARQUET_TABLES, FILES, ICEBERG_TABLES = 4, 12, 6
 MEMORY = 1 << 30
 
 

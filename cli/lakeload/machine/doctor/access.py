@@ -31,6 +31,7 @@ from lakeload.machine.jars.download import without_login
 from lakeload_jobs.aws.clients import trusted_certificates
 from lakeload_jobs.aws.credentials import CredentialSource, credential_source, local_references
 from lakeload_jobs.aws.errors import AwsError
+from lakeload_jobs.aws.network_errors import start_hint
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference, resolve_locally
 from lakeload_jobs.contract.spec import CredentialsSpec
@@ -292,7 +293,8 @@ def _unreachable(
     found = f"`{url}` does not respond{through}: {reason}"
     needed = context.need.destination is not None
     look = "HTTPS_PROXY and NO_PROXY" if proxy else "the network, its names and its firewall"
-    why = f"check {look}; the clock was not compared"
+    action = (None if proxy else start_hint(url)) or f"check {look}"
+    why = f"{action}; the clock was not compared"
     command = f"curl -sSI {shlex.quote(url)}"
     status = CheckStatus.PROBLEM if needed else CheckStatus.WARNING
     return CheckResult("endpoint", status, found, why, command)

@@ -1,0 +1,1 @@
+"""Queries of the lake of this machine, without its server."""

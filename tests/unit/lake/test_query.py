@@ -1,0 +1,85 @@
+"""Which tables a query names, and what DuckDB makes of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+from lakeload.lake.query import names_in, query
+from lakeload.lake.tables import chosen
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.spec import TableFormat
+from lakeload_jobs.core.layout import TableLocation
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("select 1", set()),
+        ("from shop.orders select id", {"shop.orders"}),
+        ('select * from "Shop".Orders o join b using (id)', {"Shop.Orders", "b"}),
+        ("with b as (from a) select (select max(x) from c) from b", {"a", "c"}),
+        ("describe shop.orders", {"shop.orders"}),
+    ],
+)
+def test_names_in_a_query_are_its_tables(sql: str, names: set[str]) -> None:
+    assert names_in(sql) == names
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("selec 1", "syntax error"),
+        ("drop table a", "changes something"),
+        ("show tables", "nothing to list"),
+    ],
+)
+def test_names_in_what_is_no_query_raises(sql: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message) as raised:
+        names_in(sql)
+    assert raised.value.hint
+
+
+def test_query_returns_numbers_as_such_and_all_else_as_text_in_utc() -> None:
+    when = datetime(2026, 3, 1, 8, tzinfo=UTC)
+    rows = pa.table({"n": [1, None], "at": [when, None], "d": pa.array([{"a": [1.5]}, None])})
+
+    found = query({"shop.t": rows, "t": rows}, "select s.*, t.n from shop.t s join t using (n)")
+
+    assert found.columns == ("n", "at", "d", "n")
+    assert found.rows == ((1, "2026-03-01 08:00:00+00:00", "{'a': [1.5]}", 1),)
+
+
+def test_query_that_duckdb_rejects_raises_its_message() -> None:
+    with pytest.raises(InvalidInput, match='"nope" not found'):
+        query({"t": pa.table({"n": [1]})}, "select nope from t")
+
+
+def test_table_is_chosen_by_its_name_where_only_one_has_it() -> None:
+    there: list[tuple[TableFormat, TableLocation]] = [
+        ("PARQUET", TableLocation("", "shop", "orders")),
+        ("PARQUET", TableLocation("", "old", "orders")),
+        ("PARQUET", TableLocation("", "shop", "rides")),
+        ("ICEBERG", TableLocation("", "shop", "rides")),
+        ("ICEBERG", TableLocation("", "shop", "cities")),
+    ]
+    assert chosen("SHOP.orders", there) == there[0]
+    assert chosen("cities", there) == there[4]
+    for name, message, hint in (
+        (
+            "orders",
+            "several schemas have a table `orders`",
+            "name one: `old.orders`, `shop.orders`",
+        ),
+        ("shop.rides", "is a Parquet table and an Iceberg table", "`--table-format PARQUET`"),
+        ("citis", "the lake has no table `citis`", "did you mean `shop.cities`?"),
+        ("x", "the lake has no table `x`", "there are `old.orders`, `shop.cities`, "),
+    ):
+        with pytest.raises(InvalidInput, match=message) as raised:
+            chosen(name, there)
+        assert hint in str(raised.value.hint)
+    with pytest.raises(InvalidInput, match="no table `a`") as raised:
+        chosen("a", [])
+    assert "lakeload sync" in str(raised.value.hint)
