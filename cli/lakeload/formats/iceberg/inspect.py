@@ -30,12 +30,12 @@ from lakeload_jobs.formats.iceberg.rules.admission import (
 from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_REJECTED,
-    SUMMARY_ROWS,
     Snapshot,
     TableAttempt,
     TableFacts,
 )
 from lakeload_jobs.formats.iceberg.rules.rejects import find_rejected
+from lakeload_jobs.formats.iceberg.rules.summaries import loaded_rows, number_in
 from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.storage.objects import Objects
 
@@ -89,9 +89,9 @@ class IcebergState(TableState):
             raise ValueError(f"{self.table.source} is not loaded yet")
         return replace(
             result,
-            rows=number_of(self.already, SUMMARY_ROWS),
-            rejected=number_of(self.already, SUMMARY_REJECTED),
-            bytes=number_of(self.already, "added-files-size"),
+            rows=loaded_rows(self.already.summary),
+            rejected=number_in(self.already.summary, SUMMARY_REJECTED),
+            bytes=number_in(self.already.summary, "added-files-size"),
             snapshot_id=self.already.id,
         )
 
@@ -117,12 +117,6 @@ def inspect(
 
     states = inspect_each(tables, work, lambda table, error: IcebergState(table, error=error))
     return _compared(catalog, states, request) if catalog is not None and request.loads else states
-
-
-def number_of(snapshot: Snapshot, key: str) -> int:
-    """Return a number of a snapshot's summary, 0 where its writer left it out."""
-    text = snapshot.summary.get(key, "")
-    return int(text) if text.isascii() and text.isdecimal() else 0
 
 
 def _inspect(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from lakeload.formats.iceberg.inspect import IcebergState, inspect, number_of
+from lakeload.formats.iceberg.inspect import IcebergState, inspect
 from lakeload.formats.inspection import InspectionRequest
 from lakeload.formats.plan import (
     BranchLeft,
@@ -26,6 +26,7 @@ from lakeload_jobs.formats.iceberg.rules.catalogs import own_location
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
 from lakeload_jobs.formats.iceberg.rules.partitions import format_partition_field
 from lakeload_jobs.formats.iceberg.rules.schema import compare, shown, with_partitions
+from lakeload_jobs.formats.iceberg.rules.summaries import number_in
 
 
 def plan(
@@ -125,7 +126,7 @@ def _as_it_is(state: IcebergState, request: InspectionRequest) -> IcebergPlan:
         partition_by=facts.partitions,
         identifiers=facts.identifiers,
         snapshot_id=head.id if head else None,
-        rows=number_of(head, "total-records") if head else 0,
+        rows=number_in(head.summary, "total-records") if head else 0,
         branches=_branches(facts, request),
         already=state.already.id if state.already else None,
     )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from lakeload.formats.iceberg.inspect import number_of
 from lakeload.formats.iceberg.tables import open_tables
 from lakeload.formats.reports import RunsReport, TableError, TableRun
 from lakeload.formats.tables import TableRef, TablesRequest, for_each
@@ -17,6 +16,7 @@ from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, read_
 from lakeload_jobs.formats.iceberg.rules import facts as facts_of
 from lakeload_jobs.formats.iceberg.rules.branches import StagingBranch, staging_branches
 from lakeload_jobs.formats.iceberg.rules.facts import Snapshot, TableFacts
+from lakeload_jobs.formats.iceberg.rules.summaries import loaded_rows, number_in
 
 SnapshotState = Literal["done", "rolled back"]
 """`rolled back`: published, and somebody has taken the branch back to before it."""
@@ -135,12 +135,12 @@ def _run(
 ) -> TableRun:
     summary = snapshot.summary
     attempt, mode = summary.get(facts_of.SUMMARY_ATTEMPT), summary.get(facts_of.SUMMARY_MODE)
-    rows = number_of(snapshot, facts_of.SUMMARY_ROWS)
-    rejected = number_of(snapshot, facts_of.SUMMARY_REJECTED)
-    deleted = number_of(snapshot, facts_of.SUMMARY_DELETED)
+    rows = loaded_rows(summary)
+    rejected = number_in(summary, facts_of.SUMMARY_REJECTED)
+    deleted = number_in(summary, facts_of.SUMMARY_DELETED)
     retried, read = summary.get(facts_of.SUMMARY_RETRIED), summary.get(facts_of.SUMMARY_READ)
     # Data files that the snapshot added, and their bytes.
-    files, size = number_of(snapshot, "added-data-files"), number_of(snapshot, "added-files-size")
+    files, size = number_in(summary, "added-data-files"), number_in(summary, "added-files-size")
     committed_at = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
     return TableRun(
         target=target,

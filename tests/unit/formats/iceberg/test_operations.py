@@ -82,6 +82,18 @@ def test_rolled_back_job_differs_from_an_unpublished_one() -> None:
     )
 
 
+def test_job_whose_rows_were_not_counted_has_those_of_its_snapshot() -> None:
+    uncounted = loaded(1, None, "a")
+    summary = uncounted["summary"]
+    assert isinstance(summary, dict)
+    del summary["lakeload.rows"]
+    summary["added-records"] = "9"
+
+    [run] = published(facts(uncounted, properties={}, head=1), "main", "shop.orders")
+
+    assert run.rows == 9
+
+
 def test_runs_are_grouped_by_job_with_details_of_the_table() -> None:
     found = facts(loaded(1, None, "monday"), properties={}, head=1)
     history = runs.report(

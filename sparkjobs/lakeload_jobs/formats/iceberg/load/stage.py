@@ -42,7 +42,6 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
     write_files,
 )
 from lakeload_jobs.formats.iceberg.load.latest import DELETE, KeyCounts, LatestRows
-from lakeload_jobs.formats.iceberg.load.outcome import beyond, merged_rows
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.publish import Staged
 from lakeload_jobs.formats.iceberg.load.table_changes import TableChanges
@@ -70,6 +69,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_SYNCED,
     Snapshot,
 )
+from lakeload_jobs.formats.iceberg.rules.summaries import beyond, merged_rows
 from lakeload_jobs.formats.iceberg.rules.writers import MERGE_MODE
 from lakeload_jobs.rows.balance import Balance
 from lakeload_jobs.rows.casts import JSON_OPTIONS, filled, quoted, without_required_nulls

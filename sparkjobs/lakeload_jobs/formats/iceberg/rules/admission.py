@@ -21,7 +21,6 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_JOB,
     SUMMARY_PIPELINE,
     SUMMARY_RETRIED,
-    SUMMARY_ROWS,
     PipelineState,
     TableAttempt,
     TableFacts,
@@ -34,6 +33,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     retry_key,
     state_of,
 )
+from lakeload_jobs.formats.iceberg.rules.summaries import loaded_rows
 from lakeload_jobs.formats.iceberg.rules.writers import (
     MERGE_MODE,
     metadata_columns,
@@ -277,9 +277,8 @@ def _last_load(facts: TableFacts, branch: str, state: PipelineState) -> LastLoad
     snapshot = facts.snapshots.get(state.snapshot)
     if snapshot is None:
         return LastLoad(state.job)
-    rows = snapshot.summary.get(SUMMARY_ROWS, "")
     at = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
-    return LastLoad(state.job, at, int(rows) if rows.isdecimal() else None)
+    return LastLoad(state.job, at, loaded_rows(snapshot.summary))
 
 
 def check_same_load(facts: TableFacts, branch: str, job: TableAttempt) -> None:
