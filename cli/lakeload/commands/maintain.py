@@ -255,20 +255,15 @@ def maintained_tables(
 ) -> tuple[TableSpec, ...]:
     """Return the tables, each with the side table of its rejected records. That has columns of its
     own, for which `--where` is not meant, and is always on the branch `main`."""
-    if on_bad_value != "QUARANTINE" or wanted.where or destination.iceberg.branch != "main":
+    if wanted.where or destination.iceberg.branch != "main":
         return tuple(tables)
-    return tuple(
-        each
-        for table in tables
-        for each in (
-            table,
-            replace(
-                table,
-                source=table.source + REJECTED_SUFFIX,
-                table=table.table + REJECTED_SUFFIX,
-            ),
-        )
-    )
+    found = []
+    for table in tables:
+        found.append(table)
+        if (table.on_bad_value or on_bad_value) == "QUARANTINE":
+            source, name = table.source + REJECTED_SUFFIX, table.table + REJECTED_SUFFIX
+            found.append(replace(table, source=source, table=name))
+    return tuple(found)
 
 
 def seconds(option: str, text: str) -> int:

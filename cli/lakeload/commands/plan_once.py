@@ -25,6 +25,7 @@ from lakeload.formats.plan import (
     find_columns,
     with_samples,
     with_schema,
+    with_side_tables,
 )
 from lakeload.formats.registry import commands_of
 from lakeload.launch.run import Launcher
@@ -41,9 +42,8 @@ from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.plan import show_text, to_document
 from lakeload.ui.progress import ProgressView
-from lakeload_jobs.contract.spec import REJECT_LIMIT, DestinationSpec, TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.contract.traits import format_of
-from lakeload_jobs.core.names import REJECTED_SUFFIX
 
 STARTED = (
     "Spark is started to see the columns of the source; it writes nothing. "
@@ -70,10 +70,10 @@ def show_plan(
     connections = Connections(destination, f"plan-{job.attempt.attempt_id}")
     preflight(connections)
     request = job.inspection(loads=False)
+    spec = build_job_spec(job.document, destination, job.tables, job.attempt, None, job.options)
     local = runtime.traits.tasks_share_driver
     by_spark = schema if schema is not None else format_of(destination).plan_reads_columns
     if schema is not False and not by_spark and local:
-        spec = build_job_spec(job.document, destination, job.tables, job.attempt, None, job.options)
         request = replace(request, spec=spec)
     plans = commands_of(destination.table_format).plan(
         connections.before_spark, job.tables, request, local=local
@@ -82,12 +82,7 @@ def show_plan(
         plans = with_samples(plans, job.tables, destination, connections.before_spark)
     if by_spark:
         plans = _with_schema(plans, job, context)
-    if job.document.model.on_bad_value == "QUARANTINE":
-        limit = str(job.document.model.max_rejected or REJECT_LIMIT)
-        plans = tuple(
-            replace(plan, side_table=plan.target + REJECTED_SUFFIX, max_rejected=limit)
-            for plan in plans
-        )
+    plans = with_side_tables(plans, spec)
     reads = [table.input for table in job.tables]
     warnings = (*destination_warnings(destination), *source_of(reads[0]).warnings(reads))
     if output is OutputFormat.JSON:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, GetPydanticSchema, WithJsonSchema
 from pydantic_core import CoreSchema, core_schema
 
 from lakeload.config.model import Called, Finding, refusal, refusals
@@ -55,7 +55,8 @@ def _record_limit(given: Any) -> Any:
 RecordLimit = Annotated[
     RejectLimit,
     Called("number, or share as `0.1 %`"),
-    BeforeValidator(_record_limit),
+    # Alone: a schema of the class would be in the JSON Schema, where nothing refers to it.
+    GetPydanticSchema(lambda *_: core_schema.no_info_plain_validator_function(_record_limit)),
     WithJsonSchema({"type": ["string", "integer"]}),
 ]
 

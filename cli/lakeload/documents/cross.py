@@ -6,12 +6,13 @@ They look at whatever parts of a document are valid, so that one mistake hides n
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from lakeload.config.document import Location
 from lakeload.config.model import Finding
 from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import shown
@@ -68,11 +69,28 @@ def pipeline_notes(data: dict[str, Any]) -> Iterator[Finding]:
             ("destination_prefix",),
             "ignored",
         )
-    if "max_rejected" in data and data.get("on_bad_value") != QUARANTINE:
+    yield from _limits_of_nothing(data)
+
+
+def _limits_of_nothing(data: dict[str, Any]) -> Iterator[Finding]:
+    """Say which `max_rejected` has no effect: a table's, or the pipeline's over all tables."""
+    at: list[Location] = [
+        ("tables", i, "max_rejected")
+        for i, table in valid_tables(data)
+        if table.max_rejected is not None and not _sets_aside(table, data)
+    ]
+    # A table that is invalid for another reason may be the one that the limit is for.
+    raw = data.get("tables")
+    own = [item for item in raw if isinstance(item, dict)] if isinstance(raw, tuple) else []
+    if "max_rejected" in data and QUARANTINE not in [
+        settings.get("on_bad_value") for settings in (data, *own)
+    ]:
+        at.append(("max_rejected",))
+    for place in at:
         yield Finding(
             "`max_rejected` has no effect, because `on_bad_value` is not QUARANTINE",
             "remove it, or write `on_bad_value: QUARANTINE`",
-            ("max_rejected",),
+            place,
             "ignored",
         )
 
@@ -208,11 +226,18 @@ def _tracking_of_deletes(table: Table) -> tuple[str, ...]:
 QUARANTINE = "QUARANTINE"
 
 
+def _sets_aside(table: Table, data: dict[str, Any]) -> bool:
+    return (table.on_bad_value or data.get("on_bad_value")) == QUARANTINE
+
+
 def _quarantine(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
     """Refuse to set records aside where a reader cannot."""
-    if data.get("on_bad_value") != QUARANTINE:
-        return
-    yield from source_type_of(data).quarantine_findings(data.get("source"), tables)
+    source = source_type_of(data)
+    if data.get("on_bad_value") == QUARANTINE:
+        yield from source.quarantine_findings(("on_bad_value",))
+    for i, table in tables:
+        if table.on_bad_value == QUARANTINE:
+            yield from source.quarantine_findings(("tables", i, "on_bad_value"))
 
 
 def _target_findings(
@@ -230,7 +255,6 @@ def _target_findings(
         destination_prefix=prefix,
         glue_prefix=glue_prefix(destination),
     )
-    aside = data.get("on_bad_value") == QUARANTINE
     if destination is not None and needs_schema(destination):
         yield from _without_schema(tables, found, glue=uses_glue(destination))
     for (i, table), target in zip(tables, found, strict=True):
@@ -243,9 +267,9 @@ def _target_findings(
         elif first == i:
             places[TableLocation("", target.schema, target.table)] = i
         sources.add(table.table)
-    if aside:
-        yield from _side_tables(tables, found, owner)
-        places |= _side_places(places)
+    aside = {i for i, table in tables if _sets_aside(table, data)}
+    yield from _side_tables(tables, found, owner, aside)
+    places |= _side_places(places, aside)
     for outer, inner in overlaps(list(places)):
         yield Finding(
             f"its files would lie inside those of the table `{outer.table}`, which has no schema",
@@ -256,11 +280,17 @@ def _target_findings(
 
 
 def _side_tables(
-    tables: Numbered, found: Sequence[TableTarget], owner: dict[tuple[str, str], int]
+    tables: Numbered,
+    found: Sequence[TableTarget],
+    owner: dict[tuple[str, str], int],
+    aside: Collection[int],
 ) -> Iterator[Finding]:
-    """Refuse tables whose side table, which takes their rejected records, cannot be."""
+    """Refuse tables whose side table, which takes their rejected records, cannot be. `aside` are
+    those that have one."""
     names = dict(tables)
     for (i, table), target in zip(tables, found, strict=True):
+        if i not in aside:
+            continue
         at = ("tables", i, "name" if table.name else "table")
         side = TableTarget(target.schema, target.table + REJECTED_SUFFIX)
         if len(side.table) > MAX_NAME_LENGTH:
@@ -281,10 +311,13 @@ def _side_tables(
             )
 
 
-def _side_places(places: Mapping[TableLocation, int]) -> dict[TableLocation, int]:
+def _side_places(
+    places: Mapping[TableLocation, int], aside: Collection[int]
+) -> dict[TableLocation, int]:
     return {
         side: i
         for place, i in places.items()
+        if i in aside
         for side in place.with_side_table
         if side not in places
     }

@@ -54,7 +54,12 @@ def _partition_field(given: str) -> str:
 
 
 def _null_is_a_word(given: Any) -> Any:
-    """`on_bad_value: NULL` needs no quotes, although YAML takes NULL for no value."""
+    """`on_bad_value: NULL` needs no quotes, although YAML takes NULL for no value. No value at all
+    may be meant as that word."""
+    if given is None:
+        raise refusal(
+            "`on_bad_value` has no value", "write `NULL`, in capitals, or remove the line"
+        )
     return "NULL" if isinstance(given, Ambiguous) and given.text == "NULL" else given
 
 
@@ -119,6 +124,12 @@ class Table(TableSettings):
     """Policy for changed columns of this table; overrides the pipeline's."""
     on_type_conflict: OnTypeConflict | None = setting(None, "the pipeline's")
     """Policy for values of another type in this table; overrides the pipeline's."""
+    on_bad_value: Annotated[OnBadValue | None, BeforeValidator(_null_is_a_word)] = setting(
+        None, "the pipeline's"
+    )
+    """Policy for bad values and broken records of this table; overrides the pipeline's."""
+    max_rejected: RecordLimit | None = setting(None, "the pipeline's")
+    """QUARANTINE: how many records of this table may be set aside; overrides the pipeline's."""
     on_same_key: OnSameKey | None = setting(None, "`WARN`; `FAIL` for a database's table")
     """UPSERT: rows of one load with the same key fail the table, or the last one is loaded, with a
     warning or a note (`ALLOW`)."""

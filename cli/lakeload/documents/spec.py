@@ -114,6 +114,8 @@ def _table_spec(model: Pipeline, table: Table, target: TableTarget) -> TableSpec
         bloom_filters=table.bloom_filters,
         schema_changes=table.schema_changes,
         on_type_conflict=table.on_type_conflict,
+        on_bad_value=table.on_bad_value,
+        max_rejected=table.max_rejected,
         on_same_key=table.on_same_key,
     )
 
@@ -168,7 +170,7 @@ def load_fingerprint(
             "prefix": destination.prefix,
             "pipeline": model.name,
             "nested": document.nested,
-            "on_bad_value": model.on_bad_value,
+            "on_bad_value": written.on_bad_value or model.on_bad_value,
             "tracking_columns": model.tracking_columns,
             "table": {**_table(written), **rules.table_identity(written)},
             **_type_conflicts(written.on_type_conflict or model.on_type_conflict),

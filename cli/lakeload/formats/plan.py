@@ -27,6 +27,7 @@ from lakeload_jobs.contract.errors import (
 from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
+from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.sources.databases.xids import XminWindow
 from lakeload_jobs.sources.files.listing import SourceReaders
 
@@ -398,6 +399,20 @@ def with_columns(plan: TablePlan, schema: SchemaFound) -> TablePlan:
     if schema.error is None:
         return replace(plan, schema=schema)
     return replace(plan, schema=schema, action="BLOCKED" if schema.columns else "FAIL")
+
+
+def with_side_tables(plans: Sequence[TablePlan], spec: JobSpec) -> tuple[TablePlan, ...]:
+    """Return the plans with where each table's rejected records would go."""
+    specs = {table.source: table for table in spec.tables}
+
+    def with_side_table(plan: TablePlan) -> TablePlan:
+        table = specs[plan.table]
+        if spec.on_bad_value_of(table) != "QUARANTINE":
+            return plan
+        limit = str(spec.max_rejected_of(table))
+        return replace(plan, side_table=plan.target + REJECTED_SUFFIX, max_rejected=limit)
+
+    return tuple(with_side_table(plan) for plan in plans)
 
 
 def with_samples(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, get_args
 
+from lakeload.config.document import Location
 from lakeload.config.model import Finding, Model
 from lakeload.config.scalars import Text
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
@@ -215,14 +216,12 @@ class SourceType(ABC, Generic[S, T, I]):
         `tables` are those that are valid, with their places."""
         yield from ()
 
-    def quarantine_findings(
-        self, source: Any, tables: Sequence[tuple[int, T]]
-    ) -> Iterator[Finding]:
-        """Yield why records cannot be set aside (`on_bad_value: QUARANTINE`)."""
+    def quarantine_findings(self, at: Location) -> Iterator[Finding]:
+        """Yield why records cannot be set aside (`on_bad_value: QUARANTINE`, which stands `at`)."""
         yield Finding(
             f"`on_bad_value: QUARANTINE` is not supported yet for a source of type {self.name}",
             "write `on_bad_value: FAIL` or `NULL`",
-            ("on_bad_value",),
+            at,
             "not-supported-yet",
         )
 

@@ -368,6 +368,10 @@ class TableSpec:
     """None: as the job says."""
     on_type_conflict: OnTypeConflict | None = None
     """None: as the job says."""
+    on_bad_value: OnBadValue | None = None
+    """None: as the job says."""
+    max_rejected: RejectLimit | None = None
+    """None: as the job says."""
     on_same_key: OnSameKey | None = None
     """UPSERT: what rows of one load with the same key are. None: an error where the document names
     the key of a table of a database, else a warning."""
@@ -468,10 +472,15 @@ class JobSpec:
         """Return what becomes of changed columns of a table."""
         return table.schema_changes or self.schema_changes
 
+    def on_bad_value_of(self, table: TableSpec) -> OnBadValue:
+        """Return what becomes of bad values and broken records of a table."""
+        return table.on_bad_value or self.on_bad_value
+
     def max_rejected_of(self, table: TableSpec) -> RejectLimit:
         """Return how many records of a table may be rejected. Those that are read again are
         rejected already: any number stays so."""
-        return self.max_rejected if table.retries is None else RejectLimit(percent=100)
+        own = table.max_rejected or self.max_rejected
+        return own if table.retries is None else RejectLimit(percent=100)
 
     def on_type_conflict_of(self, table: TableSpec) -> OnTypeConflict:
         """Return what becomes of values whose type a column of the table cannot take."""

@@ -120,7 +120,7 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         return replace(opened.keep(found), notes=_notes(found), warnings=found.warnings)
     try:
         rows.check_unchanged()
-        if spec.on_bad_value == "QUARANTINE":
+        if spec.on_bad_value_of(table) == "QUARANTINE":
             check_rejected(staged.rejected, spec.max_rejected_of(table))
         check_balance(staged.balance, table.target)
         balance, before = staged.balance, bool(expected.recorded)

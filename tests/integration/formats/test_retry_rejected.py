@@ -93,6 +93,33 @@ def test_retry_rejected_reads_records_once_with_current_settings(world: World) -
     assert world.left() == []
 
 
+def test_one_table_sets_aside_what_fails_another_of_the_same_run(world: World) -> None:
+    orders = table(world, "a.csv", COMMAS, max_rejected=ANY)
+    rates = table(world, "b.csv", COMMAS, on_bad_value="FAIL")
+    rates = replace(rates, source="rates", table="rates")
+    quarantine = {"on_bad_value": "QUARANTINE", "max_rejected": RejectLimit(rows=0)}
+    spec = world.spec(orders, job_id="first", options=APPEND, **quarantine)
+    first, failed = world.run(replace(spec, tables=(orders, rates))).tables
+
+    assert (first.status, first.rows, first.rejected) == ("LOADED", 2, 3)
+    assert (failed.status, failed.rejected) == ("FAILED", 0)
+    assert failed.error is not None
+    assert "b.csv" in failed.error.message
+
+    retried = again(replace(orders, on_bad_value="QUARANTINE"), "first", decimal_mark=",")
+    rates = again(rates, "first", decimal_mark=",")
+    spec = world.spec(retried, job_id="second", options=APPEND)
+    second, nothing = world.run(replace(spec, tables=(retried, rates))).tables
+
+    assert (second.status, second.rows, second.rejected) == ("LOADED", 2, 1)
+    assert nothing.notes == ("job `first` has not loaded this table",)
+    assert prices(world) == [(1, "10.50"), (2, "3.50"), (3, "4.00"), (5, "7.25")]
+    assert [row[:2] for row in rejected(world)] == [
+        ("first", 2), ("first", 4), ("first", 5), ("second", 2)
+    ]  # fmt: skip
+    assert world.left() == []
+
+
 def test_retry_rejected_of_a_job_without_rejects_or_unknown_loads_nothing(
     world: World,
 ) -> None:

@@ -175,6 +175,9 @@ CHANGES: Mapping[type, Mapping[str, Change]] = {
         "bloom_filters": (("id",), NEVER),
         "schema_changes": ("FAIL", NEVER),
         "on_type_conflict": ("NEW_COLUMN", ALWAYS),
+        "on_bad_value": ("NULL", ALWAYS),
+        # As the pipeline's.
+        "max_rejected": (RejectLimit(rows=1), NEVER),
         # It fails a load, or not.
         "on_same_key": ("WARN", NEVER),
         "append_again": (AppendAgain("FAIL", ""), NEVER),

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from lakeload.formats.parquet import plan as parquet_plan
 from lakeload.formats.parquet.inspect import ParquetState
-from lakeload.formats.plan import TablePlan, with_samples
+from lakeload.formats.plan import TablePlan, with_samples, with_side_tables
 from lakeload.launch.run_folder import RunFolder
 from lakeload.sources.files import columns as files_columns
 from lakeload.ui import plan as plan_ui
@@ -388,3 +388,15 @@ def test_plan_file_that_a_load_would_reject_is_a_warning(tmp_path: Path) -> None
     assert plan.schema is not None
     assert plan.schema.error is None
     assert plan.schema.warnings[-1].startswith(f"`{bad}` was set aside as a whole: ")
+
+
+def test_the_plan_names_the_side_table_of_a_table_that_sets_records_aside() -> None:
+    plans = [planned(), replace(planned(), table="users", target="shop.users")]
+    own = replace(table("orders"), on_bad_value="QUARANTINE", max_rejected=RejectLimit(rows=5))
+    spec = job(Path("/runs"), own, table("users"))
+
+    def found(spec: JobSpec) -> list[tuple[str | None, str | None]]:
+        return [(one.side_table, one.max_rejected) for one in with_side_tables(plans, spec)]
+
+    assert found(spec) == [("shop.orders_rejected", "5"), (None, None)]
+    assert found(replace(spec, on_bad_value="QUARANTINE"))[1] == ("shop.users_rejected", "0.1 %")

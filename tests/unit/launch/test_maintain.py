@@ -106,3 +106,16 @@ def test_side_tables_are_maintained_with_their_tables() -> None:
     assert names("FAIL", wanted) == ["shop.orders"]
     assert names("QUARANTINE", MaintainSpec((), where="id > 1")) == ["shop.orders"]
     assert names("QUARANTINE", wanted, "audit") == ["shop.orders"]
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "own", "side"), [("FAIL", "QUARANTINE", True), ("QUARANTINE", "NULL", False)]
+)
+def test_the_own_setting_of_a_table_says_whether_it_has_a_side_table(
+    pipeline: OnBadValue, own: OnBadValue, side: bool
+) -> None:
+    table = replace(specs.table("orders"), on_bad_value=own)
+
+    found = maintained_tables([table], pipeline, DestinationSpec("lake", "r"), MaintainSpec(()))
+
+    assert [one.target for one in found] == ["shop.orders", "shop.orders_rejected"][: 1 + side]

@@ -122,7 +122,7 @@ def _text_columns(
         return [scanning(replace(piece, stop=stop)) for piece in pieces]
 
     # What is bad among some of the bytes says nothing of its share of all.
-    limit = spec.max_rejected if stop is None else RejectLimit(percent=100)
+    limit = spec.max_rejected_of(table) if stop is None else RejectLimit(percent=100)
     found = text_files(spec, table, given, some, request.earlier, opener, limit).split(scan, _UNCUT)
     rows = sum(found.splits.counts or ())
     if rows and not found.names:
@@ -164,7 +164,7 @@ def _typed_columns(
         some = [*some[: _MOST_FOOTERS - 1], some[-1]]
     opener = FileBytes(readers.identity(given), "plan")
     whole = True
-    sets_aside = request.spec.on_bad_value == "QUARANTINE"
+    sets_aside = request.spec.on_bad_value_of(request.table) == "QUARANTINE"
     if given.format == "AVRO":
         if only_sparks(given.format, given.options):
             return None

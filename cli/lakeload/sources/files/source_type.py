@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from lakeload.config.credentials import Credentials
+from lakeload.config.document import Location
 from lakeload.config.model import Finding, spec_of
 from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import shown
@@ -123,7 +124,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         shared = given.get("options")
         yield from _all_options(shared if isinstance(shared, dict) else {}, file_format, tables)
 
-    def quarantine_findings(self, source: Any, tables: Numbered) -> Iterator[Finding]:
+    def quarantine_findings(self, at: Location) -> Iterator[Finding]:
         """Yield nothing: records of every format can be set aside."""
         yield from ()
 

@@ -130,7 +130,7 @@ class IcebergSession:
         opened = open_load(spark, spec, table, job)
         if table.max_deleted is not None and opened.facts is not None:
             check_only_pipeline(opened.facts, job)
-        if spec.on_bad_value == "QUARANTINE" or table.retries is not None:
+        if spec.on_bad_value_of(table) == "QUARANTINE" or table.retries is not None:
             settle_rejects(spark, spec, table)
         return OpenIceberg(given, opened)
 

@@ -241,7 +241,8 @@ class OpenParquetTable(ParquetTable):
         )
         if self._target is not None:
             self._session.catalog.describe(self._target, prepared.comments)
-        if self._load.spec.on_bad_value == "QUARANTINE" and self._target is not None:
+        sets_aside = self._load.spec.on_bad_value_of(self._table) == "QUARANTINE"
+        if sets_aside and self._target is not None:
             side = replace(self._target, table=self._load.location.side_table.table)
             named = [Column(name, kind) for name, kind in SIDE_COLUMNS.items()]
             self._unasked = self._unasked or check_catalog(self._session.catalog, side, named)

@@ -133,6 +133,7 @@ class JdbcUrlSlice(DatabaseSlice):
         """Return the rows, unread. Raises `LoadFailed` for types that Spark does not know, and
         `InvalidInput` for settings that the table does not bear out."""
         spec, found = self.source.spec, self.found
+        on_bad_value = spec.on_bad_value_of(found.table)
         frame = self._frame(spark)
         names = [column.name for column in found.selected]
         fields = [
@@ -141,7 +142,7 @@ class JdbcUrlSlice(DatabaseSlice):
         ]
         plain = StructType(list(fields))
         reader = ReadRows(
-            found.relation.shown, tuple(names), spec.on_bad_value, found.key, self._noting(),
+            found.relation.shown, tuple(names), on_bad_value, found.key, self._noting(),
             tuple((one.name, one.reason) for one in found.selected if one.bad),
             checks_dates=driver.dialect_of(self.source.given) is None,
         )  # fmt: skip
@@ -165,7 +166,7 @@ class JdbcUrlSlice(DatabaseSlice):
         casts = casts_of(found.table, plain, found.names)
         if not casts:
             return rows
-        cast = partial(cast_types, types=casts, on_bad_value=spec.on_bad_value)
+        cast = partial(cast_types, types=casts, on_bad_value=on_bad_value)
         return replace(
             rows,
             deferred=DeferredFrame.made(cast(whole())),

@@ -402,7 +402,12 @@ class JdbcSlice(DatabaseSlice):
         remote = not spec.runtime.tasks_share_driver
         identity = TaskIdentity(spec.destination, spec.label, remote)
         reader = ReadSplit(
-            given, identity, found.relation, self.snapshot.id, found.selected, spec.on_bad_value
+            given,
+            identity,
+            found.relation,
+            self.snapshot.id,
+            found.selected,
+            spec.on_bad_value_of(found.table),
         )
         splits_of_rows = Splits(parts, reader, _counts(parts))
         rows = _rows(spark, spec, found.table, found.names, splits_of_rows, self.snapshot)
@@ -418,7 +423,7 @@ class JdbcSlice(DatabaseSlice):
         reader = replace(read, selected=tuple(c for c in read.selected if c.name in names))
         deferred = _deferred(spark, spec, Splits(parts, reader), self.snapshot)
         frame, casts = deferred.frame, casts_of(self.found.table, deferred.schema, self.found.names)
-        cast = cast_types(frame, casts, spec.on_bad_value) if casts else frame
+        cast = cast_types(frame, casts, spec.on_bad_value_of(self.found.table)) if casts else frame
         return cast.select(*map(quoted, names))
 
     @property
@@ -527,8 +532,8 @@ class MysqlSlice(DatabaseSlice):
         if wanted and self.source.table.max_deleted is not None:
             keys = tuple(source_names(self.source.table.primary_key, found.names).values())
         reader = mysql.ReadTable(
-            given, identity, found.relation, found.selected, spec.on_bad_value, wanted,
-            self._noting(), keys,
+            given, identity, found.relation, found.selected,
+            spec.on_bad_value_of(found.table), wanted, self._noting(), keys,
         )  # fmt: skip
         parts = self._parts
         once = Splits(parts, reader, at_once=parts[0].locked)
@@ -541,7 +546,7 @@ class MysqlSlice(DatabaseSlice):
         casts = casts_of(found.table, schema, found.names)
         if not casts:
             return rows
-        cast = partial(cast_types, types=casts, on_bad_value=spec.on_bad_value)
+        cast = partial(cast_types, types=casts, on_bad_value=spec.on_bad_value_of(found.table))
         return replace(
             rows,
             deferred=DeferredFrame.made(cast(rows.frame)),
@@ -677,7 +682,7 @@ def _rows(
     frame = deferred.frame
     return replace(
         rows,
-        deferred=DeferredFrame.made(cast_types(frame, casts, spec.on_bad_value)),
+        deferred=DeferredFrame.made(cast_types(frame, casts, spec.on_bad_value_of(table))),
         why_no_splits=why or f"`columns.types` casts column `{next(iter(casts))}`",
         check_casts=lambda: check_casts(frame, casts),
     )

@@ -103,7 +103,7 @@ class SparkReaderSlice(AllRows):
         names = tuple(frame.columns)
         types = check_types(self.table.columns.types or {}, names)
         if types:
-            frame = cast_types(frame, types, self.spec.on_bad_value)
+            frame = cast_types(frame, types, self.spec.on_bad_value_of(self.table))
         return SparkReaderRows(frame, names)
 
 

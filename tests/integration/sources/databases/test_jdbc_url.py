@@ -333,7 +333,7 @@ def test_values_that_cross_as_text_are_exact_or_bad(
     table = world.table("none", columns=columns, primary_key=("ID",))
 
     failed = load(world, replace(table, input=read))
-    loaded = load(world, replace(table, input=read), on_bad_value="NULL")
+    loaded = load(world, replace(table, input=read, on_bad_value="NULL"))
 
     assert failed.error is not None
     said = failed.error.message

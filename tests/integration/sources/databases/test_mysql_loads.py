@@ -143,7 +143,7 @@ def test_bad_values_fail_with_column_key_and_value_or_become_null(
     assert failed.error.message.endswith("\n  and 3 more")
     assert has_nothing(world)
 
-    result = load(world, maria.table(world, "t"), on_bad_value="NULL")
+    result = load(world, maria.table(world, "t", on_bad_value="NULL"))
 
     assert (result.status, result.rows) == ("LOADED", 24), result.error
     assert any("13 values" in warning for warning in result.warnings), result.warnings

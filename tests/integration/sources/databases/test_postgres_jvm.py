@@ -119,7 +119,8 @@ def test_bad_values_and_errors_of_the_server_are_those_of_the_other_reader(
 
     failed = load(world, database.table(world), reader="JVM")
     divided = load(world, database.table(world, "divided"), reader="JVM")
-    loaded = load(world, database.table(world), reader="JVM", on_bad_value="NULL")
+    table = database.table(world, on_bad_value="NULL")
+    loaded = load(world, table, reader="JVM")
 
     assert failed.error is not None
     assert "column `day`: the value `infinity` cannot be loaded" in failed.error.message

@@ -174,7 +174,7 @@ class IcebergWriter:
         found = Rejected()
         if self.plan.direct is None:
             found = rejected_rows(request, rejected)
-            if load.spec.on_bad_value == "QUARANTINE":
+            if load.spec.on_bad_value_of(load.table) == "QUARANTINE":
                 # Spark writes into columns that are in the table before.
                 check_rejected(found, load.spec.max_rejected_of(load.table))
         try:

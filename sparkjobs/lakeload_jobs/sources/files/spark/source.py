@@ -182,8 +182,8 @@ class FilesSlice:
         """Read one column of the files as a type (`sources.base.CheckType`)."""
         columns = self.table.columns
         columns = replace(columns, types={**(columns.types or {}), name: kind})
-        table, spec = replace(self.table, columns=columns), replace(self.spec, on_bad_value="FAIL")
-        rows = replace(self, table=table, spec=spec)._open(spark, files, earlier)
+        table = replace(self.table, columns=columns, on_bad_value="FAIL")
+        rows = replace(self, table=table)._open(spark, files, earlier)
         with with_all_bad_values(rows):
             values = rows.frame if table.where is None else rows.frame.where(table.where)
             values.agg(F.count(quoted(name))).collect()
@@ -206,7 +206,7 @@ class FilesSlice:
             spark,
             given,
             table.columns,
-            self.spec.on_bad_value,
+            self.spec.on_bad_value_of(table),
             s3=s3,
             files=files,
             filtered=table.where is not None,

@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 )
 
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import FilesInput, JobSpec, OnBadValue, TableSpec
 from lakeload_jobs.rows.arrow_casts import ArrowCast, arrow_cast
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.casts import quoted
@@ -120,9 +120,14 @@ class TypedTable:
     stored: StoredRecords | None = None
 
     @property
+    def on_bad_value(self) -> OnBadValue:
+        """What becomes of bad values and broken records."""
+        return self.spec.on_bad_value_of(self.table)
+
+    @property
     def sets_aside(self) -> bool:
         """Whether files that cannot be read are set aside."""
-        return self.spec.on_bad_value == "QUARANTINE"
+        return self.on_bad_value == "QUARANTINE"
 
     @property
     def options(self) -> dict[str, str]:
@@ -201,7 +206,7 @@ def open_typed_files(table: TypedTable, earlier: EarlierColumns) -> FilesRows:
     if casts:
         placed = with_places(frame)
         values = partial(check_casts, placed, casts)
-        frame = cast_rows(placed, casts, table.spec.on_bad_value, united)
+        frame = cast_rows(placed, casts, table.on_bad_value, united)
     return FilesRows(
         DeferredFrame.made(frame),
         names,
@@ -343,13 +348,13 @@ def _by_arrow(
     values: Callable[[], None] = _Values(table.spark, read, splits.parts, table.unreadable)
     if casts:
         values = partial(_check_read_and_cast, values, frame.frame, casts)
-        cast = cast_rows(frame.frame, casts, table.spec.on_bad_value, read.columns)
+        cast = cast_rows(frame.frame, casts, table.on_bad_value, read.columns)
         frame = DeferredFrame.made(cast)
         try:
             in_arrow = _arrow_casts(table, read.schema, casts)
             kinds = to_arrow_schema(cast.schema)
             without_places = replace(read, places=False)
-            cast_read = ReadCast(without_places, in_arrow, kinds, table.spec.on_bad_value)
+            cast_read = ReadCast(without_places, in_arrow, kinds, table.on_bad_value)
             splits = replace(splits, read=cast_read, of_columns=cast_read.of_columns)
         except NotDirect as reason:
             why = why or str(reason)
@@ -373,7 +378,7 @@ def _arrow_casts(
 ) -> dict[str, ArrowCast]:
     """Return the casts, all in Arrow. Raises `NotDirect` where Spark has to cast a column."""
     found = {}
-    on_bad_value, given = table.spec.on_bad_value, table.table
+    on_bad_value, given = table.on_bad_value, table.table
     for name, kind in casts.items():
         cast = arrow_cast(schema.field(name).type, kind)
         if cast is None:
@@ -525,7 +530,7 @@ def _reader(
     truncates = table.options.get("on_loss", "FAIL").upper() == "TRUNCATE"
     on_loss: OnLoss = "TRUNCATE" if truncates else "FAIL"
     # What cannot be bad is read as with FAIL, where it costs nothing.
-    on_bad_value = table.spec.on_bad_value if may_be_bad else "FAIL"
+    on_bad_value = table.on_bad_value if may_be_bad else "FAIL"
     reader: FormatReader = AvroReader(table.opener)
     hint = "check the file"
     if table.given.format == "ORC":

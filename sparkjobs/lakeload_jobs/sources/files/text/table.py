@@ -384,7 +384,7 @@ def text_files(
         "files": tuple(files),
         "options": given.options,
         "columns": table.columns,
-        "on_bad_value": spec.on_bad_value,
+        "on_bad_value": spec.on_bad_value_of(table),
         "recorded": earlier.types,
         "targets": earlier.targets,
         "all_columns": table.where is not None or table.deleted_when is not None,
