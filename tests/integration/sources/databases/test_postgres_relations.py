@@ -168,7 +168,7 @@ def test_missing_tables_and_schemas_are_named(database: Database) -> None:
 
     error = error_of(replace(database.input, table="plan"))
     assert "has no table `public.plan`" in error.message
-    assert error.hint == "did you mean `plain`?"
+    assert error.hint == "did you mean `public.plain`?"
     assert "there is no schema `Public`" in (
         error_of(replace(database.input, schema="Public")).hint or ""
     )
