@@ -138,8 +138,10 @@ def _database(answers: Answers, folder: Path) -> Database | None:
         return None
     # It imports the models of all sources, which `--help` does not need.
     from lakeload.init.database import find_database
+    from lakeload.ui.display import Phases
 
-    return find_database(answers, folder, os.environ)
+    with Phases(console.err, "finding the tables of the database", quiet=console.silent()):
+        return find_database(answers, folder, os.environ)
 
 
 def _local_answers(lake: Lake, table_format: str) -> dict[str, str]:

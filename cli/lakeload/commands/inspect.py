@@ -65,6 +65,7 @@ def check_path(path: str) -> None:
 def inspect_tables(paths: Sequence[str], folder: Path) -> tuple[InspectedTable, ...]:
     """Return the tables that files make. Raises `Refused` for paths that name nothing."""
     from lakeload.sources.files.inspected_tables import inspect_paths
+    from lakeload.ui.display import Phases
     from lakeload_jobs.aws import AwsSession
     from lakeload_jobs.contract.spec import DestinationSpec
     from lakeload_jobs.sources.files.listing import SourceObjects
@@ -75,7 +76,16 @@ def inspect_tables(paths: Sequence[str], folder: Path) -> tuple[InspectedTable, 
     reader = DestinationSpec(bucket="", region=region)
     objects = SourceObjects(AwsSession(reader, label="inspect"))
     opener = FileBytes(reader, "inspect")
+    phases = Phases(console.err, "listing files", quiet=console.silent())
+
+    def on_file(done: int, total: int) -> None:
+        phases.begin("inspecting files")
+        phases.at(done, total, "files")
+
     try:
-        return inspect_paths(paths, folder, opener, lambda found: tuple(objects.find(found)))
+        with phases:
+            return inspect_paths(
+                paths, folder, opener, lambda found: tuple(objects.find(found)), on_file
+            )
     except LoadFailed as error:
         raise Refused(error.message, hint=error.hint) from error

@@ -45,17 +45,20 @@ def plan(
     from lakeload.documents.spec import table_specs
     from lakeload.launch.spec import check_options, new_attempt, run_options, select_tables
     from lakeload.launch.stop import StopRequests
+    from lakeload.ui.display import Phases
+    from lakeload.ui.progress import PHASES
 
-    document = with_found_tables(load_pipeline(pipeline, os.environ), "plan", keys=True)
-    attempt = new_attempt(job_id)
-    options = run_options(document, reload=reload, limit=limit)
-    tables = select_tables(table_specs(document, options), table or ())
-    check_options(tables, document.destination.model.table_format, options)
-    # From here on boto3 is imported, which takes longer than everything before it.
-    from lakeload.commands.plan_once import show_plan
-    from lakeload.commands.sync_once import LoadJob
+    with Phases(console.err, PHASES["documents"], quiet=console.silent()) as phases:
+        document = with_found_tables(load_pipeline(pipeline, os.environ), "plan", keys=True)
+        attempt = new_attempt(job_id)
+        options = run_options(document, reload=reload, limit=limit)
+        tables = select_tables(table_specs(document, options), table or ())
+        check_options(tables, document.destination.model.table_format, options)
+        # From here on boto3 is imported, which takes longer than everything before it.
+        from lakeload.commands.plan_once import show_plan
+        from lakeload.commands.sync_once import LoadJob
 
-    context = Context(os.environ, StopRequests(), console.err, console.quiet())
-    job = LoadJob(document, tables, attempt, options)
-    chosen = None if not details else select_tables(tables, details, "--details")
-    show_plan(job, context, output, schema=schema, sample=sample, details=chosen)
+        context = Context(os.environ, StopRequests(), console.err, console.quiet(), phases=phases)
+        job = LoadJob(document, tables, attempt, options)
+        chosen = None if not details else select_tables(tables, details, "--details")
+        show_plan(job, context, output, schema=schema, sample=sample, details=chosen)

@@ -68,8 +68,10 @@ def show_plan(
     destination = job.destination
     runtime = runtime_of(chosen_master(job.document, job.master))
     connections = Connections(destination, f"plan-{job.attempt.attempt_id}")
+    context.begin("connection")
     preflight(connections)
-    request = job.inspection(loads=False)
+    context.begin("inspection")
+    request = job.inspection(context, loads=False)
     spec = build_job_spec(job.document, destination, job.tables, job.attempt, None, job.options)
     local = runtime.traits.tasks_share_driver
     by_spark = schema if schema is not None else format_of(destination).plan_reads_columns
@@ -83,6 +85,7 @@ def show_plan(
     if by_spark:
         plans = _with_schema(plans, job, context)
     plans = with_side_tables(plans, spec)
+    context.phases.stop()
     reads = [table.input for table in job.tables]
     warnings = (*destination_warnings(destination), *source_of(reads[0]).warnings(reads))
     if output is OutputFormat.JSON:
@@ -127,8 +130,10 @@ def _with_schema(
     if not chosen:
         return plans
     context.note(f"note: {STARTED}")
+    context.begin("machine")
     settings = spark_settings(job.document, job.master, job.conf)
     installation = find_installation(context.environment)
+    context.begin("preparation")
     features = jar_sets_for(
         (table.input for table in chosen),
         job.destination.table_format,
@@ -140,6 +145,7 @@ def _with_schema(
     spec = build_job_spec(job.document, job.destination, chosen, job.attempt, folder, job.options)
     spec = replace(spec, job="plan")
     names = [table.source for table in chosen]
+    context.phases.stop()
     with (
         # While no Spark runs there is nothing to stop in order.
         StopRequests() as stop,

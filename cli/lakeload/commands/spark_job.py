@@ -18,7 +18,7 @@ from lakeload.launch.run_folder import RunFolder, create_run_folder, runs_direct
 from lakeload.launch.scratch import remove_abandoned_scratch
 from lakeload.launch.spec import Attempt
 from lakeload.launch.stop import StopRequests
-from lakeload.launch.timings import Timings
+from lakeload.launch.timings import Phase, Timings
 from lakeload.machine.appcds import archive_key, find_archive
 from lakeload.machine.cache import cache_directory, entry_script, jobs_package
 from lakeload.machine.jars.pins import JARS, pinned
@@ -27,6 +27,8 @@ from lakeload.machine.memory import available_memory, driver_memory
 from lakeload.machine.spark import find_spark
 from lakeload.runtimes import runtime_of
 from lakeload.sources.registry import source_of
+from lakeload.ui.display import Phases, no_phases
+from lakeload.ui.progress import PHASES
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import TableSpec
 
@@ -74,7 +76,8 @@ def jars_of(
     from lakeload.ui.jars import FetchProgress
 
     origin = Origin(conf=document.model.spark.conf.get(REPOSITORY_PROPERTY))
-    with FetchProgress(context.err, quiet=context.quiet) as progress:
+    begun = context.phases.stop
+    with FetchProgress(context.err, quiet=context.quiet, on_begin=begun) as progress:
         folder = cache_directory(context.environment) / JARS
         return fetch(jars, folder, context.environment, origin=origin, listener=progress)
 
@@ -114,6 +117,13 @@ class Context:
     err: Console
     quiet: bool = False
     timings: Timings = field(default_factory=Timings)
+    phases: Phases = field(default_factory=no_phases)
+    """What is shown until Spark starts."""
+
+    def begin(self, phase: Phase) -> None:
+        """Begin a phase before Spark: its time, and what is shown of it."""
+        self.timings.begin(phase)
+        self.phases.begin(PHASES[phase])
 
     def note(self, text: str) -> None:
         """Say something that is not an error; silent with -q."""

@@ -93,6 +93,8 @@ def sync(
     )
     from lakeload.launch.stop import StopRequests
     from lakeload.launch.timings import Timings, process_started
+    from lakeload.ui.display import Phases
+    from lakeload.ui.progress import PHASES
 
     if schema is not None and not dry_run:
         raise InvalidInput(
@@ -101,7 +103,8 @@ def sync(
     if timings and dry_run:
         raise InvalidInput("`--timings` needs a load", hint="remove `--dry-run`")
     times = Timings(process_started())
-    with StopRequests() as stop:
+    phases = Phases(console.err, PHASES["documents"], quiet=console.silent())
+    with StopRequests() as stop, phases:
         times.begin("documents")
         document = with_found_tables(load_pipeline(pipeline, os.environ), "sync", keys=True)
         attempt = new_attempt(job_id)
@@ -113,8 +116,8 @@ def sync(
             tables = retry_tables(tables, retry_rejected, options)
         check_options(tables, document.destination.model.table_format, options)
         console.note(f"job {attempt.job_id}")
-        context = Context(os.environ, stop, console.err, console.quiet(), times)
-        times.begin("machine")
+        context = Context(os.environ, stop, console.err, console.quiet(), times, phases)
+        context.begin("machine")
         # Importing boto3 takes longer than all of the above, so it is done only now.
         from lakeload.commands.sync_once import LoadJob, sync_once
 
@@ -127,6 +130,7 @@ def sync(
         synced = sync_once(job, context)
         # What is shown from here on is decided: a signal changes neither it nor the exit code.
         stop.hold()
+        phases.stop()
         wall_time = times.finish() if timings else None
         # A load that failed has more urgent things to say.
         archive_for = synced.archive_for if synced.outcome.exit_code is ExitCode.OK else None

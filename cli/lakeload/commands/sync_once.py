@@ -61,7 +61,7 @@ class LoadJob:
         """Where it is loaded into."""
         return destination_spec(self.document.destination)
 
-    def inspection(self, *, loads: bool) -> InspectionRequest:
+    def inspection(self, context: Context, *, loads: bool) -> InspectionRequest:
         """Return what all its tables have in common when they are inspected."""
         name = self.document.model.name
         return InspectionRequest(
@@ -71,6 +71,7 @@ class LoadJob:
             self.options,
             loads=loads,
             reader=self.document.model.spark.reader,
+            on_table=lambda done, total: context.phases.at(done, total, "tables"),
         )
 
 
@@ -123,24 +124,24 @@ def _sync_attempt(job: LoadJob, context: Context) -> Synced:
     """Load the tables of a job with one driver."""
     folder: RunFolder | None = None
     archive_for: tuple[str, ...] | None = None
-    timings = context.timings
     try:
         context.stop.begin()
+        context.begin("machine")
         settings = spark_settings(job.document, job.master, job.conf)
         installation = find_installation(context.environment)
         if settings.runtime.traits.tasks_share_driver:
             refuse_without_any_input(job.tables)
         connections = Connections(job.destination, f"sync-{job.attempt.attempt_id}")
-        timings.begin("connection")
+        context.begin("connection")
         preflight(connections)
-        timings.begin("inspection")
+        context.begin("inspection")
         states = commands_of(job.destination.table_format).inspect(
-            connections.before_spark, job.tables, job.inspection(loads=True)
+            connections.before_spark, job.tables, job.inspection(context, loads=True)
         )
         check_job_known(states)
         if done := outcome_without_spark(states):
             return Synced(done)
-        timings.begin("preparation")
+        context.begin("preparation")
         warnings = _warnings(states, connections)
         features = jar_sets_for(
             (table.input for table in job.tables),
@@ -217,6 +218,7 @@ def _with_spark(
     if job.at_once is not None:
         spec = replace(spec, concurrency=job.at_once)
     names = [table.source for table in tables]
+    context.phases.stop()
     with ProgressView(context.err, names, quiet=context.quiet) as progress:
 
         def show(event: Event) -> None:

@@ -17,6 +17,7 @@ from lakeload.documents.load import load_either
 from lakeload.documents.spec import specs_of
 from lakeload.sources.databases.kept_connections import connections_kept
 from lakeload.sources.registry import source_of
+from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode, Refused
 from lakeload_jobs.contract.spec import BY_DRIVER, TableSpec
@@ -74,10 +75,12 @@ def test_connection(
     from lakeload.documents.found_tables import with_found_tables
     from lakeload.probes.connection import ConnectionOptions, ConnectionTest
     from lakeload.ui.checks import ChecksView, show_interrupted, show_verdict
+    from lakeload.ui.display import Phases
 
     document = load_either(file, os.environ)
+    phases = Phases(console.err, "reading the tables of the source", quiet=console.silent())
     # Where the database cannot be reached, the check of the login says why.
-    with suppress(Refused):
+    with phases, suppress(Refused):
         document = with_found_tables(document, "test-connection")
     destination, tables = specs_of(document)
     options = ConnectionOptions(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
@@ -35,6 +35,13 @@ if TYPE_CHECKING:
 AT_ONCE = 8
 """Tables that are inspected at once."""
 
+OnTable = Callable[[int, int], None]
+"""Called with the number of tables that are done, and of all."""
+
+
+def _ignore(done: int, total: int) -> None:
+    """Report no progress."""
+
 
 @dataclass(frozen=True)
 class InspectionRequest:
@@ -50,6 +57,8 @@ class InspectionRequest:
     """The job, where the columns are to be found that it would load."""
     reader: ReaderChoice = "AUTO"
     """Who is to read."""
+    on_table: OnTable = _ignore
+    """Called with each table that was inspected."""
 
 
 @dataclass(frozen=True)
@@ -126,12 +135,14 @@ class TableState(ABC):
 
 
 S = TypeVar("S", bound=TableState)
+R = TypeVar("R")
 
 
 def inspect_each(
     tables: Sequence[TableSpec],
     inspect: Callable[[TableSpec], S],
     failed: Callable[[TableSpec, LakeloadError], S],
+    on_table: OnTable = _ignore,
 ) -> tuple[S, ...]:
     """Inspect every table, several at a time; a refusal belongs to its table."""
 
@@ -142,7 +153,17 @@ def inspect_each(
             return failed(table, error)
 
     with connections_kept(), ThreadPoolExecutor(AT_ONCE, thread_name_prefix="inspect") as pool:
-        return tuple(pool.map(work, tables))
+        return counted_results(pool.map(work, tables), len(tables), on_table)
+
+
+def counted_results(results: Iterable[R], total: int, on_table: OnTable) -> tuple[R, ...]:
+    """Return the results of tables, and report each."""
+    on_table(0, total)
+    found = []
+    for result in results:
+        found.append(result)
+        on_table(len(found), total)
+    return tuple(found)
 
 
 def with_input(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from rich.live import Live
+from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
@@ -175,6 +176,8 @@ class ChecksView:
         self._name_width = max((len(probe.name) for probe in probes), default=0)
         silent = console.quiet() or console.json_wanted()
         terminal = console.out.is_terminal and not console.out.is_dumb_terminal
+        self._spinner = Spinner("dots")
+        self._ended = False
         self._lines = not silent and not terminal
         self._live = (
             Live(console=console.out, get_renderable=self._table, refresh_per_second=8)
@@ -188,6 +191,7 @@ class ChecksView:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._ended = True
         if self._live:
             self._live.stop()
         elif self._lines and self._blocked():
@@ -214,7 +218,7 @@ class ChecksView:
             name = Text(result.probe.name, style)
             table.add_row(Text(mark, style), name, told, milliseconds(result))
         for number, probe in enumerate(self._probes[len(self._results) :]):
-            ahead = Text("…" if number == 0 else " ")
+            ahead = self._spinner if number == 0 and not self._ended else Text(" ")
             table.add_row(ahead, Text(probe.name, "dim"), Text(probe.proves, "dim"), "")
         if blocked := self._blocked():
             table.add_row("-", "", Text(_not_asked(blocked), "dim"), "")

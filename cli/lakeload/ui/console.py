@@ -131,6 +131,11 @@ def quiet() -> bool:
     return _said.quiet
 
 
+def silent() -> bool:
+    """Tell whether nothing is shown of what a command is doing."""
+    return quiet() or json_wanted()
+
+
 def verbose() -> bool:
     """Tell whether the answer may be longer than usual."""
     return _said.verbose

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 from rich.console import Console
@@ -155,9 +155,16 @@ def _archive_document(item: ArchiveState) -> ArchiveDocument:
 class FetchProgress:
     """Listens to `machine.jars.fetch`; says nothing as long as nothing is lacking."""
 
-    def __init__(self, console: Console, *, quiet: bool = False) -> None:
+    def __init__(
+        self,
+        console: Console,
+        *,
+        quiet: bool = False,
+        on_begin: Callable[[], None] = lambda: None,
+    ) -> None:
         self._console = console
         self._quiet = quiet
+        self._on_begin = on_begin
         self._lock = threading.Lock()
         self._done: dict[str, int] = {}
         self._ended = 0
@@ -176,6 +183,7 @@ class FetchProgress:
 
     def begin(self, jars: Sequence[Jar], where: str) -> None:
         """Say what is lacking and where it comes from."""
+        self._on_begin()
         self._jars = len(jars)
         size = sum(jar.size for jar in jars)
         self._line(f"fetching {counted(len(jars), 'jar')} ({format_size(size)}) from {where}")

@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
+from lakeload.launch.timings import Phase
 from lakeload.ui.console import MANY_TABLES
+from lakeload.ui.display import LINE_SECONDS, Display, clock
 from lakeload_jobs.contract.events import Event, Stage
 from lakeload_jobs.core.sizes import format_size
 
@@ -32,11 +31,16 @@ STAGES: Mapping[Stage, str] = {
     "orphans": "finding orphan files",
 }
 
+PHASES: Mapping[Phase, str] = {
+    "documents": "reading the configuration",
+    "machine": "finding Java and Spark",
+    "connection": "checking role and bucket",
+    "inspection": "inspecting tables and their input",
+    "preparation": "preparing Spark",
+}
+"""What is shown of the phases before Spark."""
 READING_ROWS = "reading its rows"
 """The words for the stage `open` of rows that can be read only once: they are stored first."""
-LINE_SECONDS = 30.0
-"""So often a line says how far a stage is, where there is no live display."""
-
 STYLES = {
     "LOADED": "green",
     "NO_OP": "green",
@@ -67,11 +71,15 @@ class _Row:
         if not self.rows:
             return self.stage
         doing = READING_ROWS if self.stage == STAGES["open"] else self.stage
-        rows = f"{self.rows:,}" if self.of_rows is None else f"{self.rows:,} of {self.of_rows:,}"
-        return f"{doing}: {rows} rows, {format_size(self.bytes)}"
+        rows = f"{self.rows:,} rows"
+        if self.of_rows:
+            share = min(100, 100 * self.rows // self.of_rows)
+            rows = f"{self.rows:,} of {self.of_rows:,} rows ({share}%)"
+        # The first bytes of a file are known when its first rows are encoded.
+        return f"{doing}: {rows}" + (f", {format_size(self.bytes)}" if self.bytes else "")
 
 
-class ProgressView:
+class ProgressView(Display):
     """Shows events as they come. Everything in them may come from a file, so nothing is markup."""
 
     def __init__(
@@ -82,37 +90,16 @@ class ProgressView:
         quiet: bool = False,
         doing: str = "loading",
     ) -> None:
-        self._console = console
-        self._quiet = quiet
         self._doing = doing
-        self._started = time.monotonic()
         self._rows = {table: _Row() for table in tables}
         self._stage = "starting Spark"
         self._tasks = (0, 0)
-        live = console.is_terminal and not console.is_dumb_terminal and not quiet
-        self._live = (
-            Live(
-                console=console,
-                get_renderable=self._screen,
-                refresh_per_second=5,
-                transient=True,
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-            if live
-            else None
-        )
+        super().__init__(console, quiet=quiet)
 
-    def __enter__(self) -> Self:
-        if self._live:
-            self._live.start()
-        elif not self._quiet:
-            self._line(self._stage)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._live:
-            self._live.stop()
+    def start(self) -> None:
+        """Begin to show it, unless it is shown."""
+        super().start()
+        self._line(self._stage, live=False)
 
     def show(self, event: Event) -> None:
         """Take in one event."""
@@ -148,14 +135,21 @@ class ProgressView:
             about = f"{event.table}: " if event.table else ""
             self._line(f"{about}{event.message}")
 
-    def _line(self, text: str, *, live: bool = True) -> None:
-        """Print one line; with `live` False only where there is no live display."""
-        if self._quiet or (self._live and not live):
-            return
-        seconds = time.monotonic() - self._started
-        self._console.print(
-            Text(f"[{seconds:6.1f} s] {printable(text)}"), soft_wrap=True, highlight=False
-        )
+    def _words(self) -> str:
+        at_work = [
+            f"{name}: {row.words}"
+            for name, row in list(self._rows.items())
+            if row.since and not row.ended
+        ]
+        done, total = self._tasks
+        tasks = [f"{done:,} of {total:,} tasks"] if total else []
+        return ", ".join([f"{self._stage}{self._tables()}", *at_work[:1], *tasks])
+
+    def _tables(self) -> str:
+        """Return how many of several tables have ended."""
+        ended = sum(row.ended is not None for row in list(self._rows.values()))
+        total = len(self._rows)
+        return f": {ended:,} of {total:,} tables" if total > 1 and ended else ""
 
     def _screen(self) -> RenderableType:
         shown = self._visible()
@@ -169,11 +163,9 @@ class ProgressView:
         hidden = f" · {rest} more tables" if rest else ""
         done, total = self._tasks
         tasks = f" · {done}/{total} tasks" if total else ""
-        elapsed = _clock(time.monotonic() - self._started)
-        foot = Spinner(
-            "dots", Text(f"{self._stage}{tasks}{hidden} · {elapsed}", overflow="ellipsis")
-        )
-        return Group(grid, foot)
+        foot = f"{self._stage}{self._tables()}{tasks}{hidden} · {self._clock()}"
+        self._spinner.update(text=Text(foot, overflow="ellipsis"))
+        return Group(grid, self._spinner)
 
     def _visible(self) -> list[tuple[str, _Row]]:
         """Tables that are at work first, then those that wait, then the ended, as many as fit."""
@@ -187,13 +179,7 @@ class ProgressView:
 
     def _cells(self, row: _Row) -> tuple[Text, Text]:
         if row.ended:
-            return Text(row.ended, STYLES.get(row.ended, "")), Text(_clock(row.seconds))
+            return Text(row.ended, STYLES.get(row.ended, "")), Text(clock(row.seconds))
         if not row.since:
             return Text(row.stage, "dim"), Text("")
-        return Text(row.words), Text(_clock(time.monotonic() - row.since))
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+        return Text(row.words), Text(clock(time.monotonic() - row.since))

@@ -57,7 +57,11 @@ def plan_of(
     column_map = {name: name for name in before or {} if not name.startswith("_supa")}
     opened = OpenedLog(1, None, first_run=not before, column_map=column_map, columns=columns)
     (plan,) = parquet_plan._with_columns(
-        [planned((path,), file_format, options)], [ParquetState(spec_table, opened)], spec, NO_AWS
+        [planned((path,), file_format, options)],
+        [ParquetState(spec_table, opened)],
+        spec,
+        NO_AWS,
+        lambda done, total: None,
     )
     return plan
 

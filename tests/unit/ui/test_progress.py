@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from lakeload.ui.console import Stream
+from lakeload.ui.display import LINE_SECONDS
 from lakeload.ui.progress import ProgressView
 from lakeload_jobs.contract.events import Event, EventKind
 
@@ -89,7 +90,31 @@ def test_the_rows_of_a_stage_are_a_line_every_half_minute(monkeypatch: pytest.Mo
         "orders: reading its history and schema",
         "orders: reading its rows: 7,000 rows, 2.0 KiB",
         "orders: writing",
-        "orders: writing: 9,999 of 10,000 rows, 3.0 MiB",
+        "orders: writing: 9,999 of 10,000 rows (99%), 3.0 MiB",
+    ]
+
+
+def test_beat_of_many_tables_counts_those_that_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1.0]
+    monkeypatch.setattr("lakeload.ui.display.time.monotonic", lambda: clock[0])
+    stream = io.StringIO()
+    tables = [f"table_{number}" for number in range(14)]
+    with ProgressView(Console(file=stream, width=80), tables) as progress:
+        for each in (
+            event("stage", stage="open", table="table_0"),
+            event("table", name="LOADED", table="table_0"),
+            event("stage", stage="stage", table="table_1", rows=400),
+            event("progress", table="table_1", rows=100, bytes=0),
+            event("progress", done=3, total=9),
+        ):
+            progress.show(each)
+        progress.beat()
+        clock[0] += LINE_SECONDS
+        progress.beat()
+        progress.beat()
+    assert stream.getvalue().splitlines()[1:] == [
+        "[   0.0 s] table_0: LOADED",
+        "[  25.0 s] loading: 1 of 14 tables, table_1: writing: 100 of 400 rows (25%), 3 of 9 tasks",
     ]
 
 

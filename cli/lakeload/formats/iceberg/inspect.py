@@ -115,7 +115,9 @@ def inspect(
         state = _inspect(catalog, table, request)
         return state if state.idle else _with_input(state, readers, objects, request)
 
-    states = inspect_each(tables, work, lambda table, error: IcebergState(table, error=error))
+    states = inspect_each(
+        tables, work, lambda table, error: IcebergState(table, error=error), request.on_table
+    )
     return _compared(catalog, states, request) if catalog is not None and request.loads else states
 
 

@@ -104,4 +104,6 @@ def inspect(
             ),
         )
 
-    return inspect_each(tables, work, lambda table, error: ParquetState(table, error=error))
+    return inspect_each(
+        tables, work, lambda table, error: ParquetState(table, error=error), request.on_table
+    )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from lakeload.formats.inspection import AT_ONCE, InspectionRequest
+from lakeload.formats.inspection import AT_ONCE, InspectionRequest, OnTable, counted_results
 from lakeload.formats.parquet.inspect import ParquetState, inspect
 from lakeload.formats.plan import (
     CatalogPlan,
@@ -49,7 +49,7 @@ def plan(
     states = inspect(session, tables, request)
     plans = plan_states(states, request, local=local)
     if request.spec is not None:
-        plans = _with_columns(plans, states, request.spec, session)
+        plans = _with_columns(plans, states, request.spec, session, request.on_table)
     if not request.destination.parquet.update_glue_catalog:
         return plans
     catalog = GlueCatalog(session, request.destination)
@@ -58,7 +58,7 @@ def plan(
         return _with_glue(plan, state, catalog, request.destination)
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="plan-glue") as pool:
-        return tuple(pool.map(with_glue, plans, states))
+        return counted_results(pool.map(with_glue, plans, states), len(plans), request.on_table)
 
 
 def plan_states(
@@ -88,6 +88,7 @@ def _with_columns(
     states: Sequence[ParquetState],
     spec: JobSpec,
     session: AwsSession,
+    on_table: OnTable,
 ) -> tuple[TablePlan, ...]:
     """Return the plans with the columns of those that are loaded, as far as Spark is not needed."""
     readers = SourceReaders(spec.destination, session)
@@ -102,7 +103,7 @@ def _with_columns(
         return plan if schema is None else with_columns(plan, schema)
 
     with ThreadPoolExecutor(_READ_AT_ONCE, thread_name_prefix="plan-columns") as pool:
-        return tuple(pool.map(work, plans, states))
+        return counted_results(pool.map(work, plans, states), len(plans), on_table)
 
 
 def _columns(

@@ -106,10 +106,14 @@ class InspectedTable:
 
 
 def inspect_paths(
-    written: Sequence[str], folder: Path, opener: FileBytes, list_objects: ListObjects
+    written: Sequence[str],
+    folder: Path,
+    opener: FileBytes,
+    list_objects: ListObjects,
+    on_file: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[InspectedTable, ...]:
     """Return the tables that files make. `written` are paths, globs and folders as a configuration
-    file in `folder` has them.
+    file in `folder` has them. `on_file` is called with how many files were opened, of how many.
 
     Raises `LoadFailed` for a path that names nothing, and `AwsError`.
     """
@@ -121,7 +125,13 @@ def inspect_paths(
             if there is not group:
                 known = {file.path for file in there.files}
                 there.files += [file for file in group.files if file.path not in known]
-    tables = [table for group in groups.values() for table in _tables(group, folder, opener)]
+    some = [_some_of(group) for group in groups.values()]
+    opened = counted_files(some, opener, on_file)
+    tables = [
+        table
+        for group, found in zip(groups.values(), opened, strict=True)
+        for table in _tables(group, folder, found)
+    ]
     united = _united_folders(tables, folder, {str(Path(path).parent) for path in faults})
     return tuple(_named([*united, *(_fault(*fault, folder) for fault in faults.items())]))
 
@@ -187,12 +197,34 @@ def _stem(path: str) -> str:
     return re.sub(r"\d+", "#", Path(path).name)
 
 
-def _tables(group: _Group, folder: Path, opener: FileBytes) -> Iterator[InspectedTable]:
+def _some_of(group: _Group) -> list[FileState]:
+    """Return the files of a group that are opened."""
+    files = sorted(group.files, key=lambda file: file.path)
+    return files if len(files) <= _INSPECTED else [*files[: _INSPECTED - 1], files[-1]]
+
+
+def counted_files(
+    groups: Sequence[Sequence[FileState]], opener: FileBytes, on_file: Callable[[int, int], None]
+) -> Iterator[list[InspectedFile]]:
+    """Yield what the files of each group hold, and report each file."""
+    done, total = 0, sum(map(len, groups))
+    on_file(done, total)
+    for files in groups:
+        inspected = []
+        for file in inspect_files(files, opener):
+            inspected.append(file)
+            done += 1
+            on_file(done, total)
+        yield inspected
+
+
+def _tables(
+    group: _Group, folder: Path, inspected: Sequence[InspectedFile]
+) -> Iterator[InspectedTable]:
     """Yield the tables of a group: one, unless the files differ."""
     files = sorted(group.files, key=lambda file: file.path)
-    some = files if len(files) <= _INSPECTED else [*files[: _INSPECTED - 1], files[-1]]
     kinds: list[list[InspectedFile]] = []
-    for found in sorted(inspect_files(some, opener), key=_has_no_rows):
+    for found in sorted(inspected, key=_has_no_rows):
         for kind in kinds:
             if _are_alike(kind[0], found):
                 kind.append(found)

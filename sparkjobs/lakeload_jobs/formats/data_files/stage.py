@@ -212,7 +212,6 @@ class FileStager:
             writer.destination, writer.attempt_id, on_executor=writer.on_executor
         )
         self._opened: list[PartWriter] = []
-        self._uploaded = 0
         self._progress = TaskProgress(writer.progress)
 
     def files(
@@ -223,13 +222,12 @@ class FileStager:
             writer = self._open(rejects=rejects)
             encoded = self._writer.files.encode(first, batches, writer)
             parts = writer.finish()
-            self._uploaded += writer.size
             file = StagedFile(writer.key, writer.upload_id, parts, encoded.rows, writer.size)
             yield file, encoded.facts
 
     def tell(self, rows: int, *, last: bool = False) -> None:
-        """Tell the progress of the task: rows, and the bytes of whole files."""
-        self._progress.at(rows, self._uploaded, last=last)
+        """Tell the progress of the task: rows, and the bytes that are encoded."""
+        self._progress.at(rows, sum(writer.size for writer in self._opened), last=last)
 
     def abort(self) -> None:
         """Abort all uploads."""

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import cast
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 
 from lakeload_jobs.formats.data_files.encode import (
@@ -14,6 +18,7 @@ from lakeload_jobs.formats.data_files.encode import (
     UploadPool,
     part_bytes,
 )
+from lakeload_jobs.formats.data_files.stage import FileStager
 from lakeload_jobs.storage.objects import Objects, Part
 
 
@@ -107,3 +112,25 @@ def test_ten_thousand_parts_hold_twice_the_target_size(target: int) -> None:
 
     assert size >= MIN_PART_BYTES > 5 << 20
     assert size * 10_000 >= 2 * target
+
+
+def test_file_stager_tells_the_bytes_of_a_file_that_is_not_complete(tmp_path: Path) -> None:
+    progress = tmp_path / "0.1"
+    progress.touch()
+
+    def encode(first: pa.RecordBatch, rest: object, writer: PartWriter) -> None:
+        writer.write(b"x" * 100)
+        stager.tell(first.num_rows, last=True)
+        raise KeyboardInterrupt
+
+    files = SimpleNamespace(key=lambda seq, rejects: "key", target_size=1 << 30, encode=encode)
+    given: Any = SimpleNamespace(
+        progress=str(progress), partitions=1, files=files, job_id="j", attempt_id="a", registry=None
+    )
+    objects: Any = SimpleNamespace(create_upload=lambda key, metadata: "upload")
+    rows = iter([pa.record_batch({"id": [1, 2]})])
+    with closing(UploadPool(1)) as pool:
+        stager = FileStager(given, 0, (objects, pool))
+        with pytest.raises(KeyboardInterrupt):
+            next(stager.files(rows))
+    assert progress.read_text() == "2 100\n"

@@ -23,6 +23,7 @@ from lakeload.sources.files.inspected_tables import InspectedTable, inspect_path
 from lakeload.sources.files.inspection import InspectedFile
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.text.opening import FileBytes
 
@@ -672,3 +673,12 @@ def test_inspect_zip_file_of_another_version_is_damaged(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(content)
 
     assert "the zip file is damaged: zip file version 14.8" in str(only(tmp_path).error)
+
+
+def test_inspect_paths_reports_each_file_that_is_opened(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{'abc'[number]}.csv").write_text(f"id,{'xyz'[number]}\n1,2\n")
+    reports: list[tuple[int, int]] = []
+    opener = FileBytes(DestinationSpec(bucket="", region="us-east-1"), "test")
+    inspect_paths(["."], tmp_path, opener, lambda _: (), lambda *at: reports.append(at))
+    assert reports == [(0, 3), (1, 3), (2, 3), (3, 3)]
