@@ -24,6 +24,7 @@ from lakeload.config.model import Called, Finding, Model, refusal, refusals, set
 from lakeload.config.scalars import PipelineName, RecordLimit, Text
 from lakeload.config.secret_names import shown
 from lakeload.documents.columns import Columns, repeated
+from lakeload.documents.conditions import condition_problem
 from lakeload.documents.destination import Destination
 from lakeload.documents.iceberg import TableProperties
 from lakeload.documents.spark import Spark
@@ -147,10 +148,18 @@ class Table(TableSettings):
             *repeated(self.primary_key, "primary_key"),
             *repeated(self.bloom_filters, "bloom_filters"),
             *_bloom_filter_findings(self.bloom_filters, self.columns),
+            *_condition_findings("where", self.where),
+            *_condition_findings("deleted_when", self.deleted_when),
         ]
         if found:
             raise refusals(found)
         return self
+
+
+def _condition_findings(setting: str, condition: str | None) -> Iterator[Finding]:
+    if condition is not None and (problem := condition_problem(condition)):
+        message = f"`{shown(condition)}` is no condition of Spark SQL: {problem}"
+        yield Finding(message, "correct it, as in `cost > 0`", (setting,))
 
 
 def _bloom_filter_findings(names: Iterable[str], columns: Columns) -> Iterator[Finding]:

@@ -10,9 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakeload.documents.conditions import condition_problem
 from lakeload_jobs.rows.conditions import NotInArrow, arrow_condition, evaluated
 
 CONDITIONS = 200
@@ -161,3 +163,31 @@ def test_a_condition_without_columns_has_a_value_for_each_row(
     assert evaluated(arrow_condition(columns, "true"), batch).to_pylist() == [True] * rows
     small = evaluated(arrow_condition(columns, "number < 7"), batch).to_pylist()
     assert small == [number < 7 for number in range(rows)]
+
+
+WORDS = [
+    *("a", "b.c", "`x y`", "'it''s'", '"t"', "1", "2.5", "null", "not", "and", "or", "in", "is"),
+    *("between", "like", "interval", "day", "date", "case", "when", "then", "end", "cast", "as"),
+    *("<=>", "<=", ">=", "<>", "!=", "==", "=", "<", ">", "!", "+", "-", "*", "/", "%", "|", "||"),
+    *("&", "^", "~", "=>", "->", "::", "(", ")", "[", "]", ",", "(", ")", "'", "`", "int", "f("),
+]
+
+
+def parses(spark: SparkSession, text: str) -> bool:
+    parser: Any = spark._jsparkSession.sessionState().sqlParser()
+    try:
+        parser.parseExpression(text)
+    except ParseException:
+        return False
+    return True
+
+
+@pytest.mark.exhaustive
+def test_condition_problem_is_only_found_where_the_parser_of_spark_refuses(
+    spark: SparkSession,
+) -> None:
+    drawn = random.Random(38)  # noqa: S311 - the same each time
+    texts = [" ".join(drawn.choices(WORDS, k=drawn.randint(1, 7))) for _ in range(10_000)]
+    refused = [text for text in texts if condition_problem(text) is not None]
+    assert len(refused) > 1_000
+    assert [text for text in refused if parses(spark, text)] == []
