@@ -246,9 +246,11 @@ def _inspected(path: str) -> tuple[InspectedTable, ...]:
     # Cheap, and most of what init does takes no look into files.
     if not path or not any(glob.glob(one) for one in local_paths(Path.cwd(), path)):  # noqa: PTH207
         return ()
-    from lakeload.commands.inspect import inspect_tables
+    from lakeload.commands.inspect import LISTING, inspect_tables
+    from lakeload.ui.display import Phases
 
-    tables = inspect_tables([path], Path.cwd())
+    with Phases(console.err, LISTING, quiet=console.silent()) as phases:
+        tables = inspect_tables([path], Path.cwd(), phases)
     if tables and all(table.error is not None for table in tables):
         error = tables[0].error
         assert error is not None  # noqa: S101

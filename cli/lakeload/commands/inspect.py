@@ -12,10 +12,14 @@ import typer
 from lakeload.commands.options import Output
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
+from lakeload.ui.display import Phases
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed, Refused
 
 if TYPE_CHECKING:
     from lakeload.sources.files.inspected_tables import InspectedTable
+
+LISTING = "listing files"
+"""What is shown before files are inspected."""
 
 Files = Annotated[
     list[str],
@@ -31,9 +35,10 @@ def inspect(files: Files, output: Output = OutputFormat.TEXT) -> None:
     the AWS environment. Exit code 0; 2 when a path is wrong; 3 when a file is missing,
     denied or cannot be loaded.
     """
-    for path in files:
-        check_path(path)
-    tables = inspect_tables(files, Path.cwd())
+    with Phases(console.err, LISTING, quiet=console.silent()) as phases:
+        for path in files:
+            check_path(path)
+        tables = inspect_tables(files, Path.cwd(), phases)
     from lakeload.ui.inspect import show_text, to_document
 
     if output is OutputFormat.JSON:
@@ -62,10 +67,11 @@ def check_path(path: str) -> None:
         raise
 
 
-def inspect_tables(paths: Sequence[str], folder: Path) -> tuple[InspectedTable, ...]:
+def inspect_tables(
+    paths: Sequence[str], folder: Path, phases: Phases
+) -> tuple[InspectedTable, ...]:
     """Return the tables that files make. Raises `Refused` for paths that name nothing."""
     from lakeload.sources.files.inspected_tables import inspect_paths
-    from lakeload.ui.display import Phases
     from lakeload_jobs.aws import AwsSession
     from lakeload_jobs.contract.spec import DestinationSpec
     from lakeload_jobs.sources.files.listing import SourceObjects
@@ -76,16 +82,14 @@ def inspect_tables(paths: Sequence[str], folder: Path) -> tuple[InspectedTable, 
     reader = DestinationSpec(bucket="", region=region)
     objects = SourceObjects(AwsSession(reader, label="inspect"))
     opener = FileBytes(reader, "inspect")
-    phases = Phases(console.err, "listing files", quiet=console.silent())
 
     def on_file(done: int, total: int) -> None:
         phases.begin("inspecting files")
         phases.at(done, total, "files")
 
     try:
-        with phases:
-            return inspect_paths(
-                paths, folder, opener, lambda found: tuple(objects.find(found)), on_file
-            )
+        return inspect_paths(
+            paths, folder, opener, lambda found: tuple(objects.find(found)), on_file
+        )
     except LoadFailed as error:
         raise Refused(error.message, hint=error.hint) from error

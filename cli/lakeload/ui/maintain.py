@@ -15,6 +15,7 @@ from lakeload.config.secret_names import printable
 from lakeload.launch.run import Maintained
 from lakeload.ui.errors import say, show_trouble
 from lakeload.ui.json_documents import MaintainDocument
+from lakeload.ui.names import Name
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.events import Step
@@ -124,7 +125,7 @@ def _grid(tables: tuple[TableMaintenance, ...]) -> Table:
     grid.add_column("status", no_wrap=True)
     grid.add_column("what", overflow="fold")
     for table in tables:
-        name = Text(printable(table.target))
+        name = Name(table.target)
         for number, (step, status, words) in enumerate(_rows(table)):
             styled = Text(status, STYLES.get(status, ""))
             grid.add_row("" if number else name, step, styled, Text(printable(words)))

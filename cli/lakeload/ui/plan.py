@@ -25,6 +25,7 @@ from lakeload.formats.plan import (
 from lakeload.launch.spec import Attempt
 from lakeload.ui.console import MANY_TABLES
 from lakeload.ui.errors import say, show_trouble
+from lakeload.ui.names import Name
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import ErrorInfo
@@ -160,8 +161,8 @@ def _grid(plans: Sequence[TablePlan]) -> Table:
     for plan in plans:
         new = plan.incremental  # of an incremental table what a load would read, not all there is
         grid.add_row(
-            Text(printable(plan.table)),
-            Text(printable(plan.target)),
+            Name(plan.table),
+            Name(plan.target),
             plan.mode,
             f"{new.new_files if new else plan.files:,}",
             format_size(new.new_bytes if new else plan.bytes),

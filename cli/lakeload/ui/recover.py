@@ -25,6 +25,7 @@ from lakeload.ui.json_documents import (
     ResolutionDocument,
     ResolvedDocument,
 )
+from lakeload.ui.names import Name
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.core.sizes import counted
@@ -121,7 +122,7 @@ def _grid(report: RecoveryReport) -> Table:
     for table in report.tables:
         first, *more = table.actions
         status = Text(table.status, STYLES[table.status])
-        grid.add_row(Text(printable(table.target)), status, Text(printable(first)))
+        grid.add_row(Name(table.target), status, Text(printable(first)))
         for line in more:
             grid.add_row("", "", Text(printable(line)))
     return grid

@@ -15,6 +15,7 @@ from lakeload.formats.reports import JobRuns, RunsReport, TableRun, by_job
 from lakeload.launch.run_folder import LocalRun
 from lakeload.ui.errors import show_trouble, trouble_document
 from lakeload.ui.json_documents import LocalRunDocument, LocalRunsDocument, RunsDocument
+from lakeload.ui.names import Name
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.core.sizes import counted, format_size, minute
 
@@ -116,7 +117,7 @@ def _grid(job: JobRuns) -> Table:
     for run in job.tables:
         grid.add_row(
             "",
-            Text(printable(run.target)),
+            Name(run.target),
             *((Text(printable(run.mode or "")),) if with_mode else ()),
             counted(run.rows, "row"),
             counted(run.files, "file"),

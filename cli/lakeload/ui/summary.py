@@ -16,6 +16,7 @@ from lakeload.launch.timings import PHASES, TableTime, WallTime
 from lakeload.ui.console import MANY_TABLES
 from lakeload.ui.errors import say, show_trouble
 from lakeload.ui.json_documents import MissingArchive, SyncDocument
+from lakeload.ui.names import Name
 from lakeload.ui.progress import STYLES
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
@@ -124,7 +125,7 @@ def _grid(summary: Summary) -> Table:
     # What needs attention is not below 200 lines of what does not.
     for table in sorted(summary.outcome.tables, key=lambda table: table.error is None):
         grid.add_row(
-            Text(table.target),
+            Name(table.target),
             f"{table.rows:,}",
             f"{max(table.file_count, len(table.files)):,}",
             format_size(table.bytes),
