@@ -29,6 +29,7 @@ from lakeload_jobs.core.layout import TableLocation, overlaps
 from lakeload_jobs.core.names import (
     MAX_NAME_LENGTH,
     REJECTED_SUFFIX,
+    hidden_name,
     nearest,
     normalize,
     schema_name,
@@ -60,8 +61,10 @@ def pipeline_findings(
     return list(islice(found, MAX_PROBLEMS))
 
 
-def pipeline_notes(data: dict[str, Any]) -> Iterator[Finding]:
+def pipeline_notes(data: dict[str, Any], destination: Destination | None) -> Iterator[Finding]:
     """Yield what is no mistake in a pipeline, whatever the format is, and yet may surprise."""
+    if destination is not None and not FORMATS[destination.table_format].has_catalog:
+        yield from islice(_hidden_names(data, destination), MAX_PROBLEMS)
     if isinstance(data.get("namespace"), str) and data.get("destination_prefix"):
         yield Finding(
             "`destination_prefix` has no effect, because `namespace` replaces it",
@@ -93,6 +96,21 @@ def _limits_of_nothing(data: dict[str, Any]) -> Iterator[Finding]:
             place,
             "ignored",
         )
+
+
+def _hidden_names(data: dict[str, Any], destination: Destination) -> Iterator[Finding]:
+    """Yield the tables that readers of folders may not see; a catalog knows the files of others."""
+    tables = [item for item in valid_tables(data) if not item[1].is_glob]
+    # The schema decides nothing but which derived names are numbered.
+    found = targets(
+        [table for _, table in tables],
+        namespace=None,
+        destination_prefix="",
+        glue_prefix=glue_prefix(destination),
+    )
+    for (i, table), target in zip(tables, found, strict=True):
+        if problem := hidden_name(target.table):
+            yield Finding(*problem, ("tables", i, "name" if table.name else "table"), "hidden")
 
 
 def _catalog_findings(destination: Destination) -> Iterator[Finding]:

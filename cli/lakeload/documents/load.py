@@ -303,7 +303,9 @@ def _cross_check(read: _Read, page: Page, tree: Tree) -> None:
     data, explainer = plain_data(tree), Explainer(page, tree, Pipeline)
     destination = None if read.destination is None else read.destination.model
     found = pipeline_findings(data, destination)
-    read.problems += [explainer.finding(item, (), "note") for item in pipeline_notes(data)]
+    read.problems += [
+        explainer.finding(item, (), "note") for item in pipeline_notes(data, destination)
+    ]
     if destination is not None:
         # What else is wrong with the master, its own type has said.
         remote = remote_findings(data, destination)

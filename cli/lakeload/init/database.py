@@ -17,6 +17,7 @@ from lakeload.sources.databases.source_type import JDBC, JdbcSettings, JdbcTable
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import BY_DRIVER, DestinationSpec
+from lakeload_jobs.core.names import normalize, visible_name
 from lakeload_jobs.sources.databases.table_names import written_name
 
 PASSWORD = Variable("LAKELOAD_SOURCE_PASSWORD", "The password of the database's user.")
@@ -37,6 +38,11 @@ class DatabaseTable:
     changed: str = ""
     bytes: int | None = None
     """What the database says of its size; None: not known."""
+
+    @property
+    def source_table(self) -> str:
+        """The name without its schema."""
+        return self.name.rpartition(".")[2]
 
 
 @dataclass(frozen=True)
@@ -74,9 +80,12 @@ class Database:
         """Yield the lines of each table, those of views as comments. `mode` '': the one that loads
         each row of the table once."""
         postgres = parse_url(self.url).database == "POSTGRESQL"
-        for table in self.tables:
+        taken = [visible_name(table.source_table) for table in self.tables]
+        for table, visible in zip(self.tables, taken, strict=True):
             by_xmin = postgres and table.kind in TABLES
             lines = list(_lines(table, _mode(table, mode, append_only=append_only), by_xmin))
+            if normalize(table.source_table).startswith("_") and taken.count(visible) == 1:
+                lines.insert(1, f"    name: {visible}   # names that begin with _ may be hidden")
             if table.kind not in TABLES:
                 lines = [f"  # {line[2:]}" for line in lines]
             yield lines

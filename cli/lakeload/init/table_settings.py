@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from lakeload.config.document import resolved
 from lakeload.config.secret_names import printable
-from lakeload_jobs.core.names import spelling
+from lakeload_jobs.core.names import normalize, spelling, visible_name
 
 _LINE = 76
 
@@ -71,6 +71,8 @@ def source_lines(shared: SharedSource) -> Iterator[str]:
 def table_lines(table: TableFiles, shared: SharedSource) -> Iterator[str]:
     """Yield the lines of one item of `tables`."""
     yield f"  - table: {yaml_text(table.name)}"
+    if normalize(table.name).startswith("_"):
+        yield f"    name: {visible_name(table.name)}   # folders that begin with _ may be hidden"
     if len(table.paths) == 1:
         yield f"    path: {yaml_text(table.paths[0])}"
     else:

@@ -140,6 +140,27 @@ def schema_name(
     return normalize("_".join(parts), lower=lower) if parts else ""
 
 
+def visible_name(name: str) -> str:
+    """Return a normalised name that begins with a letter.
+
+    Spark and Hive skip folders whose names begin with `_` where they read the folder above.
+    """
+    text = normalize(name).lstrip("_")
+    return text if text[:1].isalpha() else f"t_{text}".rstrip("_")
+
+
+def hidden_name(table: str) -> tuple[str, str] | None:
+    """Return what is the matter with a target table whose name begins with `_`, and what renames
+    it; None for any other."""
+    if not table.startswith("_"):
+        return None
+    return (
+        f"the target table `{table}` begins with `_`: Spark, Hive and others skip such folders "
+        "where they read the folder above",
+        f"set `name: {visible_name(table)}` of the table before its first load",
+    )
+
+
 def target_name_problem(schema: str, table: str) -> str | None:
     """Say why a normalised schema and table cannot be a target, or return None."""
     for kind, name in (("schema", schema), ("table", table)):

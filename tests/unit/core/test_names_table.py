@@ -11,7 +11,13 @@ import pytest
 from lakeload_jobs.core.file_names import pattern_problems, render_file_name
 from lakeload_jobs.core.job_ids import job_id_problem
 from lakeload_jobs.core.layout import TableLocation, data_key, partition_path, prefix_problem
-from lakeload_jobs.core.names import normalize, schema_name, target_name_problem, unique_names
+from lakeload_jobs.core.names import (
+    normalize,
+    schema_name,
+    target_name_problem,
+    unique_names,
+    visible_name,
+)
 from tests.unit.golden import golden_rows
 
 SYNCED = "2024-01-15T10:30:59+00:00"
@@ -81,3 +87,18 @@ def test_a_row_of_the_golden_table_holds(rule: str, given: Any, expected: Any) -
 
 def test_the_golden_table_has_rows_for_every_rule() -> None:
     assert {rule for rule, _, _ in golden_rows("names.tsv")} == set(RULES)
+
+
+@pytest.mark.parametrize(
+    ("name", "visible"),
+    [
+        ("orders", "orders"),
+        ("04_sp500", "t_04_sp500"),
+        ("_orders", "orders"),
+        ("__2024", "t_2024"),
+        ("日本", "t"),
+    ],
+)
+def test_visible_name_begins_with_a_letter(name: str, visible: str) -> None:
+    assert visible_name(name) == visible
+    assert normalize(visible) == visible

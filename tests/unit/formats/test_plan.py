@@ -9,7 +9,7 @@ import pytest
 
 from lakeload.commands.plan_once import destination_warnings
 from lakeload.formats.iceberg.inspect import IcebergState
-from lakeload.formats.inspection import InspectionRequest, outcome_without_spark
+from lakeload.formats.inspection import InspectionRequest, inspect_each, outcome_without_spark
 from lakeload.formats.parquet.inspect import ParquetState
 from lakeload.formats.parquet.plan import plan_states
 from lakeload.formats.plan import IncrementalPlan, TablePlan, exit_code_of
@@ -22,6 +22,7 @@ from lakeload_jobs.contract.spec import (
     FilesInput,
     ParquetSpec,
     RejectLimit,
+    TableSpec,
 )
 from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.formats.iceberg.rules.admission import Start
@@ -204,3 +205,29 @@ def test_a_table_without_new_rows_needs_spark_where_deleted_ones_are_looked_for(
     for spec, idle in ((plain, True), (compared, False)):
         assert ParquetState(spec, opened(), window=window).idle is idle
         assert IcebergState(spec, start=start, window=window).idle is idle
+
+
+def test_inspect_each_reports_each_table() -> None:
+    reports: list[tuple[int, int]] = []
+    tables = [table("orders"), table("lines")]
+
+    def fail(spec: TableSpec) -> ParquetState:
+        raise LoadFailed(spec.source)
+
+    states = inspect_each(
+        tables,
+        fail,
+        lambda spec, error: ParquetState(spec, error=error),
+        lambda *at: reports.append(at),
+    )
+    assert [state.table.source for state in states] == ["orders", "lines"]
+    assert reports == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_plan_of_a_table_with_a_leading_underscore_names_another_name() -> None:
+    spec = dataclasses.replace(table("orders"), table="_04_sp500")
+    request = InspectionRequest(DestinationSpec("my-data-lake", "eu-central-1"), "shop", HERE)
+    (plan,) = plan_states([ParquetState(spec, opened())], request, local=False)
+    (warning,) = plan.warnings
+    assert "begins with `_`" in warning
+    assert "set `name: t_04_sp500`" in warning

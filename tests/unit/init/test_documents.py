@@ -23,10 +23,11 @@ from lakeload.config.page import Page
 from lakeload.config.yaml_tree import read_nodes
 from lakeload.documents.load import inspect_all, load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
+from lakeload.init.database import Database, DatabaseTable
 from lakeload.init.documents import in_glue, variables
 from lakeload.init.files import next_steps
 from lakeload.init.interview import interview
-from lakeload.init.table_settings import yaml_text
+from lakeload.init.table_settings import TableFiles, shared_source, table_lines, yaml_text
 from tests.environments import many
 from tests.inputs import files_of
 from tests.unit.init.choices import (
@@ -193,3 +194,25 @@ def _read_back(value: str) -> None:
     assert node is not None
     tree: Any = TreeReader(Page("d", text), {}).read(node)
     assert tree.entries["key"].value.value == value
+
+
+def test_table_lines_name_a_table_that_would_begin_with_an_underscore() -> None:
+    tables = [TableFiles(name, ("a.csv",), "CSV") for name in ("04_sp500", "orders")]
+    lines = [list(table_lines(table, shared_source(tables))) for table in tables]
+    assert lines[0][:2] == [
+        '  - table: "04_sp500"',
+        "    name: t_04_sp500   # folders that begin with _ may be hidden",
+    ]
+    assert not any("name:" in line for line in lines[1])
+
+
+def test_database_names_tables_that_would_begin_with_an_underscore_unless_taken() -> None:
+    names = ("public._orders", "public._users", "public.users")
+    tables = tuple(DatabaseTable(name, "table") for name in names)
+    lines = list(
+        Database("postgresql://db.example.com/shop", password=False, tables=tables).table_lines(
+            "", append_only=True
+        )
+    )
+    shown = [next((line for line in table if "name:" in line), "") for table in lines]
+    assert [line.partition("   #")[0] for line in shown] == ["    name: orders", "", ""]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -25,6 +25,7 @@ from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import TRACKING_TYPES, DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.core.file_names import render_file_name
 from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
+from lakeload_jobs.core.names import hidden_name
 from lakeload_jobs.core.type_conflicts import split_variants
 from lakeload_jobs.formats.parquet.glue import GlueCatalog, glue_target
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
@@ -73,6 +74,7 @@ def plan_states(
                 found.detect_deletes,
                 jobs=state.opened.next_number - 1 if state.opened else None,
             ),
+            warnings=(*found.warnings, *_hidden(state.table)),
             example=_example(state, request),
             recovery=tuple(
                 Recovery(job.job_id, job.pipeline, job.rows, job.files, job.action)
@@ -81,6 +83,12 @@ def plan_states(
         )
         for state in states
     )
+
+
+def _hidden(table: TableSpec) -> Iterator[str]:
+    """Yield that readers of folders may not see the table."""
+    if problem := hidden_name(table.table):
+        yield "; ".join(problem)
 
 
 def _with_columns(

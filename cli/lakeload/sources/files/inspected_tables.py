@@ -28,7 +28,7 @@ from lakeload.sources.files.settings import (
 )
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import FileFormat
-from lakeload_jobs.core.names import normalize
+from lakeload_jobs.core.names import visible_name
 from lakeload_jobs.sources.files.file_state import FileState, folder_values, is_s3
 from lakeload_jobs.sources.files.key_patterns import alternatives
 from lakeload_jobs.sources.files.local_listing import (
@@ -478,8 +478,9 @@ def _named(tables: Sequence[InspectedTable]) -> Iterator[InspectedTable]:
     taken: set[str] = set()
     for table in tables:
         name, number = table.name, 1
-        while normalize(name, lower=True) in taken:
+        # A name with an underscore in front gets a `name` without it.
+        while visible_name(name).lower() in taken:
             number += 1
             name = f"{table.name}_{number}"
-        taken.add(normalize(name, lower=True))
+        taken.add(visible_name(name).lower())
         yield replace(table, name=name)
