@@ -134,7 +134,9 @@ def sync(
         wall_time = times.finish() if timings else None
         # A load that failed has more urgent things to say.
         archive_for = synced.archive_for if synced.outcome.exit_code is ExitCode.OK else None
-        hint = None if archive_for is None else _hint(pipeline, archive_for)
+        hint = None
+        if archive_for is not None and _shows_hint(archive_for, output):
+            hint = _hint(pipeline, archive_for)
         _show(job, synced, time.monotonic() - started, output, wall_time, hint)
         raise typer.Exit(synced.outcome.exit_code)
 
@@ -167,6 +169,16 @@ def _show(
         show_what_next(summary, console.err)
     else:
         show_text(summary, console.out, console.err, quiet=console.quiet())
+
+
+def _shows_hint(features: tuple[str, ...], output: OutputFormat) -> bool:
+    """Return whether to name the missing archive: always in JSON, else once for sets of jars."""
+    from lakeload.machine.appcds import is_first_hint
+    from lakeload.machine.cache import cache_directory
+
+    if output is OutputFormat.JSON:
+        return True
+    return not console.quiet() and is_first_hint(cache_directory(os.environ), features)
 
 
 def _hint(pipeline: Path, features: tuple[str, ...]) -> MissingArchive:

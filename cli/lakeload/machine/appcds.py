@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -152,7 +152,7 @@ def find_archive(cache: Path, key: ArchiveKey) -> Path | None:
 def make_archive(
     cache: Path,
     key: ArchiveKey,
-    features: Iterable[str],
+    features: Collection[str],
     train: Callable[[Path, Path], None],
     waiting: Callable[[], None] = lambda: None,
 ) -> Archive:
@@ -179,6 +179,7 @@ def make_archive(
                 if found is None:
                     found = _make(folder, key, tuple(features), train)
                     _remove_superseded(folder, found)
+                    _hint_marker(cache, features).unlink(missing_ok=True)
                 return found
             finally:
                 part.unlink(missing_ok=True)
@@ -187,6 +188,25 @@ def make_archive(
             f"writing an AppCDS archive into `{folder}` failed: {error.strerror}",
             hint="set LAKELOAD_CACHE_DIR to a folder on a writable disk",
         ) from error
+
+
+def is_first_hint(cache: Path, features: Iterable[str]) -> bool:
+    """Return whether no load of this machine has named the missing archive for these sets of jars,
+    and remember that one has. It is named again when an archive that was made is of no more use."""
+    marker = _hint_marker(cache, features)
+    try:
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    # A cache that cannot be written remembers nothing.
+    except OSError:
+        return True
+    return True
+
+
+def _hint_marker(cache: Path, features: Iterable[str]) -> Path:
+    return cache / FOLDER / f"hint-{'-'.join(sorted(features)) or 'spark'}"
 
 
 def archive_states(

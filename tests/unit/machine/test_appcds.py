@@ -21,6 +21,7 @@ from lakeload.machine.appcds import (
     archive_key,
     archive_states,
     find_archive,
+    is_first_hint,
     make_archive,
 )
 from lakeload.machine.cache import DAYS
@@ -350,3 +351,17 @@ def test_killed_archive_build_does_not_block_the_next(tmp_path: Path) -> None:
 
     assert find_archive(tmp_path, KEY) == archive.path
     assert len(list((tmp_path / FOLDER).iterdir())) == 2
+
+
+def test_first_hint_is_once_for_sets_of_jars_until_an_archive_was_made(tmp_path: Path) -> None:
+    assert is_first_hint(tmp_path, ("iceberg", "aws"))
+    assert not is_first_hint(tmp_path, ("aws", "iceberg"))
+    assert is_first_hint(tmp_path, ())
+    made(tmp_path, KEY, ("aws", "iceberg"))
+    assert is_first_hint(tmp_path, ("aws", "iceberg"))
+
+
+def test_first_hint_without_a_cache_that_can_be_written_is_always(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for _ in range(2):
+        assert is_first_hint(tmp_path / "file" / "cache", ())
