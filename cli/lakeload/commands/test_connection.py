@@ -90,11 +90,14 @@ def test_connection(
         skip=frozenset(skip or ()),
     )
     drivers = _drivers(tables)
+    # At a terminal the list of checks moves itself.
+    quiet = console.silent() or console.out.is_terminal
     test = ConnectionTest(destination, options, tables=tables, drivers=drivers)
     try:
         with (
             closing(drivers) if drivers else nullcontext(),
             stoppable(),
+            Phases(console.err, "checking the connection", quiet=quiet),
             ChecksView(test.probes) as view,
             closing(test.run()) as results,
         ):
