@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -80,11 +81,13 @@ class Database:
         """Yield the lines of each table, those of views as comments. `mode` '': the one that loads
         each row of the table once."""
         postgres = parse_url(self.url).database == "POSTGRESQL"
-        taken = [visible_name(table.source_table) for table in self.tables]
-        for table, visible in zip(self.tables, taken, strict=True):
+        names = [visible_name(table.source_table) for table in self.tables]
+        # Case makes no difference to a target.
+        taken = Counter(name.lower() for name in names)
+        for table, visible in zip(self.tables, names, strict=True):
             by_xmin = postgres and table.kind in TABLES
             lines = list(_lines(table, _mode(table, mode, append_only=append_only), by_xmin))
-            if normalize(table.source_table).startswith("_") and taken.count(visible) == 1:
+            if normalize(table.source_table).startswith("_") and taken[visible.lower()] == 1:
                 lines.insert(1, f"    name: {visible}   # names that begin with _ may be hidden")
             if table.kind not in TABLES:
                 lines = [f"  # {line[2:]}" for line in lines]

@@ -152,7 +152,7 @@ def visible_name(name: str) -> str:
 def hidden_name(table: str) -> tuple[str, str] | None:
     """Return what is the matter with a target table whose name begins with `_`, and what renames
     it; None for any other."""
-    if not table.startswith("_"):
+    if not table.startswith("_") or table.lower() == LOG_NAME:
         return None
     return (
         f"the target table `{table}` begins with `_`: Spark, Hive and others skip such folders "

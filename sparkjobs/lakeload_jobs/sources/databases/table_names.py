@@ -27,7 +27,9 @@ def table_meant(schema: str, table: str, tables: Sequence[CatalogTable]) -> str 
     meant = meant or nearest(asked, same) or next(iter(same), None)
     meant = meant or own.get(nearest(table, own) or "")
     if not meant and all(one.schema != schema for one in tables):
-        meant = nearest(asked, names)
+        near = nearest(asked, names)
+        # A whole name can be near because of its schema alone.
+        meant = near if near and nearest(table, [names[near].name]) else None
     return f"did you mean `{meant}`?" if meant else None
 
 

@@ -31,6 +31,8 @@ TABLES = tuple(
         ("sale", "ordr", "sales.order"),
         ("", "invoice", "archive.invoices"),
         ("public", "zebra", None),
+        ("Public", "zebra", None),
+        ("Public", "parent", None),
     ],
 )
 def test_the_nearest_table_is_written_as_the_setting_has_it(
