@@ -94,6 +94,10 @@ def init(
         else ()
     )
     tables, warnings = table_files(inspected, given.get("table"), folder)
+    if lake is not None and answers.table_format == "ICEBERG":
+        # Its catalog refuses names with capitals.
+        answers = replace(answers, name=answers.name.lower(), table=answers.table.lower())
+        tables = tuple(replace(table, name=table.name.lower()) for table in tables)
     names = [table.name for table in tables]
     warnings = (*warnings, *_without_key(answers, tables))
     if database is None:

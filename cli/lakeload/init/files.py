@@ -222,6 +222,12 @@ def next_steps(
         found.append(Step(f"lakeload policy {destination}", "the IAM policies that this needs"))
     elif not lake:
         found.append(Step("lakeload lake up", "start the lake of this machine"))
+    if lake is not None and not database:
+        # Nothing has to be granted there: one load, and what it made.
+        pipeline = shlex.quote(str(folder / pipelines[0]))
+        found.append(Step(f"lakeload sync {pipeline}", "load"))
+        found.append(Step("lakeload lake status", "the tables, for `lakeload lake query`"))
+        return tuple(found)
     tested, what = destination, "check bucket, role and permissions"
     if database:
         tested, what = shlex.quote(str(folder / pipelines[0])), f"{what}, and {database}"

@@ -302,7 +302,11 @@ def test_init_for_the_lake_of_this_machine_needs_no_bucket_and_no_variables(
     assert "make one: `lakeload lake up`" in without.stderr
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["variables"] == []
-    assert json.loads(result.stdout)["next"][0] == "lakeload lake up"
+    assert json.loads(result.stdout)["next"] == [
+        "lakeload lake up",
+        f"lakeload sync {tmp_path}/p/pipeline.yml",
+        "lakeload lake status",
+    ]
     assert sorted(file.name for file in (tmp_path / "p").iterdir()) == [
         "destination.yml",
         "pipeline.yml",
@@ -311,6 +315,23 @@ def test_init_for_the_lake_of_this_machine_needs_no_bucket_and_no_variables(
     spec = destination_spec(document)
     assert spec == Lake(lake).destination(spec.table_format)
     assert spec.table_format == table_format
+
+
+@pytest.mark.parametrize(("table_format", "name"), [("PARQUET", "Orders"), ("ICEBERG", "orders")])
+def test_names_are_those_that_the_catalog_of_the_local_lake_accepts(
+    table_format: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKELOAD_LAKE_DIR", str(tmp_path / "lake"))
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "lake.json").write_text('{"port": 18310}')
+    (tmp_path / "Orders.csv").write_text("id,name\n1,a\n")
+    flags = ["--local", "--table-format", table_format, "--path", str(tmp_path / "Orders.csv")]
+
+    result = init(str(tmp_path / "Shop"), *flags)
+
+    assert result.exit_code == 0, result.stderr
+    [table] = table_specs(load_pipeline(tmp_path / "Shop" / "pipeline.yml", {}))
+    assert (table.schema.lower(), table.table) == ("shop", name)
 
 
 def test_init_for_the_lake_of_this_machine_takes_no_bucket_and_asks_only_for_the_path() -> None:
