@@ -67,7 +67,7 @@ class CatalogColumn:
 
 @dataclass(frozen=True)
 class Rule:
-    """What becomes of the columns of one type: a row of docs/databases.md.
+    """What becomes of the columns of one type: a row of docs/postgres.md.
 
     `{0}` in the expressions is the column. `bad` and `reason` as in `SelectedColumn`.
     """
