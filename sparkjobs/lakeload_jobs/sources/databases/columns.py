@@ -67,7 +67,7 @@ class CatalogColumn:
 
 @dataclass(frozen=True)
 class Rule:
-    """What becomes of the columns of one type: a row of docs/postgres.md.
+    """What becomes of the columns of one type: the page of its engine.
 
     `{0}` in the expressions is the column. `bad` and `reason` as in `SelectedColumn`.
     """
