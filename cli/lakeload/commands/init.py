@@ -37,6 +37,7 @@ from lakeload.ui.guesses import TableGuess
 from lakeload.ui.init import Initialized, ask, show_json, show_text
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed, Refused
 from lakeload_jobs.contract.spec import TableFormat
+from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def init(
         else ()
     )
     tables, warnings = table_files(inspected, given.get("table"), folder)
-    if lake is not None and answers.table_format == "ICEBERG":
+    if lake is not None and FORMATS[answers.table_format].has_catalog:
         # Its catalog refuses names with capitals.
         answers = replace(answers, name=answers.name.lower(), table=answers.table.lower())
         tables = tuple(replace(table, name=table.name.lower()) for table in tables)
