@@ -95,7 +95,7 @@ def init(
         else ()
     )
     tables, warnings = table_files(inspected, given.get("table"), folder)
-    if lake is not None and FORMATS[answers.table_format].has_catalog:
+    if lake is not None and FORMATS[cast(TableFormat, answers.table_format)].has_catalog:
         # Its catalog refuses names with capitals.
         answers = replace(answers, name=answers.name.lower(), table=answers.table.lower())
         tables = tuple(replace(table, name=table.name.lower()) for table in tables)
