@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import traceback
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -68,6 +69,9 @@ SAMPLE_ROWS = 3
 _DIALECT_BYTES = 1 << 17
 _ENCODING_BYTES = 4 << 20
 _TEXTS = 2000
+_WIDE = 10_000
+"""Columns, from which on no more than `_MOST_VALUES` are looked at."""
+_MOST_VALUES = 300_000
 
 
 Rows: TypeAlias = tuple[tuple[str | None, ...], ...]
@@ -409,12 +413,15 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
     with how.reader.open(Piece(found.file)) as opened:
         begin = opened.end
         for batch in opened.batches():
+            most = _most_rows(batch.rows.num_columns)
+            batch = replace(batch, rows=batch.rows.slice(0, most - rows_read))
             rows_read += batch.rows.num_rows
             for name in batch.rows.schema.names:
                 column = batch.rows.column(name)
                 seen = evidence.setdefault(name, how.values.evidence(None))
                 seen.add(column)
-                numbers.add(batch, name, seen)
+                if batch.rows.num_columns <= _WIDE:
+                    numbers.add(batch, name, seen)
                 held = some.setdefault(name, [])
                 if len(held) < _TEXTS:
                     shown = how.as_text(column[:_TEXTS]).to_pylist()
@@ -422,7 +429,7 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
             sample += _shown(batch.rows, how, SAMPLE_ROWS - len(sample))
             bad += len(batch.bad)
             broken += [f"line {record.line:,}: {record.reason}" for record in batch.bad[:3]]
-            if opened.end - begin >= MAX_BYTES:
+            if opened.end - begin >= MAX_BYTES or rows_read == most:
                 complete = False
                 break
         names, notes = opened.names, opened.notes
@@ -435,6 +442,11 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
     rows = tuple(tuple(row.get(name) for name in names) for row in sample)
     ordered = {name: evidence[name] for name in names}
     return _ReadText(ordered, numbers, some, rows, rows_read, complete, notes, tuple(broken))
+
+
+def _most_rows(columns: int) -> int:
+    """Return how many rows are read: few of very many columns, where each column takes time."""
+    return max(SAMPLE_ROWS, _MOST_VALUES // columns) if columns > _WIDE else sys.maxsize
 
 
 _SLASHED = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2\d{4}")

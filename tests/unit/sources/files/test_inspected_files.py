@@ -332,6 +332,20 @@ def test_a_large_file_is_read_in_part(tmp_path: Path, monkeypatch: pytest.Monkey
     assert 8_000 < table.rows_read < 60_000
 
 
+@pytest.mark.parametrize("wide", [True, False])
+def test_few_rows_of_very_many_columns_are_read(
+    wide: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "_WIDE", 3 if wide else 4)
+    monkeypatch.setattr(inspection, "_MOST_VALUES", 20)
+    (tmp_path / "a.csv").write_text("a,b,c,d\n" + "1,2,3,x\n" * 9)
+
+    table = only(tmp_path)
+
+    assert (table.rows_read, table.complete) == ((5, False) if wide else (9, True))
+    assert table.columns == {"a": "bigint", "b": "bigint", "c": "bigint", "d": "string"}
+
+
 def test_windows_1252_is_suggested_and_read(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes("id;ort\n1;Nördlingen\n2;Köln\n".encode("cp1252"))
 

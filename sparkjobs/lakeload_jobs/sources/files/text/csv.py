@@ -40,6 +40,11 @@ BLOCK = 2 << 20
 _LEAST_READ = 1 << 16
 _WINDOW = 1 << 16
 _WIDEST_WINDOW = 4 << 20
+_WIDE = 1000
+_FEW_BYTES = 32
+"""Bytes for each of many columns of a block from which on it is one for Arrow."""
+_MOST_QUOTES = 4 << 20
+"""Quotes of a block whose places, of 8 bytes each, are looked at: in a value of many megabytes."""
 _CR, _LF = 13, 10
 _BREAKS = (b"\r\n", b"\n", b"\r")
 _NEVER_CLOSED = "a quote is opened that is never closed"
@@ -109,6 +114,7 @@ class Dialect:
     @cached_property
     def value(self) -> re.Pattern[bytes]:
         """A value: its quoted part, the quote that closes it, and what is not in quotes."""
+        # Possessive: what could be tried again is kept for each quote or escape, 200 bytes.
         if self.backslashes:
             return self._value_with_backslashes()
         separator = re.escape(self.separator)
@@ -122,19 +128,18 @@ class Dialect:
         quote, escape = re.escape(self.quote), re.escape(self.escape)
         pairs = quote + quote + (rb"|" + escape + rb"[\s\S]?" if self.escape else b"")
         if len(self.quote + self.escape) == 1 + bool(self.escape):
-            inside = rb"[^" + quote + escape + rb"]*"
+            inside = rb"[^" + quote + escape + rb"]*+"
         else:
             signs = quote + (rb"|" + escape if self.escape else b"")
-            inside = rb"(?:(?!" + signs + rb")[\s\S])*"
+            inside = rb"(?:(?!" + signs + rb")[\s\S])*+"
         blanks = rb"[ \t]*" if self.trim_left and self.separator != b"\t" else b""
         blanks = rb" *" if self.trim_left and self.separator == b"\t" else blanks
-        quoted = quote + rb"(" + inside + rb"(?:(?:" + pairs + rb")" + inside + rb")*)"
+        quoted = quote + rb"(" + inside + rb"(?:(?:" + pairs + rb")" + inside + rb")*+)"
         return re.compile(rb"(?:" + blanks + quoted + rb"(" + quote + rb")?)?(" + unquoted + rb")")
 
     def _value_with_backslashes(self) -> re.Pattern[bytes]:
         first = re.escape(self.separator[:1])
         ends = re.escape(self.separator) + rb"|" + re.escape(self.line_break)
-        # Possessive: what could be tried again is kept for each escape, 200 bytes of memory.
         other = rb"[^\\\r\n" + first + rb"]*+"
         special = rb"\\[\s\S]?|(?!" + ends + rb")[\r\n" + first + rb"]"
         unquoted = other + rb"(?:(?:" + special + rb")" + other + rb")*+"
@@ -391,8 +396,9 @@ class Blocks:
         if dialect.plain and not _may_have_comments(held, dialect):
             plain = dialect.plain_bytes(held)
             codes = np.frombuffer(plain.data if plain else b"", np.uint8)
-            quotes = _positions(codes, dialect.quote)
-            if plain and _is_strict(codes, quotes, dialect, ended=ended):
+            dense = bool(dialect.quote) and held.count(dialect.quote) > _MOST_QUOTES
+            quotes = _positions(codes, b"" if dense else dialect.quote)
+            if plain and not dense and _is_strict(codes, quotes, dialect, ended=ended):
                 return self._strict_cut(plain.data, codes, quotes, ended=ended)
         return self._slow_cut(held, ended=ended), False
 
@@ -521,8 +527,12 @@ class BlockParser:
 
     def parse(self, block: Block) -> TextBatch:
         """Return the rows of a block and its broken records."""
-        rows = self._by_arrow(block) if block.proven else None
-        if rows is None and block.proven and self.kinds:
+        width = len(self.layout.names)
+        # For each column Arrow takes 4 kB, and as long as Python takes for a few values.
+        is_short = width >= _WIDE and len(block.data) < _FEW_BYTES * width
+        for_arrow = block.proven and not is_short
+        rows = self._by_arrow(block) if for_arrow else None
+        if rows is None and for_arrow and self.kinds:
             # Arrow does not take each text that is a value, as in +5.
             self.kinds = {}
             rows = self._by_arrow(block)

@@ -126,7 +126,7 @@ class ColumnEvidence:
         self.values += len(column)
         if is_first:
             # Most columns of text are known by their first values.
-            for text in column[:_SAMPLE].to_pylist():
+            for text in dict.fromkeys(column[:_SAMPLE].to_pylist()):
                 self._take(profile(text, self.formats))
             if len(column) <= _SAMPLE:
                 return

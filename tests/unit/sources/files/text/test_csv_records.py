@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import random
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -185,3 +186,33 @@ def _same(found: list[tuple[int, bytes]], expected: list[tuple[int, bytes]]) -> 
     """Return bad records with the expected line where theirs is not compared."""
     lines = [line for line, _ in expected] + [0] * len(found)
     return [(line or other, raw) for (line, raw), other in zip(found, lines, strict=False)]
+
+
+@pytest.mark.parametrize("dialect", [Dialect(), Dialect(escape=b"\\"), Dialect(quote=b"''")])
+def test_a_value_full_of_quotes_takes_a_few_times_its_size(dialect: Dialect) -> None:
+    value = dialect.quote * (400_001 // len(dialect.quote))
+    tracemalloc.start()
+    try:
+        match = dialect.value.match(value)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert match is not None
+    assert match.end() == len(value)
+    assert most < 4 * len(value)
+
+
+def test_blocks_with_many_quotes_are_read_as_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakeload_jobs.sources.files.text.csv._MOST_QUOTES", 1)
+
+    tally = compare(11, many(50))
+
+    assert tally["proven"]
+
+
+def test_few_bytes_for_each_column_take_no_column_of_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = b",".join(b"%d" % number for number in range(1000)) + b"\n"
+    monkeypatch.setattr("pyarrow.csv.read_csv", None)
+
+    assert read(data, 1000).rows == [(1, [str(number) for number in range(1000)])]
