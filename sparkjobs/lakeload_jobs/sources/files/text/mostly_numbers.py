@@ -40,6 +40,8 @@ _BEGINNING = "^[+-]?.?[0-9]"
 _SAMPLE = 32
 """Values of a batch that are looked at."""
 _ENOUGH = 4 * _SAMPLE
+_SHOWN = 3
+"""Columns that are named of those that one line makes text."""
 _KINDS = ("", "bigint", "decimal(38,0)", "double")
 """Types of numbers; most columns of two of them are of the later one."""
 
@@ -163,11 +165,23 @@ def number_warnings(
 ) -> tuple[str, ...]:
     """Return what to say of columns of text whose values are mostly numbers. `counts` are those of
     the files, and of their parts, in order."""
-    warnings = []
+    places: dict[tuple[str, int], list[str]] = {}
+    warnings: dict[str, str] = {}
     for name in names:
         seen = [columns[name] for columns in counts if name in columns]
-        warnings.append(reduce(MostlyNumbers.merged, seen, MostlyNumbers()).warning(name, formats))
-    return tuple(filter(None, warnings))
+        merged = reduce(MostlyNumbers.merged, seen, MostlyNumbers())
+        if (warning := merged.warning(name, formats)) and merged.other:
+            warnings[name] = warning
+            places.setdefault((merged.other.path, merged.other.line), []).append(name)
+    for (_, line), (first, *others) in places.items():
+        if len(others) < _SHOWN:
+            continue
+        # A line such as the second one of a header.
+        shown = ", ".join(f"`{shortened(name)}`" for name in others[:_SHOWN])
+        more = f" and {len(others) - _SHOWN:,} more" if len(others) > _SHOWN else ""
+        warnings[first] += f"; line {line:,} does the same to {shown}{more}"
+        warnings = {name: text for name, text in warnings.items() if name not in others}
+    return tuple(warnings.values())
 
 
 def _number_type(evidence: ColumnEvidence | JsonEvidence) -> str:

@@ -200,6 +200,23 @@ def _lines(first: int, rows: Sequence[int]) -> list[int]:
     return [first + row for row in rows]
 
 
+def test_line_that_makes_many_columns_text_is_one_warning(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    names = [f"c{number}" for number in range(7)]
+    rows = [names, *[["1"] * 7] * 20, ["1", "?", *["1"] * 5], ["2020", "x", *["total"] * 5]]
+    path.write_text("".join(",".join(row) + "\n" for row in rows), encoding="utf-8")
+
+    first, second = csv_warnings([path])
+
+    assert "column `c1` is text" in first
+    assert f"`?` in `{path}`, line 22," in first
+    assert second == (
+        "column `c2` is text: most of its values are numbers, and "
+        f"`total` in `{path}`, line 23, is no `bigint`; with `columns.types: {{c2: bigint}}` it is "
+        "a bad value; line 23 does the same to `c3`, `c4`, `c5` and 1 more"
+    )
+
+
 def test_small_batch_of_text_does_not_hide_the_numbers_after_it() -> None:
     counts, evidence = NumberCounts("a.csv", TextFormats()), ColumnEvidence()
     for start, values in ((2, ["x"]), (3, ["1"] * 100), (103, ["y"]), (104, ["2"] * 100)):
