@@ -108,7 +108,7 @@ _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T].*)?")
 _BOOLEAN = re.compile("true|false", re.IGNORECASE)
 _SEVERAL_VALUES = re.compile(r"\S[;\t|\x01\x1f]\S")
 _COMMAS = re.compile(r"\S,\S")
-_NULL_TEXTS = frozenset(
+NULL_TEXTS = frozenset(
     {
         *("NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "none", "\\N", "-", "--", ".", "?"),
         *("<NA>", "(null)", "missing", "nil", "NaT", "*", "..", "...", ":"),
@@ -126,8 +126,9 @@ def detect_dialect(data: bytes, *, whole: bool) -> DetectedDialect:
     ]
     # Of equals the first, which needs the fewest options.
     best = max(readings, key=_merit, default=None)
-    if best is not None and best.width == 1 and data.startswith(b"#"):
-        best = readings[-1]
+    if best is not None and data.startswith(b"#"):
+        is_title = best.width == 1 or _is_title_of(best.records[0], best.width)
+        best = readings[-1] if is_title else best
     if best is None:
         return DetectedDialect((Guess("header", False, "LOW", "the file has no records"),))
     best = _as_dump(best, data[skipped:], whole=whole)
@@ -304,8 +305,29 @@ def _first(found: Sequence[Record], width: int) -> int:
         if widths[place] == width and (
             widths[place + 1 : place + 2] in ([], [width]) or _is_of_table(found[place:], width)
         ):
-            return place
+            # More records with several values than are left are no lines before the table.
+            several = sum(one > 1 for one in widths[:place])
+            place = _behind_titles(found, place, width)
+            return place if several <= len(widths) - place else 0
     return 0
+
+
+def _behind_titles(found: Sequence[Record], place: int, width: int) -> int:
+    """Return the place of the header below titles that spreadsheets fill up with separators, else
+    the place that is given."""
+    behind = place
+    while behind < min(len(found), _MOST_BEFORE) and _is_title_of(found[behind], width):
+        behind += 1
+    if behind in (place, len(found)):
+        return place
+    head, *body = (_texts(record) for record in found[behind:] if len(record.values) == width)
+    full = all(head[:-1]) and not any(map(_kind, head))
+    return behind if full and detect_header(head, body)[0] else place
+
+
+def _is_title_of(record: Record, width: int) -> bool:
+    """Whether a record of several columns has a value in the first one at most."""
+    return len(record.values) == width > 2 and not any(record.values[1:])
 
 
 def _begins_with_a_row(found: Sequence[Record], width: int) -> bool:
@@ -340,7 +362,7 @@ def _is_title(head: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
     if len(head) > 1:
         return _is_above_others(body)
     is_header = len(body) > 1 and detect_header(body[0], body[1:])[0]
-    return bool(re.search(r"\s", head[0])) or (is_header and body[0][1] not in _NULL_TEXTS)
+    return bool(re.search(r"\s", head[0])) or (is_header and body[0][1] not in NULL_TEXTS)
 
 
 def has_row_names(head: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
@@ -497,7 +519,7 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
     marks, unclear = _marks(columns, best.separator)
     guesses += marks
     warnings += unclear
-    if nulls := _null_texts(columns):
+    if nulls := null_texts(columns):
         listed = ", ".join(f"`{text}`" for text in nulls)
         reason = f"{listed} appears between numbers or dates"
         if nulls == (_NULL,):
@@ -517,10 +539,11 @@ def _skipped(best: _Reading, first: int, lines: int) -> Guess:
     """Return the guess about the records before the first one of the table."""
     if not first:
         return Guess("skip_rows", lines, "HIGH", "`sep=` of Excel")
-    widest = max(best.records[:first], key=lambda record: len(record.values))
+    widest = max(best.records[:first], key=lambda record: sum(map(bool, record.values)))
     shown = " ".join(best.separator.join(_texts(widest)).split())[:_SHOWN]
     reason = f"the lines before, such as `{shown}`, have other numbers of values"
-    return Guess("skip_rows", lines, "LOW" if len(widest.values) > 1 else "MEDIUM", reason)
+    several = sum(map(bool, widest.values)) > 1
+    return Guess("skip_rows", lines, "LOW" if several else "MEDIUM", reason)
 
 
 def _with_skipped(guesses: list[Guess], lines: int) -> list[Guess]:
@@ -558,13 +581,13 @@ def detect_header(
     head: Sequence[str], body: Sequence[Sequence[str]]
 ) -> tuple[bool, Confidence, str]:
     """Return whether the first record names the columns, how certain that is, and why."""
-    kinds = [_kind(text) if text and text not in _NULL_TEXTS else None for text in head]
+    kinds = [_kind(text) if text and text not in NULL_TEXTS else None for text in head]
     if not body:
         named = not any(kinds)
         return named, "LOW", "there is one record" + (", of text" if named else "")
     for_header = against = repeated = alike = 0
     for place, kind in enumerate(kinds):
-        values = [row[place] for row in body[:300] if row[place] and row[place] not in _NULL_TEXTS]
+        values = [row[place] for row in body[:300] if row[place] and row[place] not in NULL_TEXTS]
         if not values or kind is None:
             continue
         below = Counter(map(_kind, values)).most_common(1)[0]
@@ -602,6 +625,8 @@ def _are_alike(name: str, values: Sequence[str]) -> bool:
     prefix = os.path.commonprefix([*values, name])  # noqa: RUF071
     if (len(lengths) == 1 and len(name) >= _LONG) or re.search(r"[A-Za-z0-9]{1,9}[:=/]", prefix):
         return True  # such as hashes, and what begins with `h1:`
+    if all(map(_CODE.fullmatch, (*values, name))) and len(lengths) == 1 and re.search(r"\d", name):
+        return True  # such as `ND2` above `CRV`
     form, times = Counter(_form(text) for text in values).most_common(1)[0]
     if times < 0.95 * len(values) or form != _form(name) or len(name) not in lengths:
         return False
@@ -645,6 +670,7 @@ def _is_year_above_others(head: Sequence[str], body: Sequence[Sequence[str]]) ->
     ]
 
 
+_CODE = re.compile(r"[A-Z0-9]{2,}")
 _YEAR = r"(?:19|20)\d\d"
 _EUROPEAN = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?")
 _AMERICAN = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
@@ -655,7 +681,7 @@ def _marks(columns: Sequence[Sequence[str]], separator: str) -> tuple[list[Guess
     european = grouped = american = plain = unclear = False
     shown = ""
     for values in columns:
-        texts = [text.strip() for text in values if text.strip() not in _NULL_TEXTS]
+        texts = [text.strip() for text in values if text.strip() not in NULL_TEXTS]
         with_comma = [text for text in texts if "," in text]
         if not with_comma:
             plain |= any(re.fullmatch(r"[-+]?\d*\.(\d{1,2}|\d{4,})", text) for text in texts)
@@ -709,15 +735,15 @@ def _dump_guesses(best: _Reading) -> Iterator[Guess]:
         yield Guess("null_values", ("",), "LOW", reason)
 
 
-def _null_texts(columns: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def null_texts(columns: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Return the texts that stand for null: between numbers or dates, and no code elsewhere."""
     found: dict[str, None] = {}
     codes: set[str] = set()
     for values in columns:
         if _NULL in values:
             found[_NULL] = None
-        others = [text for text in values if text not in _NULL_TEXTS]
-        nulls = dict.fromkeys(text for text in values if text in _NULL_TEXTS)
+        others = [text for text in values if text not in NULL_TEXTS]
+        nulls = dict.fromkeys(text for text in values if text in NULL_TEXTS)
         if not nulls or not others:
             continue
         if all(map(_is_typed, others)):

@@ -13,6 +13,24 @@ from lakeload.sources.files.dialect import OptionValue, detect_dialect
 from lakeload_jobs.sources.files.text.options import read_csv_options
 
 CASES: dict[str, tuple[str, dict[str, OptionValue]]] = {
+    "titles of a spreadsheet": (
+        "Sales 2024;;;\n;;;\nid;amount;name;city\n1;2,5;x;A\n2;3,5;y;B\n3;4,0;z;C\n",
+        {"separator": ";", "skip_rows": 2, "header": True, "decimal_mark": ","},
+    ),
+    "comments of a spreadsheet": (
+        "# made by x;;\n# ;;\n#;;\nid;v;t\n1;2;a\n2;3;b\n",
+        {"separator": ";", "comment": "#", "header": True},
+    ),
+    "sparse first rows": ("b,,\nc,,\na,1,\nd,2,3\ne,4,5\n", {}),
+    "widths that differ": (
+        "\nOne,two,three\n1,2,3,4\n1,2,3\n\n1,2,3,4,5\n1,2,3,4,5\n",
+        {"header": True},
+    ),
+    "widths that grow": ("10,100,1000\n10,100,1000,10000\n10\n10,100\n1,2,3,4,5\n", {}),
+    "codes": (
+        "Nord 262,ND2,N262\nSud Se.210,CRV,S210\nSN.601,NDC,S60\nA B C,310,A310-2\n",
+        {},
+    ),
     "plain": ("id,name\n1,a\n2,b\n3,c\n", {"header": True}),
     "euro": (
         "Datum;Betrag;Kunde\n2024-01-01;1.234,50;Müller, Hans\n2024-01-02;5,5;Maier, X\n",
