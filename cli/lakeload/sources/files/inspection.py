@@ -17,9 +17,18 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet as pq
+import pyarrow.types as pt
 
-from lakeload.sources.files.dialect import Confidence, Guess, OptionValue, detect_dialect
+from lakeload.sources.files.dialect import (
+    NULL_TEXTS,
+    Confidence,
+    Guess,
+    OptionValue,
+    detect_dialect,
+    null_texts,
+)
 from lakeload.sources.files.encoding import suggest_encoding
 from lakeload.sources.files.settings import named_format
 from lakeload_jobs.aws import AwsError
@@ -63,12 +72,17 @@ from lakeload_jobs.sources.files.typed.parquet import (
 from lakeload_jobs.sources.files.typed.rows import FormatReader, ReadTyped, TypedPiece, json_value
 from lakeload_jobs.sources.files.typed.values import Conversion
 
+pc: Any = pyarrow.compute
+
 MAX_BYTES = 8 << 20
 """Decompressed bytes of a text file that are read."""
 SAMPLE_ROWS = 3
 _DIALECT_BYTES = 1 << 17
 _ENCODING_BYTES = 4 << 20
 _TEXTS = 2000
+_LINES = 500
+"""Lines of the beginning, and later ones with null texts, that the dialect comes from."""
+_NULLS = pa.array(sorted(NULL_TEXTS))
 _WIDE = 10_000
 """Columns, from which on no more than `_MOST_VALUES` are looked at."""
 _MOST_VALUES = 300_000
@@ -306,6 +320,7 @@ def _inspect_text(file: FileState, files: FileBytes) -> InspectedFile:
 def _inspect_csv(
     found: InspectedFile, files: FileBytes, start: bytes, *, whole: bool
 ) -> InspectedFile:
+    before = found
     dialect = detect_dialect(start, whole=whole)
     guesses = (*dialect.guesses, *found.guesses)
     options = dialect.options | {guess.option: guess.value for guess in found.guesses}
@@ -313,6 +328,11 @@ def _inspect_csv(
     rename = {f"_c{place}": name for place, name in enumerate(dialect.names)}
     found = replace(found, warnings=dialect.warnings, rename=rename)
     read = _read_text(found, files)
+    if not whole and (nulls := _later_nulls(found, read)):
+        lines = start.splitlines(keepends=True)[:_LINES] + _lines_with(nulls, found, files)
+        again = _inspect_csv(before, files, b"".join(lines), whole=True)
+        if again.columns.keys() == read.evidence.keys() and _reads_more(again, read, nulls):
+            return again
     if dates := _date_format(read.texts):
         found = replace(found, guesses=(*found.guesses, dates))
         found = replace(found, options={**found.options, dates.option: dates.value})
@@ -332,6 +352,34 @@ def _inspect_csv(
             *_without_century(read.texts),
         ),
     )
+
+
+def _later_nulls(found: InspectedFile, read: _ReadText) -> tuple[str, ...]:
+    """Return texts that stand for null, and were not among the first records."""
+    known = found.options.get("null_values", ())
+    known = (*cast("tuple[str, ...]", known), *("\\N",) * ("backslash_escapes" in found.options))
+    return tuple(text for text in null_texts(list(read.texts.values())) if text not in known)
+
+
+def _lines_with(texts: Sequence[str], found: InspectedFile, files: FileBytes) -> list[bytes]:
+    """Return the lines of a file that have one of the texts as a value; of `\\N`, which dumps have,
+    those with any backslash."""
+    separator = re.escape(str(found.options.get("separator", ",")).replace("\\t", "\t").encode())
+    listed = b"|".join(re.escape(text.encode()) for text in texts)
+    edge = separator + rb"|[\r\n\"]"
+    value = re.compile(rb"(?:^|" + edge + rb")(?:" + listed + rb")(?:$|" + edge + rb")")
+    codec = found.options.get("encoding")
+    with open_text(files, found.file, str(codec) if codec else None) as text:
+        lines = _peek(text.stream, MAX_BYTES).splitlines(keepends=True)
+    is_dump = "\\N" in texts
+    return [line for line in lines if (is_dump and b"\\" in line) or value.search(line)][:_LINES]
+
+
+def _reads_more(again: InspectedFile, read: _ReadText, nulls: Sequence[str]) -> bool:
+    """Whether other null texts make types of columns of text, or are those of databases."""
+    columns = {name: seen.infer("SAFE") for name, seen in read.evidence.items()}
+    typed = [name for name, kind in columns.items() if kind == "string" != again.columns[name]]
+    return bool(typed) or "\\N" in nulls
 
 
 def option_texts(options: Mapping[str, OptionValue]) -> dict[str, str]:
@@ -426,6 +474,9 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
                 if len(held) < _TEXTS:
                     shown = how.as_text(column[:_TEXTS]).to_pylist()
                     held += [text for text in shown if text]
+                if pt.is_string(column.type):
+                    nulls = column.filter(pc.is_in(column, value_set=_NULLS)).unique().to_pylist()
+                    held += [text for text in nulls if text and text not in held]
             sample += _shown(batch.rows, how, SAMPLE_ROWS - len(sample))
             bad += len(batch.bad)
             broken += [f"line {record.line:,}: {record.reason}" for record in batch.bad[:3]]

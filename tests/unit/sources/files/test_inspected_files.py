@@ -346,6 +346,35 @@ def test_few_rows_of_very_many_columns_are_read(
     assert table.columns == {"a": "bigint", "b": "bigint", "c": "bigint", "d": "string"}
 
 
+LATE = ["1,2024-05-06,x\n"] * 15_000
+
+
+@pytest.mark.parametrize(
+    ("line", "option", "columns"),
+    [
+        ("NA,NA,NA\n", {"null_values": ("NA",)}, ("bigint", "date", "string")),
+        ("2,NULL,y\n", {"null_values": ("NULL",)}, ("bigint", "date", "string")),
+        ("\\N,\\N,x\n", {"null_values": ("\\N",)}, ("bigint", "date", "string")),
+        ("2,2024-05-06,NA\n", {}, ("bigint", "date", "string")),
+        ("2,never,NA\n", {}, ("bigint", "string", "string")),
+        (
+            "\\N,\\N,x\n1,2024-05-06,a\\,b\n",
+            {"backslash_escapes": True},
+            ("bigint", "date", "string"),
+        ),
+    ],
+)
+def test_null_texts_far_from_the_beginning_are_found(
+    line: str, option: dict[str, Any], columns: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("n,day,t\n" + "".join([*LATE, line, *LATE]))
+
+    table = only(tmp_path)
+
+    assert (table.options, tuple(table.columns.values())) == ({"header": True, **option}, columns)
+    assert {guess.option for guess in table.guesses} >= option.keys()
+
+
 def test_windows_1252_is_suggested_and_read(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes("id;ort\n1;Nördlingen\n2;Köln\n".encode("cp1252"))
 
