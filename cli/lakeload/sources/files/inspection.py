@@ -474,7 +474,7 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
                 if len(held) < _TEXTS:
                     shown = how.as_text(column[:_TEXTS]).to_pylist()
                     held += [text for text in shown if text]
-                if pt.is_string(column.type):
+                if pt.is_string(column.type) and batch.rows.num_columns <= _WIDE:
                     nulls = column.filter(pc.is_in(column, value_set=_NULLS)).unique().to_pylist()
                     held += [text for text in nulls if text and text not in held]
             sample += _shown(batch.rows, how, SAMPLE_ROWS - len(sample))

@@ -84,6 +84,8 @@ _NUMBERS = Fits.WHOLE | Fits.DECIMAL | Fits.DOUBLE
 _MOMENTS = Fits.DATE | Fits.TIMESTAMP | Fits.TIMESTAMP_NTZ
 _ANY = _NUMBERS | Fits.BOOLEAN | _MOMENTS
 _WITH_DATE = Form.DATE | Form.LOCAL | Form.ZONED
+_FEW = 4
+"""Values that are looked at sooner one by one than together."""
 _EXACT_INTEGER = 1 << 53
 """Each integer up to this one is a double of its own."""
 
@@ -124,7 +126,7 @@ class ColumnEvidence:
             column = column.drop_null()
         is_first = not self.values
         self.values += len(column)
-        if is_first:
+        if is_first or len(column) <= _FEW:
             # Most columns of text are known by their first values.
             for text in dict.fromkeys(column[:_SAMPLE].to_pylist()):
                 self._take(profile(text, self.formats))
