@@ -15,6 +15,7 @@ from lakeload.config.model import FINDINGS
 from lakeload.init.documents import Answers, Variable
 from lakeload.init.table_settings import yaml_text
 from lakeload.sources.databases.source_type import JDBC, JdbcSettings, JdbcTable, parse_url
+from lakeload.sources.databases.table_names import name_parts
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import BY_DRIVER, DestinationSpec
@@ -38,12 +39,12 @@ class DatabaseTable:
     key: tuple[str, ...] = ()
     changed: str = ""
     bytes: int | None = None
-    """What the database says of its size; None: not known."""
+    """Its size as the database estimates it; None: unknown."""
 
     @property
     def source_table(self) -> str:
         """The name without its schema."""
-        return self.name.rpartition(".")[2]
+        return name_parts(self.name)[-1].text
 
 
 @dataclass(frozen=True)

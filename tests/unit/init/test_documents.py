@@ -207,7 +207,7 @@ def test_table_lines_name_a_table_that_would_begin_with_an_underscore() -> None:
 
 
 def test_database_names_tables_that_would_begin_with_an_underscore_unless_taken() -> None:
-    names = ("public._orders", "public._users", "public.Users")
+    names = ("public._orders", "public._users", "public.Users", 'public."a._b"')
     tables = tuple(DatabaseTable(name, "table") for name in names)
     lines = list(
         Database("postgresql://db.example.com/shop", password=False, tables=tables).table_lines(
@@ -215,4 +215,7 @@ def test_database_names_tables_that_would_begin_with_an_underscore_unless_taken(
         )
     )
     shown = [next((line for line in table if "name:" in line), "") for table in lines]
-    assert [line.partition("   #")[0] for line in shown] == ["    name: orders", "", ""]
+    assert [line.partition("   #")[0] for line in shown] == [
+        "    name: orders",
+        *("", "", ""),
+    ]
