@@ -29,7 +29,6 @@ from lakeload.init.files import (
 )
 from lakeload.init.interview import PANELS, Ask, Defaults, Question, interview
 from lakeload.init.table_settings import OptionValue, TableFiles
-from lakeload.lake.server import Lake, lake_directory
 from lakeload.sources.files.settings import local_paths, named_format
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
@@ -43,6 +42,7 @@ from lakeload_jobs.core.names import did_you_mean
 if TYPE_CHECKING:
     from lakeload.init.database import Database
     from lakeload.init.documents import Answers
+    from lakeload.lake.server import Lake
     from lakeload.sources.files.inspected_tables import InspectedTable
 
 Folder = Annotated[Path, typer.Argument(help="The folder to write to; created if missing.")]
@@ -85,7 +85,7 @@ def init(
     if prompt is None:
         found.check_format_is_known(given)
     answers = interview(given, defaults, prompt, settled=found.settles)
-    lake = Lake(lake_directory(os.environ)) if answers.local == "YES" else None
+    lake = _local_lake() if answers.local == "YES" else None
     if lake is not None:
         answers = replace(answers, **_local_answers(lake, answers.table_format))
     database = _database(answers, folder)
@@ -147,6 +147,14 @@ def _database(answers: Answers, folder: Path) -> Database | None:
 
     with Phases(console.err, "finding the tables of the database", quiet=console.silent()):
         return find_database(answers, folder, os.environ)
+
+
+def _local_lake() -> Lake:
+    """Return the lake of this machine."""
+    # It imports an HTTP client, which most of what init does takes no look at.
+    from lakeload.lake.server import Lake, lake_directory
+
+    return Lake(lake_directory(os.environ))
 
 
 def _local_answers(lake: Lake, table_format: str) -> dict[str, str]:
