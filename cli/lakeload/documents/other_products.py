@@ -37,6 +37,8 @@ class TheirValue:
     hint: str = ""
     incremental: bool = False
     """A sync mode that loads what is new."""
+    appends_again: bool = False
+    """A sync mode that adds all rows each time."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,7 @@ def our_value(model: str, field: str, value: str) -> TheirValue | None:
         found.get("note", ""),
         found.get("hint", ""),
         found.get("incremental", False),
+        found.get("appends_again", False),
     )
 
 

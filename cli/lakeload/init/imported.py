@@ -307,7 +307,7 @@ class _Reader:
         table.incremental = found.incremental
         note = found.note if found.here == "UPSERT" else ""
         table.settings["mode"] = Carried(theirs, found.here, _sentence(note))
-        if found.here == "APPEND" and both.lower().startswith("full"):
+        if found.appends_again:
             table.settings["on_append_again"] = Carried("", "ALLOW", _APPENDS_AGAIN)
 
     def _fit_table(self, table: ImportedTable, schema: tuple[str, Any] | None) -> None:
