@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lakeload.sources.files.inspected_tables import InspectedTable
 
 LISTING = "listing files"
-"""What is shown before files are inspected."""
+"""The first phase."""
 
 Files = Annotated[
     list[str],

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Action(StrEnum):
-    """What to do with the lake."""
+    """Subcommands of `lakeload lake`."""
 
     UP = "up"
     DOWN = "down"

@@ -118,7 +118,7 @@ class Context:
     quiet: bool = False
     timings: Timings = field(default_factory=Timings)
     phases: Phases = field(default_factory=no_phases)
-    """What is shown until Spark starts."""
+    """The display of the phases before Spark starts."""
 
     def begin(self, phase: Phase) -> None:
         """Begin a phase before Spark: its time, and what is shown of it."""

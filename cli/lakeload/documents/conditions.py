@@ -19,7 +19,7 @@ _TOKEN = re.compile(
 _BINARY = frozenset({"<=>", "<=", ">=", "<>", "!=", "==", "||", *"=<>/%&|^"})
 """Operators that need an operand on both sides."""
 _UNFINISHED = _BINARY | {*"-+!~", "->"}
-"""What cannot be the end."""
+"""Tokens that cannot end a condition."""
 _BEFORE_OPERAND = _UNFINISHED | {*"([,"}
 _PARTNERS = {")": "(", "]": "["}
 _UNREADABLE = re.compile(r"--|/\*|\\|\b(?:array|map|struct)\s*<|\b[rRxX]['\"]", re.IGNORECASE)

@@ -194,14 +194,11 @@ def is_first_hint(cache: Path, features: Iterable[str]) -> bool:
     """Return whether no load of this machine has named the missing archive for these sets of jars,
     and remember that one has. It is named again when an archive that was made is of no more use."""
     marker = _hint_marker(cache, features)
-    try:
-        marker.parent.mkdir(parents=True, exist_ok=True)
-        marker.touch(exist_ok=False)
-    except FileExistsError:
+    if marker.exists():
         return False
-    # A cache that cannot be written remembers nothing.
-    except OSError:
-        return True
+    with contextlib.suppress(OSError):  # a cache that cannot be written remembers nothing
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.touch()
     return True
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from typing import Self
 
 from rich.console import Console, RenderableType
@@ -17,8 +18,8 @@ LINE_SECONDS = 25.0
 """Without a live display there is a line at least this often."""
 
 
-class Display:
-    """What a command is doing, while it does it. Nothing in it is markup."""
+class Display(ABC):
+    """A live display of what a command is doing. Nothing in it is markup."""
 
     def __init__(self, console: Console, *, quiet: bool = False) -> None:
         self._console = console
@@ -77,9 +78,9 @@ class Display:
         while not ended.wait(1.0):
             self.beat()
 
+    @abstractmethod
     def _words(self) -> str:
-        """What is being done, and how far it is."""
-        raise NotImplementedError
+        """Return what is being done, and how far it is."""
 
     def _screen(self) -> RenderableType:
         """Return the live display."""

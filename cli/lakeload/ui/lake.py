@@ -40,7 +40,7 @@ class LakeState:
         responds = pid is not None and lake.responds()
         names = (
             [target(one) for each in get_args(TableFormat) for one in tables(lake, each)]
-            if (responds)
+            if responds
             else []
         )
         return cls(
@@ -94,7 +94,7 @@ def show_deleted(state: LakeState, *, done: bool) -> None:
     what = f"{format_size(state.bytes)} of data and the keys in {state.folder}"
     listed = (
         f", the {counted(len(state.tables), 'table')} {', '.join(state.tables)}"
-        if (state.tables)
+        if state.tables
         else ""
     )
     console.answer(f"{'removed' if done else 'would remove'} {what}{listed}")

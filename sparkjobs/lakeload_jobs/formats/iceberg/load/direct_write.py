@@ -420,7 +420,7 @@ def _commit(
         for file, facts in zip(report.files, report.facts, strict=True)
     ]
 
-    told = {"spark.app.id": given.spark.sparkContext.applicationId, **summary}
+    properties = {"spark.app.id": given.spark.sparkContext.applicationId, **summary}
 
     def once() -> None:
         # Others have committed since: their commits are the base of this one.
@@ -434,7 +434,7 @@ def _commit(
         # Iceberg repeats a commit that others came before, and makes a missing branch anew. It does
         # not repeat a transaction with a change of references, even one to where they are.
         transaction.manageSnapshots().replaceBranch(name, begun).commit()
-        add_files(given.spark, transaction, name, files, told, replaces=given.replaces)
+        add_files(given.spark, transaction, name, files, properties, replaces=given.replaces)
         transaction.commitTransaction()
 
     until_committed(once, f"adding files to the staging branch of `{target}`")
