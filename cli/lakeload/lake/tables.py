@@ -65,6 +65,7 @@ def target(table: TableLocation) -> str:
 def chosen(
     name: str, there: list[tuple[TableFormat, TableLocation]]
 ) -> tuple[TableFormat, TableLocation]:
+    """Return the table that a query names. Raises `InvalidInput` for none and for several."""
     own = name.lower()
     fitting = [
         (table_format, table)
@@ -78,7 +79,7 @@ def chosen(
         listed = (
             f"there are {quoted(sorted(set(names)), 10)}"
             if names
-            else ("no table has been loaded yet: `lakeload sync pipeline.yml`")
+            else "no table has been loaded yet: `lakeload sync pipeline.yml`"
         )
         raise InvalidInput(
             f"the lake has no table `{name}`", hint=did_you_mean(name, names) or listed
