@@ -302,6 +302,10 @@ PROBLEMS: Mapping[str, str] = {
     "contradiction": "Two settings exclude each other. Keep one.",
     "cross-region": "Catalog and bucket are in different regions. Use a bucket of that region.",
     "duplicate-key": "The key is there twice. Remove one.",
+    "appended-in-rounds": (
+        "The table would append all rows in each round of `upload_interval`. The hint names what "
+        "loads them once."
+    ),
     "duplicate-table": "The same table is listed twice. Remove one, or join their paths in a list.",
     "duplicate-target": "Two tables would become the same target. Set `name` or `namespace`.",
     "empty": "The value is missing. Write one, or remove the key.",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +29,7 @@ from lakeload_jobs.contract.errors import ExitCode, InvalidInput
 
 if TYPE_CHECKING:
     from lakeload.commands.sync_once import LoadJob, Synced
+    from lakeload.commands.sync_rounds import Round, Schedule
     from lakeload.launch.timings import WallTime
     from lakeload.ui.json_documents import MissingArchive
 
@@ -73,6 +76,41 @@ def sync(
     timings: Annotated[
         bool, typer.Option("--timings", help="Show the wall time of each phase and each table.")
     ] = False,
+    every: Annotated[
+        str | None,
+        typer.Option(
+            "--every",
+            metavar="INTERVAL",
+            help="Stay running and load what is new this often, such as PT5M or 30s; overrides "
+            "`upload_interval`.",
+            show_default=False,
+        ),
+    ] = None,
+    max_rounds: Annotated[
+        int | None,
+        typer.Option("--max-rounds", metavar="N", min=1, help="With an interval: end after N."),
+    ] = None,
+    until_idle: Annotated[
+        bool,
+        typer.Option("--until-idle", help="With an interval: end when there is nothing new."),
+    ] = False,
+    stop_within: Annotated[
+        str,
+        typer.Option(
+            "--stop-within",
+            metavar="DURATION",
+            help="With an interval: how long tables may take to commit after a stop signal.",
+        ),
+    ] = "PT25S",
+    health_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--health-file",
+            metavar="FILE",
+            help="With an interval: touch this file every second.",
+            show_default=False,
+        ),
+    ] = None,
     output: Output = OutputFormat.TEXT,
 ) -> None:
     """Load the tables of a pipeline: all rows of a table or none, each job once.
@@ -102,10 +140,25 @@ def sync(
         )
     if timings and dry_run:
         raise InvalidInput("`--timings` needs a load", hint="remove `--dry-run`")
+    once = {
+        "--dry-run": dry_run,
+        "--timings": timings,
+        "--job-id": job_id is not None,
+        "--reload": reload,
+        "--full-refresh": full_refresh,
+        "--limit": limit is not None,
+        "--from": since is not None,
+        "--retry-rejected": retry_rejected is not None,
+    }
+    for_once = [name for name, is_set in once.items() if is_set]
+    flags = _Rounds(every, max_rounds, until_idle, stop_within, health_file)
+    flags.check(for_once)
     times = Timings(process_started())
     phases = Phases(console.err, PHASES["documents"], quiet=console.silent())
-    with StopRequests() as stop, phases:
-        times.begin("documents")
+
+    def read() -> LoadJob:
+        from lakeload.commands.sync_once import LoadJob
+
         document = with_found_tables(load_pipeline(pipeline, os.environ), "sync", keys=True)
         attempt = new_attempt(job_id)
         options = run_options(
@@ -115,13 +168,24 @@ def sync(
         if retry_rejected is not None:
             tables = retry_tables(tables, retry_rejected, options)
         check_options(tables, document.destination.model.table_format, options)
-        console.note(f"job {attempt.job_id}")
+        return LoadJob(document, tables, attempt, options, master, conf or ())
+
+    with StopRequests() as stop, phases:
+        times.begin("documents")
+        job = read()
         context = Context(os.environ, stop, console.err, console.quiet(), times, phases)
+        schedule = None if for_once else flags.schedule(job)
+        if schedule is not None:
+            from lakeload.commands.sync_rounds import Rounds, refuse_appending
+
+            refuse_appending(job.tables)
+            show = functools.partial(_show_round, output=output)
+            raise typer.Exit(Rounds(read, show, schedule, context).run(job))
+        console.note(f"job {job.attempt.job_id}")
         context.begin("machine")
         # Importing boto3 takes longer than all of the above, so it is done only now.
-        from lakeload.commands.sync_once import LoadJob, sync_once
+        from lakeload.commands.sync_once import sync_once
 
-        job = LoadJob(document, tables, attempt, options, master, conf or ())
         if dry_run:
             from lakeload.commands.plan_once import show_plan
 
@@ -141,6 +205,55 @@ def sync(
         raise typer.Exit(synced.outcome.exit_code)
 
 
+@dataclass(frozen=True)
+class _Rounds:
+    """The flags of loads at an interval."""
+
+    every: str | None
+    max_rounds: int | None
+    until_idle: bool
+    stop_within: str
+    health_file: Path | None
+
+    def check(self, for_once: list[str]) -> None:
+        """Raise `InvalidInput` for an interval beside flags that are for one load."""
+        if self.every is not None and for_once:
+            raise InvalidInput(
+                f"`--every` and `{for_once[0]}` cannot be used together",
+                hint=f"remove `{for_once[0]}`, or load once without `--every`",
+            )
+
+    def schedule(self, job: LoadJob) -> Schedule | None:
+        """Return when rounds begin, by the flag or the pipeline; None where neither has an
+        interval. Raises `InvalidInput`."""
+        interval = job.document.model.upload_interval
+        if self.every is not None:
+            from lakeload.documents.pipeline import parse_interval
+
+            interval = parse_interval(self.every, "--every")
+        if interval is None:
+            if self.max_rounds is not None or self.until_idle or self.health_file is not None:
+                raise InvalidInput(
+                    "`--max-rounds`, `--until-idle` and `--health-file` need an interval",
+                    hint="add `--every PT5M`, or remove them",
+                )
+            return None
+        from lakeload.commands.sync_rounds import Schedule
+        from lakeload.documents.durations import parse_duration
+
+        seconds = parse_duration(self.stop_within).total_seconds()
+        return Schedule(interval, self.max_rounds, self.until_idle, self.health_file, seconds)
+
+
+def _show_round(done: Round, *, output: OutputFormat) -> None:
+    """Show a round: all of it in JSON, a document a line; in text what is new, or failed."""
+    if output is OutputFormat.JSON or not done.idle:
+        console.note(f"round {done.number}: job {done.job.attempt.job_id}")
+        _show(done.job, done.synced, done.seconds, output, None, None, number=done.number)
+    elif done.number == 1:
+        console.note("nothing new")
+
+
 def _show(
     job: LoadJob,
     synced: Synced,
@@ -148,8 +261,9 @@ def _show(
     output: OutputFormat,
     wall_time: WallTime | None,
     hint: MissingArchive | None,
+    number: int | None = None,
 ) -> None:
-    """Show the summary."""
+    """Show the summary; `number` is that of a round."""
     from lakeload.ui.summary import Summary, show_text, show_what_next, to_document
 
     summary = Summary(
@@ -164,7 +278,10 @@ def _show(
         wall_time,
         hint,
     )
-    if output is OutputFormat.JSON:
+    if output is OutputFormat.JSON and number is not None:
+        console.show_json_line({**to_document(summary), "round": number})
+        show_what_next(summary, console.err)
+    elif output is OutputFormat.JSON:
         console.show_json(to_document(summary))
         show_what_next(summary, console.err)
     else:

@@ -27,7 +27,7 @@ from lakeload.formats.registry import commands_of
 from lakeload.launch.outcome import Outcome, exit_code_of, refused, with_warning
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings, takes_class_data
-from lakeload.launch.run import Launcher, launch, refuse_without_any_input
+from lakeload.launch.run import Launcher, RunJob, launch, refuse_without_any_input
 from lakeload.launch.run_folder import RunFolder, prune_run_folders
 from lakeload.launch.spec import Attempt, build_job_spec
 from lakeload.machine.jars.pins import jar_sets_for
@@ -86,13 +86,29 @@ class Synced:
     it started with one, or would use none."""
 
 
-def sync_once(job: LoadJob, context: Context) -> Synced:
+@dataclass
+class Kept:
+    """What one load leaves for the next: a driver that stays, the AWS session, and what the store
+    was asked once."""
+
+    run: RunJob
+    connections: Connections | None = None
+    caveat: str | None = None
+
+    def forget(self) -> None:
+        """Forget the AWS session: its credentials may be why a load failed."""
+        self.connections = self.caveat = None
+
+
+def sync_once(job: LoadJob, context: Context, kept: Kept | None = None) -> Synced:
     """Load the tables of a job. A refusal is an outcome too, as any other end is.
+
+    `kept` is what earlier loads of the same pipeline have left, and is left for the next.
 
     Where native code ends the driver, further attempts load the tables that did not cause it: one
     after the other, unless it is known which table did.
     """
-    synced = _sync_attempt(job, context)
+    synced = _sync_attempt(job, context, kept)
     results = {table.table: table for table in synced.outcome.tables}
     while (end := synced.outcome.native_end) is not None and synced.outcome.error is not None:
         names = {*end.loading, *end.waiting}
@@ -105,7 +121,8 @@ def sync_once(job: LoadJob, context: Context) -> Synced:
         context.note("the Spark driver crashed: the tables that it did not load are loaded again")
         tables = tuple(table for table in job.tables if table.source in names)
         attempt = replace(job.attempt, attempt_id=new_attempt_id())
-        synced = _sync_attempt(replace(job, tables=tables, attempt=attempt, at_once=1), context)
+        others = replace(job, tables=tables, attempt=attempt, at_once=1)
+        synced = _sync_attempt(others, context, kept)
         results |= {table.table: table for table in synced.outcome.tables}
     return replace(synced, outcome=_united(synced.outcome, tuple(results.values())))
 
@@ -120,7 +137,7 @@ def _united(last: Outcome, tables: tuple[TableResult, ...]) -> Outcome:
     return Outcome("LOADED" if code in (0, 5) else "FAILED", code, tables)
 
 
-def _sync_attempt(job: LoadJob, context: Context) -> Synced:
+def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
     """Load the tables of a job with one driver."""
     folder: RunFolder | None = None
     archive_for: tuple[str, ...] | None = None
@@ -131,18 +148,22 @@ def _sync_attempt(job: LoadJob, context: Context) -> Synced:
         installation = find_installation(context.environment)
         if settings.runtime.traits.tasks_share_driver:
             refuse_without_any_input(job.tables)
-        connections = Connections(job.destination, f"sync-{job.attempt.attempt_id}")
-        context.begin("connection")
-        preflight(connections)
+        connections = kept.connections if kept else None
+        if connections is None:
+            connections = Connections(job.destination, f"sync-{job.attempt.attempt_id}")
+            context.begin("connection")
+            preflight(connections)
         context.begin("inspection")
         states = commands_of(job.destination.table_format).inspect(
             connections.before_spark, job.tables, job.inspection(context, loads=True)
         )
         check_job_known(states)
+        if kept is not None:
+            kept.connections = connections
         if done := outcome_without_spark(states):
             return Synced(done)
         context.begin("preparation")
-        warnings = _warnings(states, connections)
+        warnings = _warnings(states, connections, kept)
         features = jar_sets_for(
             (table.input for table in job.tables),
             job.destination.table_format,
@@ -161,12 +182,16 @@ def _sync_attempt(job: LoadJob, context: Context) -> Synced:
         tables = [
             replace(state.table, input_bytes=state.input_bytes, inspected=to_json(state.inspected))
             for state in states
+            # A driver that stays is given what is new: the others need no further look.
+            if kept is None or state.unfinished or not state.idle
         ]
-        if settings.runtime.traits.tasks_share_driver:
+        if settings.runtime.traits.tasks_share_driver and kept is None:
             # Driver and workers need not assume the role again.
             handed = connections.before_spark.handover()
             context = replace(context, environment={**context.environment, **handed})
-        outcome = _with_spark(job, tables, settings, installation, folder, context)
+        run = kept.run if kept else None
+        outcome = _with_spark(job, tables, settings, installation, folder, context, run)
+        outcome = _with_idle(outcome, states)
         for warning in warnings:
             outcome = with_warning(outcome, warning)
         prune_run_folders(folder.path.parent)
@@ -193,7 +218,21 @@ def check_job_known(states: Sequence[TableState]) -> None:
         )
 
 
-def _warnings(states: Sequence[TableState], connections: Connections) -> set[str]:
+def _with_idle(outcome: Outcome, states: Sequence[TableState]) -> Outcome:
+    """Return the outcome with the tables that Spark was not given, in the order of the job."""
+    reported = {table.table: table for table in outcome.tables}
+    if len(reported) == len(states):
+        return outcome
+    tables = tuple(reported.get(state.table.source, state.result) for state in states)
+    if outcome.error is not None or outcome.kind == "INTERRUPTED":
+        return replace(outcome, tables=tables)
+    code = exit_code_of(tables)
+    return Outcome("LOADED" if code in (0, 5) else "FAILED", code, tables)
+
+
+def _warnings(
+    states: Sequence[TableState], connections: Connections, kept: Kept | None
+) -> set[str]:
     """Return what could not be found out before Spark starts, and what a single writer risks.
 
     Raises `Refused` for a store in which two writers could damage a table. Where the commits are a
@@ -201,7 +240,12 @@ def _warnings(states: Sequence[TableState], connections: Connections) -> set[str
     """
     warnings = {table.caveat for table in states}
     if format_of(connections.destination).commits_in_store:
-        warnings.add(conditional_writes(connections) or "")
+        caveat = kept.caveat if kept else None
+        if caveat is None:
+            caveat = conditional_writes(connections) or ""
+        if kept is not None:
+            kept.caveat = caveat
+        warnings.add(caveat)
     return warnings - {""}
 
 
@@ -212,6 +256,7 @@ def _with_spark(
     installation: Installation,
     folder: RunFolder,
     context: Context,
+    run: RunJob | None,
 ) -> Outcome:
     """Run the Spark job and show its progress."""
     spec = build_job_spec(job.document, job.destination, tables, job.attempt, folder, job.options)
@@ -227,7 +272,7 @@ def _with_spark(
 
         explain = explained_by_machine(context.environment, settings)
         launcher = Launcher(
-            installation, settings, context.environment, context.stop, show, explain
+            installation, settings, context.environment, context.stop, show, explain, run=run
         )
         context.timings.begin("spark")
         outcome = launch(spec, folder, launcher)

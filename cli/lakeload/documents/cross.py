@@ -12,6 +12,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from lakeload.config.document import Location
 from lakeload.config.model import Finding
 from lakeload.config.problems import MAX_PROBLEMS
@@ -54,6 +56,7 @@ def pipeline_findings(
         _quarantine(tables, data),
         _detected_deletes(tables, data),
         _late_rows(tables),
+        _appended_in_rounds(tables, data),
         FORMAT_RULES[destination.table_format].pipeline_findings(tables, data)
         if destination
         else (),
@@ -232,6 +235,27 @@ def _late_rows(tables: Numbered) -> Iterator[Finding]:
                 ("tables", i, "lookback"),
                 "missing-key",
             )
+
+
+def _appended_in_rounds(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
+    """Refuse tables that append all rows each time where loads come at an interval."""
+    if not data.get("upload_interval"):
+        return
+    kind = source_type_of(data)
+    try:
+        source = kind.settings.model_validate(data.get("source"))
+    except ValidationError:
+        # Said where it stands.
+        return
+    for i, table in tables:
+        if table.mode != "APPEND" or (read := kind.written(source, table)).incremental:
+            continue
+        yield Finding(
+            "`upload_interval`: this table would be appended whole in each round",
+            kind.loads_once(read, replaces=False),
+            ("tables", i),
+            "appended-in-rounds",
+        )
 
 
 def _tracking_of_deletes(table: Table) -> tuple[str, ...]:

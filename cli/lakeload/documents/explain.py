@@ -92,7 +92,6 @@ def allowed_range(owner: type[BaseModel], field: str) -> str:
 
 
 LATER_KEYS: dict[str, dict[str, str]] = {
-    "Pipeline": {"upload_interval": "continuous loading (`upload_interval`)"},
     "Table": {
         "exclude": "JDBC (`exclude` of a table)",
         "detect_deletes": "handling deletes (`detect_deletes`)",

@@ -144,8 +144,9 @@ def kind_of(tree: Branch) -> Kind | None:
     although some of its keys, such as `name` or `bucket`, are those of lakeload."""
     destination, pipeline = set(Destination.model_fields), set(Pipeline.model_fields)
     given = set(tree.entries)
-    known = given & (destination | pipeline)
-    if "version" not in given and 2 * len(known) <= len(given) and pasted(tree):
+    # A document of ours is one of the two.
+    known = max(len(given & destination), len(given & pipeline))
+    if "version" not in given and 2 * known <= len(given) and pasted(tree):
         return None
     only_destination = len(given & (destination - pipeline))
     only_pipeline = len(given & (pipeline - destination))

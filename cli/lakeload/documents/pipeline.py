@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
+from datetime import timedelta
 from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
@@ -26,10 +27,12 @@ from lakeload.config.secret_names import shown
 from lakeload.documents.columns import Columns, repeated
 from lakeload.documents.conditions import condition_problem
 from lakeload.documents.destination import Destination
+from lakeload.documents.durations import parse_duration
 from lakeload.documents.iceberg import TableProperties
 from lakeload.documents.spark import Spark
 from lakeload.sources.base import SourceSettings, SourceType, TableSettings
 from lakeload.sources.registry import source_type_of
+from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import (
     TRACKING_COLUMNS,
     Deletes,
@@ -97,6 +100,55 @@ Tracking = Annotated[
             ]
         }
     ),
+]
+
+
+MIN_INTERVAL = timedelta(seconds=1)
+MAX_INTERVAL = timedelta(hours=4)
+
+
+def _duration(given: Any) -> timedelta:
+    if not isinstance(given, str):
+        raise refusal("this is not a duration", "write it as `PT5M`, or as `30s`, `5m`, `2h`")
+    try:
+        return parse_duration(given)
+    except InvalidInput as error:
+        raise refusal(f"`{shown(given)}` is not a duration", error.hint) from None
+
+
+def _interval(given: Any) -> timedelta:
+    interval = _duration(given)
+    if not MIN_INTERVAL <= interval <= MAX_INTERVAL:
+        raise refusal(f"`{shown(given)}` is out of range", "an interval is 1s to 4h")
+    return interval
+
+
+def parse_interval(text: str, option: str) -> timedelta:
+    """Return the interval that an option names. Raises `InvalidInput`."""
+    try:
+        interval = parse_duration(text)
+    except InvalidInput as error:
+        raise InvalidInput(f"`{option}`: {error.message}", hint=error.hint) from None
+    if not MIN_INTERVAL <= interval <= MAX_INTERVAL:
+        raise InvalidInput(
+            f"`{option} {text}` is out of range", hint="an interval is 1s to 4h, such as PT5M"
+        )
+    return interval
+
+
+def is_interval(text: str) -> bool:
+    """Whether `upload_interval` takes a text."""
+    try:
+        return MIN_INTERVAL <= parse_duration(text) <= MAX_INTERVAL
+    except InvalidInput:
+        return False
+
+
+Interval = Annotated[
+    timedelta,
+    BeforeValidator(_interval),
+    Called("duration"),
+    WithJsonSchema({"type": "string"}),
 ]
 
 
@@ -224,6 +276,9 @@ class Pipeline(Model):
     on_append_again: OnAppendAgain = "WARN"
     """APPEND that reads all rows each time: a load after the first one gets a warning, fails
     (`FAIL`), or is on purpose (`ALLOW`)."""
+    upload_interval: Interval | None = None
+    """`lakeload sync` stays running and loads what is new this often: `PT1S` to `PT4H`, or as
+    `5m`."""
     source: SourceSettings
     tables: Annotated[tuple[Table, ...], Field(min_length=1)]
     """The tables, each with its own settings."""

@@ -38,7 +38,7 @@ from lakeload.documents.other_products import (
     plain,
     products,
 )
-from lakeload.documents.pipeline import Pipeline, Table
+from lakeload.documents.pipeline import Pipeline, Table, is_interval
 from lakeload.init.declared_types import Dialect, declared_types
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import CatalogType
@@ -589,6 +589,8 @@ def _value(
         return resolved(text.lower()) if text.lower() in ("true", "false") else None
     if annotation is int:
         return int(text) if text.isascii() and text.isdecimal() else None
+    if path == "upload_interval":
+        return text if is_interval(text) else None
     return text
 
 

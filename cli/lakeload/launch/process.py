@@ -365,9 +365,10 @@ def submission(
     environment: Mapping[str, str],
     scratch: tuple[Path, ...] = (),
     user: str = "",
+    jobs: Path | None = None,
 ) -> Submission:
-    """Return how to start the job of `folder`, with these scratch folders. `user` is a name for
-    this process's user, where the system has none.
+    """Return how to start the job of `folder`, or those that arrive through the pipe `jobs`, with
+    these scratch folders. `user` is a name for this process's user, where the system has none.
 
     Properties travel in a file: one given by `--conf` could be read by every user of the machine
     in the list of processes.
@@ -381,7 +382,7 @@ def submission(
         # spark-submit opens what is not called local, and logs in to Hadoop for that.
         *("--py-files", f"{'local:' if user else ''}{installation.package}"),
         str(installation.entry),
-        str(folder.spec),
+        str(jobs or folder.spec),
     ]
     variables = _environment(installation, environment)
     variables[FOLDER] = str(folder.files_in_use)

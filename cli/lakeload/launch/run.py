@@ -43,6 +43,7 @@ from lakeload.launch.properties import (
 from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.scratch import scratch_folders
 from lakeload.launch.stop import StopRequests
+from lakeload.runtimes import Submission
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import (
@@ -77,6 +78,8 @@ class Launcher:
     explain: Callable[[Cause], Cause] = field(default=lambda cause: cause)
     """Adds to the cause of a job that never started what this machine has to do with it."""
     patience: StopTimeouts = PATIENCE
+    run: RunJob | None = None
+    """What runs a job; None starts a driver for this one alone."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +91,12 @@ class Ended:
     cause: Cause
 
 
+RunJob = Callable[[JobSpec, RunFolder, Launcher], Ended]
+
+
 def launch(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Outcome:
     """Load what `spec` names and return what became of it. Raises as `run_job` does."""
-    ended = run_job(spec, folder, launcher)
+    ended = (launcher.run or run_job)(spec, folder, launcher)
     result = read_result(folder.result, spec.attempt_id)
     maybe = format_of(spec.destination).commit_unknown
     return decide(ended.ending, result, ended.observed, spec.tables, ended.cause, maybe=maybe)
@@ -102,27 +108,21 @@ def run_job(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Ended:
     Raises `MachineNotReady` when the process cannot be started, `InvalidInput` for properties that
     lakeload decides itself.
     """
-    installation, environment = launcher.installation, launcher.environment
-    conf = {**spark_defaults(installation, environment), **launcher.settings.conf}
-    scratch = scratch_folders(folder, environment, conf)
-    user = stand_in_name()
-    _check_user(user, launcher.settings)
-    _write_inputs(spec, folder, launcher, scratch, user)
-    started = submission(
-        installation,
-        folder,
-        master=launcher.settings.master,
-        pipeline=spec.pipeline,
-        environment=environment,
-        scratch=scratch,
-        user=user,
-    )
+    # Another job than a load reads no input.
+    size = jvm_bytes(spec) if spec.job == "load" else None
+    started = prepare_driver(spec, folder, launcher, size)
+    write_spec(spec, folder, launcher)
     with Running(started, folder, launcher.stop, launcher.patience) as running:
         for event in running.events():
             launcher.show(event)
-        ending, observed = running.ending, running.observed
         if running.unreadable_events:
             logger.warning("%d lines of events.jsonl are not events", running.unreadable_events)
+    return ended_driver(running, folder, launcher)
+
+
+def ended_driver(running: Running, folder: RunFolder, launcher: Launcher) -> Ended:
+    """Return how a driver ended, and its probable cause; `folder` is that of the driver."""
+    ending, observed = running.ending, running.observed
     files = take_left_in_use(folder.files_in_use)
     shutil.rmtree(folder.files_in_use, ignore_errors=True)
     cause = native_end(ending.exit_status, observed.opened, files) or probable_cause(
@@ -143,30 +143,53 @@ def _check_user(user: str, settings: SparkSettings) -> None:
         )
 
 
-def _write_inputs(
-    spec: JobSpec, folder: RunFolder, launcher: Launcher, scratch: tuple[Path, ...], user: str
-) -> None:
-    """Write spec.json, spark.conf and log4j's settings into the run folder."""
+def prepare_driver(
+    spec: JobSpec,
+    folder: RunFolder,
+    launcher: Launcher,
+    jvm_bytes: int | None,
+    jobs: Path | None = None,
+) -> Submission:
+    """Write spark.conf and log4j's settings into the run folder and return how the driver starts:
+    for `spec`, or for the jobs that arrive through the pipe `jobs`. Raises as `run_job` does."""
+    installation, environment = launcher.installation, launcher.environment
+    conf = {**spark_defaults(installation, environment), **launcher.settings.conf}
+    scratch = scratch_folders(folder, environment, conf)
+    user = stand_in_name()
+    _check_user(user, launcher.settings)
     traits = format_of(spec.destination)
     request = LaunchRequest(
         launcher.settings,
         folder,
-        launcher.environment,
+        environment,
         cores=os.cpu_count() or 1,
-        # Another job reads no input.
-        jvm_bytes=jvm_bytes(spec) if spec.job == "load" else None,
+        jvm_bytes=jvm_bytes,
         session_settings=traits.session_settings,
         executor_options=executor_options(spec.destination) if traits.has_catalog else (),
         scratch=scratch,
         user=user,
     )
     properties = render(spark_properties(request))
+    folder.write(folder.log_settings, log_settings())
+    folder.write(folder.properties, properties)
+    return submission(
+        installation,
+        folder,
+        master=launcher.settings.master,
+        pipeline=spec.pipeline,
+        environment=environment,
+        scratch=scratch,
+        user=user,
+        jobs=jobs,
+    )
+
+
+def write_spec(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> None:
+    """Write spec.json into the run folder."""
     # Here, where the master is known for sure: a job told wrong would leave secrets unresolved.
     settings = launcher.settings
     told = replace(spec, runtime=settings.runtime.traits_of(settings.master))
     folder.write(folder.spec, json.dumps(to_json(told), indent=1))
-    folder.write(folder.log_settings, log_settings())
-    folder.write(folder.properties, properties)
 
 
 def log_settings() -> str:

@@ -153,8 +153,17 @@ def answer(text: str | Text) -> None:
 
 def show_json(document: Any) -> None:
     """Print one JSON document on stdout; ASCII, so that any terminal and pipe carries it."""
+    _write(json.dumps(document, indent=2))
+
+
+def show_json_line(document: Any) -> None:
+    """Print one of many JSON documents on stdout, each a line."""
+    _write(json.dumps(document))
+
+
+def _write(text: str) -> None:
     try:
-        out.file.write(json.dumps(document, indent=2) + "\n")
+        out.file.write(text + "\n")
         out.file.flush()
     except BrokenPipeError:
         out.on_broken_pipe()

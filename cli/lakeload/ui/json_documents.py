@@ -63,7 +63,7 @@ class MissingArchive(TypedDict):
 
 
 class SyncDocument(TypedDict):
-    """`sync --output json`. `timings` is there with `--timings`."""
+    """`sync --output json`. `timings` is there with `--timings`, `round` with an interval."""
 
     job_id: str
     attempt_id: str
@@ -77,6 +77,7 @@ class SyncDocument(TypedDict):
     log: str | None
     class_data: MissingArchive | None
     timings: NotRequired[WallTime]
+    round: NotRequired[int]
 
 
 class MaintainDocument(TypedDict):

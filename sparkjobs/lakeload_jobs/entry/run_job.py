@@ -1,4 +1,5 @@
-"""The script given to spark-submit: one argument, the path of spec.json."""
+"""The script given to spark-submit: one argument, the path of spec.json or of a pipe
+through which the paths of specs arrive."""
 
 import gc
 import sys

@@ -172,6 +172,12 @@ class FormatSession(Protocol):
     def retry_reason(self, table: TableSpec, error: Exception) -> str | None:
         """Return why a load that ended with `error` is to begin anew; None where it is not."""
 
+    def of_job(self, spec: JobSpec) -> FormatSession:
+        """Return the tables of another run into the same destination, through the same connection.
+
+        It is closed with this one.
+        """
+
     def close(self) -> None:
         """End what the session has started."""
 

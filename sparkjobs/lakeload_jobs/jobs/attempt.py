@@ -26,12 +26,14 @@ from lakeload_jobs.session import build_session
 
 
 def main(spec_path: str) -> int:
-    """Run the job that a spec file names and return the process's exit status.
+    """Run the job that a spec file names, or those that arrive through a pipe, and return the
+    process's exit status.
 
     Raises what that job's `main` raises: `InvalidInput` for a spec that cannot be read.
     """
     # Imported when it is known: each brings modules of Spark that the others do without.
-    job = importlib.import_module(f"lakeload_jobs.jobs.{_job_named(spec_path)}")
+    name = "rounds" if Path(spec_path).is_fifo() else _job_named(spec_path)
+    job = importlib.import_module(f"lakeload_jobs.jobs.{name}")
     status: int = job.main(spec_path)
     return status
 
@@ -55,18 +57,20 @@ def attempt(
     spec_path: str,
     work: Callable[[SparkSession, JobSpec, EventLog], Result],
     failed: Callable[[JobSpec, datetime, ErrorInfo], Result],
+    session: Callable[[JobSpec], SparkSession] | None = None,
 ) -> Result:
     """Do the work of a spec file and return its result, which is then written as well.
 
-    `failed` makes the result of a job that began at that time and ended with that error. Raises
-    `InvalidInput` for a spec that cannot be read; every other failure is in the result.
+    `failed` makes the result of a job that began at that time and ended with that error. `session`
+    returns the Spark session of the job; None starts one. Raises `InvalidInput` for a spec that
+    cannot be read; every other failure is in the result.
     """
     spec = read_spec(spec_path)
     started_at = datetime.now(UTC)
     with EventLog(spec.events_path) as events:
         try:
             stop_signals.install()
-            spark = build_session(spec)
+            spark = (session or build_session)(spec)
             events.emit("opened", message=spark.version, pid=os.getpid())
             result = work(spark, spec, events)
             stop_signals.hold()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
@@ -30,7 +30,7 @@ def main(spec_path: str) -> int:
 
     Raises `InvalidInput` for a spec it cannot read; every other failure is in the result.
     """
-    return exit_status(attempt(spec_path, run, _failed_run))
+    return exit_status(attempt(spec_path, run, failed_run))
 
 
 def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> RunResult:
@@ -40,31 +40,49 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> RunResult:
     committed and is told in their results.
     """
     started_at = datetime.now(UTC)
-    kind = FORMATS[spec.destination.table_format]
-    aws = AwsSession(spec.destination, label=spec.label)
     try:
-        # Once, before any table: a refused role is one message, not one for each table.
-        if kind.uses_own_identity(spec.destination):
-            _ = aws.s3
-        session = kind.connect(spark, spec, aws)
+        connection = connect(spark, spec)
     except LakeloadError as error:
-        return _failed_run(spec, started_at, describe(error, "session"))
-    with _closed(session), Progress(spark.sparkContext, events, ProgressFiles(spec)):
-        results = Scheduler(spark, spec, session, Sources(spec, aws), events).load_all()
-    good = all(result.status in GOOD for result in results)
-    return result_of(RunResult, spec, started_at, results, good=good)
+        return failed_run(spec, started_at, describe(error, "session"))
+    with closing(connection):
+        return load_tables(spark, spec, events, connection)
 
 
-@contextmanager
-def _closed(session: FormatSession) -> Iterator[None]:
-    """Close the session at the end; what fails of that changes no result."""
-    try:
-        yield
-    finally:
+@dataclass(frozen=True)
+class Connection:
+    """The destination of a job: its AWS identity, and the tables that are there."""
+
+    aws: AwsSession
+    session: FormatSession
+
+    def close(self) -> None:
+        """Close the session; what fails of that changes no result."""
         try:
-            session.close()
+            self.session.close()
         except Exception:
             logger.warning("closing the session failed", exc_info=True)
+
+
+def connect(spark: SparkSession, spec: JobSpec) -> Connection:
+    """Connect to the destination of a job, once for all of its tables. Raises `LakeloadError`."""
+    kind = FORMATS[spec.destination.table_format]
+    aws = AwsSession(spec.destination, label=spec.label)
+    # Before any table: a refused role is one message, not one for each table.
+    if kind.uses_own_identity(spec.destination):
+        _ = aws.s3
+    return Connection(aws, kind.connect(spark, spec, aws))
+
+
+def load_tables(
+    spark: SparkSession, spec: JobSpec, events: EventLog, connection: Connection
+) -> RunResult:
+    """Load every table of the spec into its destination, as `run` does."""
+    started_at = datetime.now(UTC)
+    sources = Sources(spec, connection.aws)
+    with Progress(spark.sparkContext, events, ProgressFiles(spec)):
+        results = Scheduler(spark, spec, connection.session, sources, events).load_all()
+    good = all(result.status in GOOD for result in results)
+    return result_of(RunResult, spec, started_at, results, good=good)
 
 
 def exit_status(result: RunResult) -> int:
@@ -81,6 +99,7 @@ def exit_status(result: RunResult) -> int:
     return int(shared_exit(table.error.exit_code for table in result.tables if table.error))
 
 
-def _failed_run(spec: JobSpec, started_at: datetime, error: ErrorInfo) -> RunResult:
+def failed_run(spec: JobSpec, started_at: datetime, error: ErrorInfo) -> RunResult:
+    """Return the result of a run that ended with `error` before any table began."""
     skipped = [TableResult(table.source, table.target, "SKIPPED") for table in spec.tables]
     return result_of(RunResult, spec, started_at, skipped, error)

@@ -106,7 +106,7 @@ class Scheduler:
     def _work(self, *, smallest: bool) -> None:
         """Load tables until none is left: the smallest first, or the largest, and of equal ones the
         first."""
-        while not self._stopping.is_set():
+        while not self._stopping.is_set() and not stop_signals.draining():
             with self._lock:
                 if not self._waiting:
                     return

@@ -7,6 +7,7 @@ made and written.
 from __future__ import annotations
 
 import signal
+import threading
 from types import FrameType
 
 from lakeload_jobs.contract.errors import Interrupted
@@ -16,6 +17,17 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _noted: list[signal.Signals] = []
 """The first signal; later ones must not interrupt the tidying up that it started."""
 _holding = False
+_draining = threading.Event()
+
+
+def drain() -> None:
+    """Let the tables that are under way end, and begin no other."""
+    _draining.set()
+
+
+def draining() -> bool:
+    """Return whether no further table is to begin."""
+    return _draining.is_set()
 
 
 def install() -> None:

@@ -332,6 +332,7 @@ def test_every_pipeline_setting_is_in_the_fingerprint_or_listed_as_excluded() ->
         "table_handling",
         "schema_changes",
         "on_append_again",
+        "upload_interval",
         "spark",
     }
 

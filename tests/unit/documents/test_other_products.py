@@ -88,7 +88,7 @@ def test_setting_of_another_product_gets_the_lakeload_name(
     [
         (DESTINATION + "namespace: x\n", "namespace", "`namespace` of the pipeline"),
         (REST + "    database_name: x\n", "database_name", "`namespace` of the pipeline"),
-        (DESTINATION + "upload_interval: PT5M\n", "upload_interval", "a scheduler runs"),
+        (DESTINATION + "upload_interval: PT5M\n", "upload_interval", "interval` of the pipeline"),
         (DESTINATION + "delta_updates: true\n", "delta_updates", "of the pipeline: `UPSERT`"),
         (PIPELINE + "    delta_updates: true\n", "delta_updates", "`tables[].mode`: `UPSERT`"),
         (DESTINATION + "normalize_column_names: true\n", "normalize_column_names", "remove"),

@@ -203,6 +203,13 @@ class IcebergSession:
             return None
         return f"a commit to `{table.target}` was rejected or not confirmed"
 
+    def of_job(self, spec: JobSpec) -> IcebergSession:
+        """Return the tables of another run in the same catalog, with the sessions that have it
+        open."""
+        other = IcebergSession(self.spark, spec, self._aws)
+        other._own = self._own
+        return other
+
     def close(self) -> None:
         """End the renewal of credentials."""
         if self._credentials is not None:

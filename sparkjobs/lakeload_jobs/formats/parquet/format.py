@@ -60,6 +60,7 @@ class ParquetSession:
     def __init__(self, spark: SparkSession, spec: JobSpec, aws: AwsSession) -> None:
         self.spark = spark
         self.spec = spec
+        self._aws = aws
         self.objects = Objects(aws, spec.destination)
         self.catalog: ParquetCatalog = GlueCatalog(aws, spec.destination)
 
@@ -112,6 +113,10 @@ class ParquetSession:
     def retry_reason(self, table: TableSpec, error: Exception) -> str | None:
         """Return None: whoever is overtaken takes the next number, with the same rows."""
         return None
+
+    def of_job(self, spec: JobSpec) -> ParquetSession:
+        """Return the tables of another run, with the same clients."""
+        return ParquetSession(self.spark, spec, self._aws)
 
     def close(self) -> None:
         """Leave everything: nothing was started."""

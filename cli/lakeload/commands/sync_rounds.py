@@ -1,0 +1,287 @@
+"""Loads at an interval: each round is a job of its own, in one Spark driver that stays."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from types import FrameType
+
+from lakeload.commands.liveness import Liveness
+from lakeload.commands.spark_job import Context
+from lakeload.commands.sync_once import Kept, LoadJob, Synced, sync_once
+from lakeload.documents.durations import format_duration
+from lakeload.launch.outcome import Outcome
+from lakeload.launch.resident import Resident
+from lakeload.launch.run_folder import runs_directory
+from lakeload.launch.spec import new_attempt
+from lakeload.launch.timings import Timings
+from lakeload.sources.registry import source_of
+from lakeload_jobs.contract.codec import format_instant, parse_instant
+from lakeload_jobs.contract.errors import (
+    ExitCode,
+    InvalidInput,
+    LakeloadError,
+    MachineNotReady,
+    Refused,
+)
+from lakeload_jobs.contract.spec import TableSpec
+
+RETRIES = 5
+"""How often a round that failed is tried again under its own job id."""
+_FIRST_PAUSE = 5.0
+_LOOK_SECONDS = 0.2
+_FATAL = (ExitCode.INVALID, ExitCode.MACHINE, ExitCode.BUG)
+"""What running again cannot change: in the first round it ends the command."""
+
+
+def refuse_appending(tables: Sequence[TableSpec]) -> None:
+    """Raise `InvalidInput` for a table that would append all of its rows in each round."""
+    again = next((t for t in tables if t.mode == "APPEND" and not t.input.incremental), None)
+    if again is not None:
+        instead = source_of(again.input).loads_once(again.input, replaces=False)
+        raise InvalidInput(
+            f"`{again.source}` would be appended whole in each round: its rows would be in the "
+            "table once for each",
+            hint=instead,
+        )
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When rounds begin, and when the last one was."""
+
+    interval: timedelta
+    max_rounds: int | None = None
+    until_idle: bool = False
+    health_file: Path | None = None
+    stop_within: float = 25.0
+    """Seconds that tables under way have to commit after a stop signal."""
+
+    def due(self, now: float) -> float:
+        """Return when the next round begins after one that began at `now`: rounds are aligned to
+        the interval. Seconds since 1970."""
+        seconds = self.interval.total_seconds()
+        return (now // seconds + 1) * seconds
+
+    def pause(self, failures: int) -> float:
+        """Return the seconds before a round that has failed so often is tried again."""
+        first = min(_FIRST_PAUSE, self.interval.total_seconds())
+        return float(first * 2 ** (failures - 1))
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round: its number from 1 on, its job and what became of it."""
+
+    number: int
+    job: LoadJob
+    synced: Synced
+    seconds: float
+
+    @property
+    def outcome(self) -> Outcome:
+        """What became of it."""
+        return self.synced.outcome
+
+    @property
+    def idle(self) -> bool:
+        """Whether there was nothing new."""
+        tables = self.outcome.tables
+        return self.outcome.error is None and all(table.status == "NO_OP" for table in tables)
+
+    @property
+    def to_retry(self) -> bool:
+        """Whether the same job may end better."""
+        if self.outcome.exit_code in (ExitCode.OK, ExitCode.INTERRUPTED, *_FATAL):
+            return False
+        errors = [table.error for table in self.outcome.tables if table.error]
+        errors += [self.outcome.error] if self.outcome.error else []
+        refused = self.outcome.exit_code in (ExitCode.REFUSED, ExitCode.FOLLOW_UP_FAILED)
+        return refused or any(error.retryable for error in errors)
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether a stop ended a table that had begun."""
+        tables = (table for table in self.outcome.tables if table.status == "INTERRUPTED")
+        return any(table.error is None or table.error.stage is not None for table in tables)
+
+
+class Rounds:
+    """The rounds of one command. `read` returns the job of the configuration as it is now, under a
+    new id; `show` shows a round that has ended."""
+
+    def __init__(
+        self,
+        read: Callable[[], LoadJob],
+        show: Callable[[Round], None],
+        schedule: Schedule,
+        context: Context,
+    ) -> None:
+        self._read = read
+        self._show = show
+        self._schedule = schedule
+        self._context = context
+        self._liveness = Liveness(context.environment, schedule.health_file)
+        self._failures = 0
+        self._reread = False
+        self._late = False
+
+    def run(self, job: LoadJob) -> ExitCode:
+        """Run rounds, `job` the first, until the schedule or a stop signal ends them.
+
+        Returns the exit code of the command: that of the last round, and 0 after a stop that has
+        cut nothing off. Raises `Refused` where a process of this machine does the same already.
+        """
+        with (
+            _only_one(job, runs_directory(self._context.environment)),
+            Resident(self._schedule.stop_within) as driver,
+            self._rereads(driver),
+        ):
+            kept = Kept(driver.run_job)
+            for number in count(1):
+                began = time.time()
+                done = self._round(number, job, kept)
+                if self._context.stop.requested is not None:
+                    return ExitCode.INTERRUPTED if done.cut_off else ExitCode.OK
+                if self._is_last(done):
+                    return done.outcome.exit_code
+                until = self._next(done, began)
+                if not self._wait(until):
+                    return ExitCode.OK
+                job = self._following(done, kept)
+        raise AssertionError("rounds are counted without end")
+
+    def _round(self, number: int, job: LoadJob, kept: Kept) -> Round:
+        started = time.monotonic()
+        context = replace(self._context, timings=Timings())
+        synced = sync_once(job, context, kept)
+        self._context.stop.hold()
+        self._context.phases.stop()
+        done = Round(number, job, synced, time.monotonic() - started)
+        if done.outcome.exit_code != ExitCode.OK:
+            kept.forget()
+        self._show(done)
+        if number == 1 and done.outcome.exit_code not in _FATAL:
+            self._liveness.ready()
+        return done
+
+    def _is_last(self, done: Round) -> bool:
+        schedule = self._schedule
+        if done.number == 1 and done.outcome.exit_code in _FATAL:
+            return True
+        if schedule.max_rounds is not None and done.number >= schedule.max_rounds:
+            return True
+        return schedule.until_idle and done.idle
+
+    def _next(self, done: Round, began: float) -> float:
+        """Return when the next round begins, in seconds since 1970."""
+        now = time.time()
+        self._failures = self._failures + 1 if done.to_retry else 0
+        if 0 < self._failures <= RETRIES:
+            return now + self._schedule.pause(self._failures)
+        self._failures = 0
+        due = self._schedule.due(began)
+        late, self._late = self._late, now > due
+        if self._late and not late:
+            interval = format_duration(self._schedule.interval)
+            self._context.note(
+                f"the round took {now - began:.0f} s, longer than the interval of {interval}: "
+                "the next one begins at once"
+            )
+        return due
+
+    def _wait(self, until: float) -> bool:
+        """Wait for a time; return False where a stop signal came."""
+        context = self._context
+        at = datetime.fromtimestamp(until, UTC)
+        context.phases.begin(f"waiting for the next round at {at:%H:%M:%S} UTC")
+        self._liveness.alive(f"waiting until {at:%H:%M:%S} UTC")
+        try:
+            while context.stop.requested is None and time.time() < until and not self._reread:
+                self._liveness.alive()
+                time.sleep(_LOOK_SECONDS)
+        finally:
+            context.phases.stop()
+        return context.stop.requested is None
+
+    def _following(self, done: Round, kept: Kept) -> LoadJob:
+        """Return the job of the next round: the same one where it is tried again."""
+        if self._reread:
+            self._reread, self._failures = False, 0
+            kept.forget()
+            try:
+                job = self._read()
+            except LakeloadError as error:
+                self._context.note(f"the configuration stays as it was: {error.message}")
+            else:
+                self._context.note("the configuration was read again")
+                return job
+        job_id = done.job.attempt.job_id if self._failures else None
+        return replace(done.job, attempt=new_attempt(job_id))
+
+    @contextmanager
+    def _rereads(self, driver: Resident) -> Iterator[None]:
+        """Read the configuration again after SIGHUP. At a terminal that signal says that it was
+        closed, and stops the rounds."""
+
+        def note(number: int, frame: FrameType | None) -> None:
+            self._reread = True
+
+        before = None
+        if not os.isatty(0) and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            before = signal.signal(signal.SIGHUP, note)
+        try:
+            yield
+        finally:
+            self._liveness.stopping()
+            if before is not None:
+                signal.signal(signal.SIGHUP, before)
+
+
+@contextmanager
+def _only_one(job: LoadJob, runs: Path) -> Iterator[None]:
+    """Hold the lock of a pipeline's rounds on this machine; the system takes it from a process that
+    ends. Raises `Refused` where another process has it."""
+    name = job.document.model.name
+    place = f"{name}\n{job.destination.bucket}\n{job.destination.prefix}"
+    path = runs / f"rounds-{hashlib.sha256(place.encode()).hexdigest()[:16]}.lock"
+    try:
+        runs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = path.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise MachineNotReady(
+            f"opening `{path}` failed: {error.strerror}",
+            hint="set LAKELOAD_RUN_DIR to a writable folder",
+        ) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused(
+                f"pipeline `{name}` is loaded in rounds by {_holder(path)} already",
+                hint="stop that process first; a load without `--every` may run beside it",
+            ) from None
+        file.truncate(0)
+        now = format_instant(datetime.now(UTC))
+        file.write(json.dumps({"pid": os.getpid(), "started_at": now}))
+        file.flush()
+        yield
+
+
+def _holder(path: Path) -> str:
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        held = json.loads(path.read_bytes())
+        started = parse_instant(held["started_at"])
+        return f"process {int(held['pid'])} of this machine since {started:%Y-%m-%d %H:%M:%S} UTC"
+    return "another process of this machine"

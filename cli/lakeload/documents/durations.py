@@ -1,0 +1,34 @@
+"""Durations as people write them: `PT5M` as in ISO 8601, or `5m`."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from lakeload_jobs.contract.errors import InvalidInput
+
+_ISO = re.compile(
+    r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?)?",
+    re.IGNORECASE | re.ASCII,
+)
+_SHORT = re.compile(
+    r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?", re.IGNORECASE | re.ASCII
+)
+
+
+def parse_duration(text: str) -> timedelta:
+    """Return the duration of `PT1H30M`, `P1D`, `1h30m` or `90s`. Raises `InvalidInput`."""
+    match = _ISO.fullmatch(text.strip()) or _SHORT.fullmatch(text.strip())
+    if match is None or not any(match.groups()) or text.strip().upper().endswith("T"):
+        raise InvalidInput(
+            f"`{text}` is not a duration", hint="write it as `PT5M`, or as `30s`, `5m`, `2h`"
+        )
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+
+
+def format_duration(duration: timedelta) -> str:
+    """Return a duration for people: `5 min`, `1 h 30 min`, `45 s`."""
+    seconds = int(duration.total_seconds())
+    parts = [(seconds // 3600, "h"), (seconds // 60 % 60, "min"), (seconds % 60, "s")]
+    return " ".join(f"{number} {unit}" for number, unit in parts if number) or "0 s"

@@ -1,0 +1,4 @@
+"""Lines of the pipe through which a driver gets one job after another."""
+
+DRAIN = "drain"
+"""Begin no further table. Every other line is the path of a job's spec."""

@@ -1,0 +1,110 @@
+"""`lakeload sync --every` for a user: files arrive, Spark is killed, a stop comes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psutil
+import pytest
+
+from tests.e2e.command import SECONDS, lakeload, start
+from tests.servers.ministack import Lake
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+SOURCE = {"type": "FILES", "format": "CSV", "options": {"header": True}, "incremental": True}
+
+
+def arrives(folder: Path, name: str, *numbers: int) -> None:
+    """A file appears at once, as with `mv` in one file system."""
+    whole = folder / f"{name}.part"
+    whole.write_text("n\n" + "".join(f"{number}\n" for number in numbers))
+    whole.rename(folder / "landing" / name)
+
+
+def documents(process: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rounds as they end."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        yield json.loads(line)
+
+
+def loaded(rounds: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    """Return the next round with something new."""
+    return next(done for done in rounds if done["tables"][0]["status"] != "NO_OP")
+
+
+def drivers(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Return Spark's JVMs below a command."""
+    below = psutil.Process(process.pid).children(recursive=True)
+    return [child for child in below if "java" in child.name()]
+
+
+def test_rounds_load_each_file_once_in_one_driver_through_a_kill_and_a_stop(
+    lake: Lake, tmp_path: Path
+) -> None:
+    lake.write_pipeline(tmp_path, tables=[{"table": "t", "path": "landing"}], source=SOURCE)
+    (tmp_path / "landing").mkdir()
+    arrives(tmp_path, "1.csv", 1, 2)
+    arguments = ("sync", "pipeline.yml", "--every", "1s", "--output", "json")
+    process = start(lake, tmp_path, *arguments)
+    try:
+        rounds = documents(process)
+        first = loaded(rounds)
+        [java] = drivers(process)
+        arrives(tmp_path, "2.csv", 3)
+        second = loaded(rounds)
+        assert drivers(process) == [java]
+
+        second_command = lakeload(lake, tmp_path, *arguments)
+        assert second_command.code == 3
+        assert f"by process {process.pid} of this machine" in second_command.stdout
+
+        java.kill()
+        arrives(tmp_path, "3.csv", 4)
+        third = loaded(rounds)
+        while third["exit_code"] != 0:
+            third = loaded(rounds)
+        [other] = drivers(process)
+        assert other != java
+
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=SECONDS)
+    finally:
+        process.kill()
+
+    assert process.returncode == 0
+    assert not other.is_running()
+    assert [done["tables"][0]["rows"] for done in (first, second, third)] == [2, 1, 1]
+    assert len({done["job_id"] for done in (first, second, third)}) == 3
+    assert first["round"] == 1
+    assert (tmp_path / "runs").is_dir()
+    files = [str(file) for file in lake.download(tmp_path / "lake") if "/t/" in str(file)]
+    with duckdb.connect() as connection:
+        found = connection.execute("select n from read_parquet(?) order by n", [files]).fetchall()
+    assert found == [(1,), (2,), (3,), (4,)]
+
+
+def test_stop_lets_tables_commit_that_have_begun(lake: Lake, tmp_path: Path) -> None:
+    lake.write_pipeline(tmp_path, tables=[{"table": "t", "path": "landing"}], source=SOURCE)
+    (tmp_path / "landing").mkdir()
+    arrives(tmp_path, "1.csv", *range(200_000))
+    process = start(lake, tmp_path, "sync", "pipeline.yml", "--every", "PT5M")
+    events = tmp_path / "runs"
+    until = time.monotonic() + 60
+    while not any('"stage"' in file.read_text() for file in events.glob("*/events.jsonl")):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=SECONDS)
+
+    assert process.returncode == 0, err
+    assert "LOADED" in out
+    assert "no further table begins" in err

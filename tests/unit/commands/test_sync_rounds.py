@@ -1,0 +1,241 @@
+"""Rounds: when they begin, which job they are, and what ends them. Nothing is loaded."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from lakeload.commands import sync_rounds
+from lakeload.commands.liveness import Liveness
+from lakeload.commands.spark_job import Context
+from lakeload.commands.sync_once import LoadJob, Synced
+from lakeload.commands.sync_rounds import RETRIES, Round, Rounds, Schedule, refuse_appending
+from lakeload.documents.spec import table_specs
+from lakeload.launch.outcome import Outcome, exit_code_of
+from lakeload.launch.spec import new_attempt
+from lakeload.launch.stop import StopRequests
+from lakeload_jobs.contract.errors import ExitCode, InvalidInput, Refused
+from lakeload_jobs.contract.result import ErrorInfo, TableResult, TableStatus
+from lakeload_jobs.contract.spec import NO_OPTIONS
+from tests.unit.documents.documents import pipeline
+
+TEXT = """version: 1
+name: shop
+destination_prefix: lake
+source: {type: FILES, format: CSV, incremental: true}
+destination: {version: 1, bucket: my-data-lake, region: us-east-1, table_format: PARQUET}
+tables: [{table: orders, path: a.csv}]
+"""
+LOADED = TableResult("orders", "lake.orders", "LOADED", rows=1)
+IDLE = TableResult("orders", "lake.orders", "NO_OP")
+
+
+def failed(code: ExitCode, *, retryable: bool, stage: str | None = "stage") -> TableResult:
+    error = ErrorInfo("LoadFailed", "it failed", int(code), retryable=retryable, stage=stage)  # type: ignore[arg-type]
+    status: TableStatus = "INTERRUPTED" if code is ExitCode.INTERRUPTED else "FAILED"
+    return TableResult("orders", "lake.orders", status, error=error)
+
+
+RETRYABLE = failed(ExitCode.TABLE_FAILED, retryable=True)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> LoadJob:
+    document = pipeline(tmp_path, TEXT)
+    tables = table_specs(document, NO_OPTIONS)
+    return LoadJob(document, tables, new_attempt(None), NO_OPTIONS)
+
+
+@pytest.fixture
+def stop() -> Iterator[StopRequests]:
+    with StopRequests() as requests:
+        yield requests
+
+
+class FakeLoads:
+    """Stands for `sync_once`: each load ends as the next of `results` says."""
+
+    def __init__(self, results: list[TableResult], then: Callable[[], None] = lambda: None) -> None:
+        self.jobs: list[LoadJob] = []
+        self._results = results
+        self._then = then
+
+    def __call__(self, job: LoadJob, context: Context, kept: object) -> Synced:
+        self.jobs.append(job)
+        table = self._results[min(len(self.jobs), len(self._results)) - 1]
+        if len(self.jobs) == len(self._results):
+            self._then()
+        code = exit_code_of([table])
+        return Synced(Outcome("LOADED" if code == 0 else "FAILED", code, (table,)))
+
+
+def run(
+    job: LoadJob,
+    stop: StopRequests,
+    loads: FakeLoads,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    **schedule: object,
+) -> tuple[ExitCode, list[Round]]:
+    monkeypatch.setattr(sync_rounds, "sync_once", loads)
+    monkeypatch.setattr(sync_rounds, "_LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(sync_rounds, "_FIRST_PAUSE", 0.001)
+    shown: list[Round] = []
+    environment = {"LAKELOAD_RUN_DIR": str(folder / "runs")}
+    context = Context(environment, stop, Console(quiet=True), quiet=True)
+    rounds = Schedule(timedelta(milliseconds=10), **schedule)  # type: ignore[arg-type]
+    read = lambda: replace(job, attempt=new_attempt(None))  # noqa: E731
+    return Rounds(read, shown.append, rounds, context).run(job), shown
+
+
+def test_rounds_begin_at_multiples_of_the_interval() -> None:
+    five = Schedule(timedelta(minutes=5))
+
+    assert five.due(1_000_000_000.0) == 1_000_000_200.0
+    assert five.due(1_000_000_200.0) == 1_000_000_500.0
+    assert [five.pause(failures) for failures in (1, 2, 3, 4, 5)] == [5, 10, 20, 40, 80]
+    assert Schedule(timedelta(seconds=1)).pause(1) == 1
+
+
+def test_failed_round_is_tried_again_under_its_id_and_then_another_begins(
+    job: LoadJob, stop: StopRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    loads = FakeLoads([RETRYABLE])
+    code, _ = run(job, stop, loads, monkeypatch, tmp_path, max_rounds=RETRIES + 2)
+
+    ids = [load.attempt.job_id for load in loads.jobs]
+    assert code == ExitCode.TABLE_FAILED
+    assert ids[: RETRIES + 1] == [ids[0]] * (RETRIES + 1)
+    assert ids[RETRIES + 1] != ids[0]
+    assert len({load.attempt.attempt_id for load in loads.jobs}) == RETRIES + 2
+
+
+@pytest.mark.parametrize(
+    "result", [LOADED, IDLE, failed(ExitCode.TABLE_FAILED, retryable=False)], ids=lambda r: r.status
+)
+def test_each_round_that_cannot_end_better_is_followed_by_a_new_job(
+    job: LoadJob,
+    stop: StopRequests,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    result: TableResult,
+) -> None:
+    loads = FakeLoads([result])
+    run(job, stop, loads, monkeypatch, tmp_path, max_rounds=3)
+
+    assert len({load.attempt.job_id for load in loads.jobs}) == 3
+
+
+@pytest.mark.parametrize("code", [ExitCode.INVALID, ExitCode.MACHINE, ExitCode.BUG])
+def test_what_running_again_cannot_change_ends_the_first_round_alone(
+    job: LoadJob,
+    stop: StopRequests,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    code: ExitCode,
+) -> None:
+    broken = failed(code, retryable=False)
+    first = FakeLoads([broken])
+    later = FakeLoads([LOADED, broken, LOADED])
+
+    assert run(job, stop, first, monkeypatch, tmp_path, max_rounds=3)[0] == code
+    assert len(first.jobs) == 1
+    assert run(job, stop, later, monkeypatch, tmp_path, max_rounds=3)[0] == ExitCode.OK
+    assert len(later.jobs) == 3
+
+
+def test_until_idle_ends_with_the_first_round_without_news(
+    job: LoadJob, stop: StopRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    loads = FakeLoads([LOADED, LOADED, IDLE, LOADED])
+    code, shown = run(job, stop, loads, monkeypatch, tmp_path, until_idle=True)
+
+    assert (code, [done.idle for done in shown]) == (ExitCode.OK, [False, False, True])
+
+
+@pytest.mark.parametrize(
+    ("result", "code"),
+    [
+        (LOADED, ExitCode.OK),
+        (failed(ExitCode.INTERRUPTED, retryable=True, stage=None), ExitCode.OK),
+        (failed(ExitCode.INTERRUPTED, retryable=True), ExitCode.INTERRUPTED),
+    ],
+    ids=["all in", "not begun", "cut off"],
+)
+def test_stop_signal_ends_rounds_and_says_whether_a_table_was_cut_off(
+    job: LoadJob,
+    stop: StopRequests,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    result: TableResult,
+    code: ExitCode,
+) -> None:
+    stop.hold()
+    loads = FakeLoads([LOADED, result], then=lambda: os.kill(os.getpid(), signal.SIGTERM))
+
+    assert run(job, stop, loads, monkeypatch, tmp_path)[0] == code
+    assert len(loads.jobs) == 2
+
+
+def test_hangup_reads_the_configuration_again(
+    job: LoadJob, stop: StopRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "isatty", lambda descriptor: False)
+    loads = FakeLoads([RETRYABLE], then=lambda: os.kill(os.getpid(), signal.SIGHUP))
+    run(job, stop, loads, monkeypatch, tmp_path, max_rounds=2)
+
+    # A job of other settings is another job, although this one is to be tried again.
+    assert loads.jobs[0].attempt.job_id != loads.jobs[1].attempt.job_id
+    assert stop.requested is None
+
+
+def test_second_process_on_this_machine_is_refused_and_told_of_the_first(
+    job: LoadJob, stop: StopRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def second() -> None:
+        with pytest.raises(Refused, match=f"by process {os.getpid()} of this machine since 20"):
+            run(job, stop, FakeLoads([LOADED]), monkeypatch, tmp_path, max_rounds=1)
+
+    loads = FakeLoads([LOADED], then=second)
+    run(job, stop, loads, monkeypatch, tmp_path, max_rounds=1)
+
+    assert len(loads.jobs) == 1
+
+
+def test_table_that_appends_all_rows_each_time_is_refused(tmp_path: Path) -> None:
+    document = pipeline(tmp_path, TEXT.replace(", incremental: true", ""))
+    with pytest.raises(InvalidInput, match="`orders` would be appended whole") as refused:
+        refuse_appending(table_specs(document, NO_OPTIONS))
+
+    assert "set `incremental: true`" in str(refused.value.hint)
+
+
+def test_liveness_touches_its_file_and_notifies_systemd(tmp_path: Path) -> None:
+    file, address = tmp_path / "health", str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(address)
+        systemd.settimeout(5)
+        liveness = Liveness({"NOTIFY_SOCKET": address}, file)
+        os.utime(file, (0, 0))
+        liveness.ready()
+        liveness.alive("waiting")
+        sent = [systemd.recv(100).decode() for _ in range(2)]
+        assert file.stat().st_mtime > 0
+        liveness.stopping()
+        sent.append(systemd.recv(100).decode())
+
+    assert sent == ["READY=1", "WATCHDOG=1\nSTATUS=waiting", "STOPPING=1"]
+    assert not file.exists()
+
+
+def test_health_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot be written: No such file"):
+        Liveness({}, tmp_path / "no" / "folder")
