@@ -247,8 +247,9 @@ class _Rounds:
 
 def _show_round(done: Round, *, output: OutputFormat) -> None:
     """Show a round: all of it in JSON, a document a line; in text what is new, or failed."""
-    if output is OutputFormat.JSON or not done.idle:
+    if not done.idle:
         console.note(f"round {done.number}: job {done.job.attempt.job_id}")
+    if output is OutputFormat.JSON or not done.idle:
         _show(done.job, done.synced, done.seconds, output, None, None, number=done.number)
     elif done.number == 1:
         console.note("nothing new")

@@ -264,7 +264,8 @@ def _with_spark(
         spec = replace(spec, concurrency=job.at_once)
     names = [table.source for table in tables]
     context.phases.stop()
-    with ProgressView(context.err, names, quiet=context.quiet) as progress:
+    first = "starting the job" if run else "starting Spark"
+    with ProgressView(context.err, names, quiet=context.quiet, first=first) as progress:
 
         def show(event: Event) -> None:
             context.timings.note(event)

@@ -89,10 +89,11 @@ class ProgressView(Display):
         *,
         quiet: bool = False,
         doing: str = "loading",
+        first: str = "starting Spark",
     ) -> None:
         self._doing = doing
         self._rows = {table: _Row() for table in tables}
-        self._stage = "starting Spark"
+        self._stage = first
         self._tasks = (0, 0)
         super().__init__(console, quiet=quiet)
 
