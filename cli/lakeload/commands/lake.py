@@ -42,7 +42,7 @@ def lake(
         ),
     ],
     sql: Annotated[
-        str | None,
+        list[str] | None,
         typer.Argument(
             metavar="SQL",
             help="query: a statement that names tables as `schema.table`.",
@@ -87,12 +87,13 @@ def lake(
     """
     from lakeload.lake.server import Lake, lake_directory
 
-    _check_flags(action, sql, delete=delete, yes=yes, table_format=table_format)
+    statement = _statement(action, sql)
+    _check_flags(action, statement, delete=delete, yes=yes, table_format=table_format)
     for name in ("NO_PROXY", "no_proxy"):  # the lake is never behind a proxy
         os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1"]))
     own = Lake(folder.absolute() if folder else lake_directory(os.environ))
     if action is Action.QUERY:
-        _query(own, sql or "", table_format, output)
+        _query(own, statement or "", table_format, output)
         return
     if action is Action.UP:
         with stoppable():
@@ -100,6 +101,16 @@ def lake(
     elif action is Action.DOWN and not delete:
         own.stop()
     _report(action, own, delete=delete, yes=yes, output=output)
+
+
+def _statement(action: Action, words: list[str] | None) -> str | None:
+    """Return the statement. Raises `InvalidInput` for one that the shell has cut into words."""
+    if action is Action.QUERY and words and len(words) > 1:
+        raise InvalidInput(
+            f"`lakeload lake query` takes one statement, and there are {len(words)} arguments",
+            hint="write it in quotes: `lakeload lake query 'SELECT * FROM shop.orders'`",
+        )
+    return words[0] if words else None
 
 
 def _check_flags(

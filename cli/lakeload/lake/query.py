@@ -106,4 +106,9 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _plain(value: object) -> str | int | None:
+    """Return a value as a number or as text: lists and structs as JSON, binary in hexadecimal."""
+    if isinstance(value, list | dict):
+        return json.dumps(value, default=_plain, ensure_ascii=False)
+    if isinstance(value, bytes):
+        return f"\\x{value.hex()}"
     return value if value is None or isinstance(value, int) else str(value)

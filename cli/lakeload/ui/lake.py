@@ -122,6 +122,9 @@ def to_document(state: LakeState, *, deleted: bool) -> LakeDocument:
 def show_answer(answer: Answer) -> None:
     """Show columns and rows."""
     shown = Answer(answer.columns, answer.rows[:_MOST_ROWS])
+    if not console.out.is_terminal:
+        # Whoever reads a pipe wants whole lines.
+        console.out.width = max(console.out.width, width_of(shown))
     if width_of(shown) <= console.out.width:
         show_rows(console.out, shown)
     else:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
-from lakeload.lake.query import names_in, query
+from lakeload.app import app
+from lakeload.lake.query import Answer, names_in, query
 from lakeload.lake.tables import chosen
+from lakeload.ui.lake import show_answer
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import TableFormat
 from lakeload_jobs.core.layout import TableLocation
@@ -49,7 +54,7 @@ def test_query_returns_numbers_as_such_and_all_else_as_text_in_utc() -> None:
     found = query({"shop.t": rows, "t": rows}, "select s.*, t.n from shop.t s join t using (n)")
 
     assert found.columns == ("n", "at", "d", "n")
-    assert found.rows == ((1, "2026-03-01 08:00:00+00:00", "{'a': [1.5]}", 1),)
+    assert found.rows == ((1, "2026-03-01 08:00:00+00:00", '{"a": [1.5]}', 1),)
 
 
 def test_query_that_duckdb_rejects_raises_its_message() -> None:
@@ -83,3 +88,30 @@ def test_table_is_chosen_by_its_name_where_only_one_has_it() -> None:
     with pytest.raises(InvalidInput, match="no table `a`") as raised:
         chosen("a", [])
     assert "lakeload sync" in str(raised.value.hint)
+
+
+def test_nested_and_binary_values_are_text_that_other_programs_read() -> None:
+    day, amount = date(2026, 3, 1), Decimal("1.50")
+    rows = pa.table(
+        {"s": [{"tags": ["ä", None], "day": day, "amount": amount}], "b": [b"\x00\xff"]}
+    )
+
+    [(nested, binary)] = query({"t": rows}, "select s, b from t").rows
+
+    assert json.loads(str(nested)) == {"tags": ["ä", None], "day": "2026-03-01", "amount": "1.50"}
+    assert binary == "\\x00ff"
+
+
+def test_rows_of_a_pipe_are_whole_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    wide = "x" * 200
+    show_answer(Answer(("a", "b"), (("1", wide),)))
+
+    assert f"1    {wide}" in capsys.readouterr().out
+
+
+def test_statement_without_quotes_is_refused_with_the_quotes() -> None:
+    done = CliRunner().invoke(app, ["lake", "query", "SELECT", "1"])
+
+    assert done.exit_code == 2
+    assert "2 arguments" in done.output
+    assert "in quotes" in done.output
