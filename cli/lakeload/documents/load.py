@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,6 +37,7 @@ from lakeload.documents.explain import Explainer
 from lakeload.documents.format_rules import FORMAT_RULES, destination_findings, destination_notes
 from lakeload.documents.other_products import pasted
 from lakeload.documents.pipeline import Pipeline, pipeline_model
+from lakeload.sources.files.settings import named_format
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.spec import Nested, SchemaChanges
 from lakeload_jobs.contract.traits import FORMATS, FormatTraits
@@ -115,7 +117,8 @@ def parse(
     try:
         page = read_page(path)
     except Unreadable as unreadable:
-        problems.append(unreadable.problem)
+        problem = unreadable.problem
+        problems.append(replace(problem, hint=_of_data(path) or problem.hint))
         return None
     reader = TreeReader(page, environment, problems)
     try:
@@ -132,8 +135,17 @@ def parse(
     empty = tree is None or (isinstance(tree, Branch)) or plain_data(tree) is None
     message = "the file is empty" if empty else "the file is not a mapping of keys"
     span = None if tree is None or empty else tree.span
-    problems.append(page.problem("error", "not-a-mapping", message, span, hint=_STARTS))
+    hint = _of_data(path) or _STARTS
+    problems.append(page.problem("error", "not-a-mapping", message, span, hint=hint))
     return None
+
+
+def _of_data(path: Path) -> str | None:
+    """Return how files of data are loaded, where the path is one or a folder; else None."""
+    if named_format(path.name) is None and not path.is_dir():
+        return None
+    command = shlex.join(["lakeload", "init", "--path", str(path)])
+    return f"to load data, first write a pipeline for it: `{command}`"
 
 
 _STARTS = "begin the file with `version: 1`; `lakeload schema` describes the rest"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.documents.load import check
+from lakeload.config.problems import InvalidDocuments
+from lakeload.documents.load import check, load_pipeline
 from tests.environments import many
 from tests.unit.documents.documents import DESTINATION, PIPELINE, problems_of
 
@@ -110,3 +111,19 @@ def test_unreadable_file_is_one_problem_without_a_line(name: str, tmp_path: Path
     [problem] = check([tmp_path / name], {})
 
     assert (problem.code, problem.line) == ("unreadable", 0)
+
+
+@pytest.mark.parametrize("name", ["landing", "orders.csv", "orders.csv.gz", "orders.parquet"])
+def test_data_in_the_place_of_a_pipeline_names_the_command_that_writes_one(
+    name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    if "." in name:
+        path.write_bytes(b"PAR1\xff" if name.endswith("parquet") else b"id,a\n1,2\n")
+    else:
+        path.mkdir()
+    with pytest.raises(InvalidDocuments) as raised:
+        load_pipeline(path, {})
+
+    [problem] = raised.value.problems
+    assert f"`lakeload init --path {path}`" in str(problem.hint)
