@@ -88,6 +88,8 @@ def run(
     monkeypatch.setattr(sync_rounds, "sync_once", loads)
     monkeypatch.setattr(sync_rounds, "_LOOK_SECONDS", 0.001)
     monkeypatch.setattr(sync_rounds, "_FIRST_PAUSE", 0.001)
+    # This process has many more tests to run.
+    monkeypatch.setattr(sync_rounds, "_collect_garbage", lambda: None)
     shown: list[Round] = []
     environment = {"LAKELOAD_RUN_DIR": str(folder / "runs")}
     context = Context(environment, stop, Console(quiet=True), quiet=True)
