@@ -157,8 +157,6 @@ def sync(
     phases = Phases(console.err, PHASES["documents"], quiet=console.silent())
 
     def read() -> LoadJob:
-        from lakeload.commands.sync_once import LoadJob
-
         document = with_found_tables(load_pipeline(pipeline, os.environ), "sync", keys=True)
         attempt = new_attempt(job_id)
         options = run_options(
@@ -168,6 +166,11 @@ def sync(
         if retry_rejected is not None:
             tables = retry_tables(tables, retry_rejected, options)
         check_options(tables, document.destination.model.table_format, options)
+        if for_once or (every is None and document.model.upload_interval is None):
+            console.note(f"job {attempt.job_id}")
+        # Importing boto3 takes longer than all of the above, so it is done only now.
+        from lakeload.commands.sync_once import LoadJob
+
         return LoadJob(document, tables, attempt, options, master, conf or ())
 
     with StopRequests() as stop, phases:
@@ -181,9 +184,7 @@ def sync(
             refuse_appending(job.tables)
             show = functools.partial(_show_round, output=output)
             raise typer.Exit(Rounds(read, show, schedule, context).run(job))
-        console.note(f"job {job.attempt.job_id}")
         context.begin("machine")
-        # Importing boto3 takes longer than all of the above, so it is done only now.
         from lakeload.commands.sync_once import sync_once
 
         if dry_run:
