@@ -85,7 +85,6 @@ def test_rounds_load_each_file_once_in_one_driver_through_a_kill_and_a_stop(
     assert [done["tables"][0]["rows"] for done in (first, second, third)] == [2, 1, 1]
     assert len({done["job_id"] for done in (first, second, third)}) == 3
     assert first["round"] == 1
-    assert (tmp_path / "runs").is_dir()
     files = [str(file) for file in lake.download(tmp_path / "lake") if "/t/" in str(file)]
     with duckdb.connect() as connection:
         found = connection.execute("select n from read_parquet(?) order by n", [files]).fetchall()
@@ -108,3 +107,16 @@ def test_stop_lets_tables_commit_that_have_begun(lake: Lake, tmp_path: Path) -> 
     assert process.returncode == 0, err
     assert "LOADED" in out
     assert "no further table begins" in err
+
+
+def test_driver_ends_by_itself_when_its_command_is_killed(lake: Lake, tmp_path: Path) -> None:
+    lake.write_pipeline(tmp_path, tables=[{"table": "t", "path": "landing"}], source=SOURCE)
+    (tmp_path / "landing").mkdir()
+    arrives(tmp_path, "1.csv", 1)
+    process = start(lake, tmp_path, "sync", "pipeline.yml", "--every", "1s", "--output", "json")
+    loaded(documents(process))
+    [java] = drivers(process)
+    process.kill()
+    process.communicate(timeout=SECONDS)
+
+    assert java.wait(30) in (0, None)

@@ -14,7 +14,7 @@ from pathlib import Path
 from lakeload_jobs.contract.errors import InvalidInput
 
 _SECONDS = 1.0
-"""So often at most it is told that the process lives."""
+"""The least time between two signs of life."""
 
 
 class Liveness:
@@ -34,11 +34,11 @@ class Liveness:
             ) from error
 
     def ready(self) -> None:
-        """Tell that the first round has ended well."""
+        """Notify systemd that the service is ready."""
         self._notify("READY=1")
 
     def alive(self, status: str = "") -> None:
-        """Tell that the process lives, once a second at most, and what it is doing."""
+        """Touch the file and notify systemd, at most once a second; a `status` always."""
         now = time.monotonic()
         if now < self._next and not status:
             return
@@ -49,7 +49,7 @@ class Liveness:
         self._notify("\n".join(["WATCHDOG=1", *([f"STATUS={status}"] if status else [])]))
 
     def stopping(self) -> None:
-        """Tell that the process ends, and remove the health file."""
+        """Notify systemd that the process ends, and remove the health file."""
         self._notify("STOPPING=1")
         if self._health_file is not None:
             with contextlib.suppress(OSError):

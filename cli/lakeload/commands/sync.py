@@ -6,7 +6,9 @@ import functools
 import os
 import shlex
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +25,7 @@ from lakeload.commands.options import (
     Schema,
     Tables,
 )
+from lakeload.documents.durations import parse_duration, parse_interval
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput
@@ -30,6 +33,7 @@ from lakeload_jobs.contract.errors import ExitCode, InvalidInput
 if TYPE_CHECKING:
     from lakeload.commands.sync_once import LoadJob, Synced
     from lakeload.commands.sync_rounds import Round, Schedule
+    from lakeload.documents.pipeline import Pipeline
     from lakeload.launch.timings import WallTime
     from lakeload.ui.json_documents import MissingArchive
 
@@ -107,7 +111,7 @@ def sync(
         typer.Option(
             "--health-file",
             metavar="FILE",
-            help="With an interval: touch this file every second.",
+            help="With an interval: touch this file each second while waiting or loading.",
             show_default=False,
         ),
     ] = None,
@@ -166,8 +170,9 @@ def sync(
         if retry_rejected is not None:
             tables = retry_tables(tables, retry_rejected, options)
         check_options(tables, document.destination.model.table_format, options)
-        if for_once or (every is None and document.model.upload_interval is None):
+        if for_once or flags.interval(document.model) is None:
             console.note(f"job {attempt.job_id}")
+        times.begin("machine")
         # Importing boto3 takes longer than all of the above, so it is done only now.
         from lakeload.commands.sync_once import LoadJob
 
@@ -177,11 +182,11 @@ def sync(
         times.begin("documents")
         job = read()
         context = Context(os.environ, stop, console.err, console.quiet(), times, phases)
-        schedule = None if for_once else flags.schedule(job)
+        schedule = None if for_once else flags.schedule(job.document.model)
         if schedule is not None:
             from lakeload.commands.sync_rounds import Rounds, refuse_appending
 
-            refuse_appending(job.tables)
+            refuse_appending(job.tables, job.destination.table_format)
             show = functools.partial(_show_round, output=output)
             raise typer.Exit(Rounds(read, show, schedule, context).run(job))
         context.begin("machine")
@@ -217,33 +222,52 @@ class _Rounds:
     health_file: Path | None
 
     def check(self, for_once: list[str]) -> None:
-        """Raise `InvalidInput` for an interval beside flags that are for one load."""
-        if self.every is not None and for_once:
+        """Raise `InvalidInput` for flags of rounds beside those that are for one load."""
+        if for_once and (given := self._given):
             raise InvalidInput(
-                f"`--every` and `{for_once[0]}` cannot be used together",
-                hint=f"remove `{for_once[0]}`, or load once without `--every`",
+                f"`{given[0]}` and `{for_once[0]}` cannot be used together",
+                hint=f"remove `{for_once[0]}`, or load once without `{given[0]}`",
             )
 
-    def schedule(self, job: LoadJob) -> Schedule | None:
-        """Return when rounds begin, by the flag or the pipeline; None where neither has an
-        interval. Raises `InvalidInput`."""
-        interval = job.document.model.upload_interval
-        if self.every is not None:
-            from lakeload.documents.pipeline import parse_interval
+    def interval(self, pipeline: Pipeline) -> timedelta | None:
+        """Return the interval, by the flag or the pipeline. Raises `InvalidInput`."""
+        if self.every is None:
+            return pipeline.upload_interval
+        return _parsed("--every", self.every, parse_interval)
 
-            interval = parse_interval(self.every, "--every")
+    def schedule(self, pipeline: Pipeline) -> Schedule | None:
+        """Return when rounds begin; None where there is no interval. Raises `InvalidInput`."""
+        interval = self.interval(pipeline)
         if interval is None:
-            if self.max_rounds is not None or self.until_idle or self.health_file is not None:
+            if self._given:
                 raise InvalidInput(
-                    "`--max-rounds`, `--until-idle` and `--health-file` need an interval",
-                    hint="add `--every PT5M`, or remove them",
+                    f"`{self._given[0]}` needs an interval",
+                    hint=f"add `--every PT5M`, or remove `{self._given[0]}`",
                 )
             return None
         from lakeload.commands.sync_rounds import Schedule
-        from lakeload.documents.durations import parse_duration
 
-        seconds = parse_duration(self.stop_within).total_seconds()
-        return Schedule(interval, self.max_rounds, self.until_idle, self.health_file, seconds)
+        within = _parsed("--stop-within", self.stop_within, parse_duration).total_seconds()
+        return Schedule(interval, self.max_rounds, self.until_idle, self.health_file, within)
+
+    @property
+    def _given(self) -> list[str]:
+        """The flags that were given."""
+        flags = {
+            "--every": self.every is not None,
+            "--max-rounds": self.max_rounds is not None,
+            "--until-idle": self.until_idle,
+            "--health-file": self.health_file is not None,
+        }
+        return [name for name, is_set in flags.items() if is_set]
+
+
+def _parsed(option: str, text: str, parse: Callable[[str], timedelta]) -> timedelta:
+    """Return the duration of an option. Raises `InvalidInput`, which names the option."""
+    try:
+        return parse(text)
+    except InvalidInput as error:
+        raise InvalidInput(f"`{option}`: {error.message}", hint=error.hint) from None
 
 
 def _show_round(done: Round, *, output: OutputFormat) -> None:

@@ -88,8 +88,8 @@ class Synced:
 
 @dataclass
 class Kept:
-    """What one load leaves for the next: a driver that stays, the AWS session, and what the store
-    was asked once."""
+    """What is kept between the loads of a pipeline: a running driver, the AWS session, and the
+    warning about the store."""
 
     run: RunJob
     connections: Connections | None = None
@@ -103,7 +103,7 @@ class Kept:
 def sync_once(job: LoadJob, context: Context, kept: Kept | None = None) -> Synced:
     """Load the tables of a job. A refusal is an outcome too, as any other end is.
 
-    `kept` is what earlier loads of the same pipeline have left, and is left for the next.
+    `kept` comes from earlier loads of the same pipeline, and is for later ones.
 
     Where native code ends the driver, further attempts load the tables that did not cause it: one
     after the other, unless it is known which table did.

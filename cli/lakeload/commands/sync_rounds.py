@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from pathlib import Path
 from types import FrameType
 
@@ -36,21 +35,24 @@ from lakeload_jobs.contract.errors import (
     MachineNotReady,
     Refused,
 )
-from lakeload_jobs.contract.spec import TableSpec
+from lakeload_jobs.contract.spec import TableFormat, TableSpec
+from lakeload_jobs.contract.traits import FORMATS
 
 RETRIES = 5
-"""How often a round that failed is tried again under its own job id."""
+"""Retries of a failed round under its own job id."""
 _FIRST_PAUSE = 5.0
 _LOOK_SECONDS = 0.2
 _FATAL = (ExitCode.INVALID, ExitCode.MACHINE, ExitCode.BUG)
-"""What running again cannot change: in the first round it ends the command."""
+"""Exit codes that a retry cannot change: they end the command in the first round."""
 
 
-def refuse_appending(tables: Sequence[TableSpec]) -> None:
+def refuse_appending(tables: Sequence[TableSpec], table_format: TableFormat) -> None:
     """Raise `InvalidInput` for a table that would append all of its rows in each round."""
     again = next((t for t in tables if t.mode == "APPEND" and not t.input.incremental), None)
     if again is not None:
-        instead = source_of(again.input).loads_once(again.input, replaces=False)
+        instead = source_of(again.input).loads_once(
+            again.input, replaces=not FORMATS[table_format].append_only
+        )
         raise InvalidInput(
             f"`{again.source}` would be appended whole in each round: its rows would be in the "
             "table once for each",
@@ -83,7 +85,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Round:
-    """One round: its number from 1 on, its job and what became of it."""
+    """One round: its number from 1 on, its job and its outcome."""
 
     number: int
     job: LoadJob
@@ -92,7 +94,7 @@ class Round:
 
     @property
     def outcome(self) -> Outcome:
-        """What became of it."""
+        """The outcome of its job."""
         return self.synced.outcome
 
     @property
@@ -146,11 +148,12 @@ class Rounds:
         """
         with (
             _only_one(job, runs_directory(self._context.environment)),
-            Resident(self._schedule.stop_within) as driver,
-            self._rereads(driver),
+            Resident(self._schedule.stop_within, self._liveness.alive) as driver,
+            self._rereads(),
         ):
-            kept = Kept(driver.run_job)
-            for number in count(1):
+            kept, number = Kept(driver.run_job), 0
+            while True:
+                number += 1
                 began = time.time()
                 done = self._round(number, job, kept)
                 if self._context.stop.requested is not None:
@@ -161,7 +164,6 @@ class Rounds:
                 if not self._wait(until):
                     return ExitCode.OK
                 job = self._following(done, kept)
-        raise AssertionError("rounds are counted without end")
 
     def _round(self, number: int, job: LoadJob, kept: Kept) -> Round:
         started = time.monotonic()
@@ -208,7 +210,9 @@ class Rounds:
         """Wait for a time; return False where a stop signal came."""
         context = self._context
         at = datetime.fromtimestamp(until, UTC)
-        context.phases.begin(f"waiting for the next round at {at:%H:%M:%S} UTC")
+        # In a log, a line twice a minute would say nothing.
+        if context.err.is_terminal:
+            context.phases.begin(f"waiting for the next round at {at:%H:%M:%S} UTC")
         self._liveness.alive(f"waiting until {at:%H:%M:%S} UTC")
         try:
             while context.stop.requested is None and time.time() < until and not self._reread:
@@ -234,7 +238,7 @@ class Rounds:
         return replace(done.job, attempt=new_attempt(job_id))
 
     @contextmanager
-    def _rereads(self, driver: Resident) -> Iterator[None]:
+    def _rereads(self) -> Iterator[None]:
         """Read the configuration again after SIGHUP. At a terminal that signal says that it was
         closed, and stops the rounds."""
 

@@ -56,7 +56,7 @@ def pipeline_findings(
         _quarantine(tables, data),
         _detected_deletes(tables, data),
         _late_rows(tables),
-        _appended_in_rounds(tables, data),
+        _appended_in_rounds(tables, data, destination),
         FORMAT_RULES[destination.table_format].pipeline_findings(tables, data)
         if destination
         else (),
@@ -237,7 +237,9 @@ def _late_rows(tables: Numbered) -> Iterator[Finding]:
             )
 
 
-def _appended_in_rounds(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
+def _appended_in_rounds(
+    tables: Numbered, data: dict[str, Any], destination: Destination | None
+) -> Iterator[Finding]:
     """Refuse tables that append all rows each time where loads come at an interval."""
     if not data.get("upload_interval"):
         return
@@ -247,12 +249,13 @@ def _appended_in_rounds(tables: Numbered, data: dict[str, Any]) -> Iterator[Find
     except ValidationError:
         # Said where it stands.
         return
+    replaces = destination is not None and not FORMATS[destination.table_format].append_only
     for i, table in tables:
         if table.mode != "APPEND" or (read := kind.written(source, table)).incremental:
             continue
         yield Finding(
             "`upload_interval`: this table would be appended whole in each round",
-            kind.loads_once(read, replaces=False),
+            kind.loads_once(read, replaces=replaces),
             ("tables", i),
             "appended-in-rounds",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+from lakeload.config.secret_names import shown
 from lakeload_jobs.contract.errors import InvalidInput
 
 _ISO = re.compile(
@@ -21,10 +22,31 @@ def parse_duration(text: str) -> timedelta:
     match = _ISO.fullmatch(text.strip()) or _SHORT.fullmatch(text.strip())
     if match is None or not any(match.groups()) or text.strip().upper().endswith("T"):
         raise InvalidInput(
-            f"`{text}` is not a duration", hint="write it as `PT5M`, or as `30s`, `5m`, `2h`"
+            f"`{shown(text)}` is not a duration", hint="write it as `PT5M`, or as `30s`, `5m`, `2h`"
         )
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+
+
+MIN_INTERVAL, MAX_INTERVAL = timedelta(seconds=1), timedelta(hours=4)
+
+
+def parse_interval(text: str) -> timedelta:
+    """Return the interval at which loads may come, from a second to four hours. Raises
+    `InvalidInput`."""
+    interval = parse_duration(text)
+    if not MIN_INTERVAL <= interval <= MAX_INTERVAL:
+        raise InvalidInput(f"`{shown(text)}` is out of range", hint="an interval is 1s to 4h")
+    return interval
+
+
+def is_interval(text: str) -> bool:
+    """Return whether `parse_interval` takes a text."""
+    try:
+        parse_interval(text)
+    except InvalidInput:
+        return False
+    return True
 
 
 def format_duration(duration: timedelta) -> str:

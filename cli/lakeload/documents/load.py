@@ -118,7 +118,7 @@ def parse(
         page = read_page(path)
     except Unreadable as unreadable:
         problem = unreadable.problem
-        problems.append(replace(problem, hint=_of_data(path) or problem.hint))
+        problems.append(replace(problem, hint=_data_hint(path) or problem.hint))
         return None
     reader = TreeReader(page, environment, problems)
     try:
@@ -135,12 +135,12 @@ def parse(
     empty = tree is None or (isinstance(tree, Branch)) or plain_data(tree) is None
     message = "the file is empty" if empty else "the file is not a mapping of keys"
     span = None if tree is None or empty else tree.span
-    hint = _of_data(path) or _STARTS
+    hint = _data_hint(path) or _STARTS
     problems.append(page.problem("error", "not-a-mapping", message, span, hint=hint))
     return None
 
 
-def _of_data(path: Path) -> str | None:
+def _data_hint(path: Path) -> str | None:
     """Return how files of data are loaded, where the path is one or a folder; else None."""
     if named_format(path.name) is None and not path.is_dir():
         return None

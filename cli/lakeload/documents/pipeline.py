@@ -27,7 +27,7 @@ from lakeload.config.secret_names import shown
 from lakeload.documents.columns import Columns, repeated
 from lakeload.documents.conditions import condition_problem
 from lakeload.documents.destination import Destination
-from lakeload.documents.durations import parse_duration
+from lakeload.documents.durations import parse_interval
 from lakeload.documents.iceberg import TableProperties
 from lakeload.documents.spark import Spark
 from lakeload.sources.base import SourceSettings, SourceType, TableSettings
@@ -103,45 +103,13 @@ Tracking = Annotated[
 ]
 
 
-MIN_INTERVAL = timedelta(seconds=1)
-MAX_INTERVAL = timedelta(hours=4)
-
-
-def _duration(given: Any) -> timedelta:
+def _interval(given: Any) -> timedelta:
     if not isinstance(given, str):
         raise refusal("this is not a duration", "write it as `PT5M`, or as `30s`, `5m`, `2h`")
     try:
-        return parse_duration(given)
+        return parse_interval(given)
     except InvalidInput as error:
-        raise refusal(f"`{shown(given)}` is not a duration", error.hint) from None
-
-
-def _interval(given: Any) -> timedelta:
-    interval = _duration(given)
-    if not MIN_INTERVAL <= interval <= MAX_INTERVAL:
-        raise refusal(f"`{shown(given)}` is out of range", "an interval is 1s to 4h")
-    return interval
-
-
-def parse_interval(text: str, option: str) -> timedelta:
-    """Return the interval that an option names. Raises `InvalidInput`."""
-    try:
-        interval = parse_duration(text)
-    except InvalidInput as error:
-        raise InvalidInput(f"`{option}`: {error.message}", hint=error.hint) from None
-    if not MIN_INTERVAL <= interval <= MAX_INTERVAL:
-        raise InvalidInput(
-            f"`{option} {text}` is out of range", hint="an interval is 1s to 4h, such as PT5M"
-        )
-    return interval
-
-
-def is_interval(text: str) -> bool:
-    """Whether `upload_interval` takes a text."""
-    try:
-        return MIN_INTERVAL <= parse_duration(text) <= MAX_INTERVAL
-    except InvalidInput:
-        return False
+        raise refusal(error.message, error.hint) from None
 
 
 Interval = Annotated[

@@ -8,6 +8,7 @@ import re
 from collections import ChainMap, Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -26,6 +27,7 @@ from lakeload.config.problems import InvalidDocuments
 from lakeload.config.secret_names import SECRET_SETTINGS, has_userinfo, shown
 from lakeload.config.yaml_tree import YamlRefused, read_nodes
 from lakeload.documents.destination import Destination
+from lakeload.documents.durations import is_interval
 from lakeload.documents.explain import literals, model_at
 from lakeload.documents.iceberg import Catalog
 from lakeload.documents.iceberg_rules import CATALOG_SETTINGS
@@ -38,7 +40,7 @@ from lakeload.documents.other_products import (
     plain,
     products,
 )
-from lakeload.documents.pipeline import Pipeline, Table, is_interval
+from lakeload.documents.pipeline import Pipeline, Table
 from lakeload.init.declared_types import Dialect, declared_types
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import CatalogType
@@ -589,7 +591,7 @@ def _value(
         return resolved(text.lower()) if text.lower() in ("true", "false") else None
     if annotation is int:
         return int(text) if text.isascii() and text.isdecimal() else None
-    if path == "upload_interval":
+    if annotation == timedelta | None:
         return text if is_interval(text) else None
     return text
 

@@ -6,8 +6,9 @@ import logging
 import os
 import resource
 import shutil
+import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,6 @@ from lakeload.launch.outcome import Cause, Ending, Observed
 from lakeload.launch.process import POLL_SECONDS, EventTail, Running, members, signal_group
 from lakeload.launch.run import Ended, Launcher, ended_driver, jvm_bytes, prepare_driver, write_spec
 from lakeload.launch.run_folder import RunFolder, create_run_folder, is_gone
-from lakeload.launch.stop import STOP_SIGNALS
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.rounds import DRAIN
@@ -40,13 +40,12 @@ class _Driver(Running):
     """A driver that takes jobs from a pipe. Leaving the `with` block leaves no process behind."""
 
     started: float
-    heap: str
 
     def __enter__(self) -> Self:
-        self.jobs = self._folder.path / "jobs"
-        os.mkfifo(self.jobs, 0o600)
+        pipe = self._folder.jobs
+        os.mkfifo(pipe, 0o600)
         # Also for reading, or this would wait for the driver; closed with this process.
-        self._pipe = os.open(self.jobs, os.O_RDWR | os.O_CLOEXEC)
+        self._pipe = os.open(pipe, os.O_RDWR | os.O_CLOEXEC)
         self.started = time.monotonic()
         try:
             return super().__enter__()
@@ -79,8 +78,11 @@ class _Driver(Running):
         """How it ended; a driver that lives has ended its job well."""
         return Ending(0) if self.alive else super().ending
 
-    def follow(self, folder: RunFolder, stop_within: float) -> Iterator[Event]:
-        """Give it the job of a folder and yield what it says until that has ended.
+    def follow(
+        self, folder: RunFolder, stop_within: float, on_look: Callable[[], None]
+    ) -> Iterator[Event]:
+        """Give it the job of a folder and yield its events until the job has ended. `on_look` is
+        called ten times a second.
 
         After a stop signal no further table begins. What is under way after `stop_within` seconds,
         or when a second signal comes, is stopped as any job is.
@@ -91,6 +93,7 @@ class _Driver(Running):
         self._give(str(folder.spec))
         until: float | None = None
         while self.alive:
+            on_look()
             for event in self._look():
                 yield event
                 if event.kind == "closed":
@@ -101,7 +104,7 @@ class _Driver(Running):
                     self._give(DRAIN)
                     yield self._draining(stop_within)
                 elif self._stop.impatient or time.monotonic() > until:
-                    signal_group(self._process.pid, STOP_SIGNALS[1])
+                    signal_group(self._process.pid, signal.SIGTERM)
                     yield from self._wait_for_end(self._patience.term)
                     break
             time.sleep(POLL_SECONDS)
@@ -125,8 +128,10 @@ class Resident:
     """Runs one job after another in one driver. It is restarted where it has ended, has become
     old or takes too much memory. Leaving the `with` block ends it."""
 
-    def __init__(self, stop_within: float) -> None:
+    def __init__(self, stop_within: float, on_look: Callable[[], None]) -> None:
+        """`stop_within` and `on_look` are those of `_Driver.follow`."""
         self._stop_within = stop_within
+        self._on_look = on_look
         self._driver: _Driver | None = None
         self._folder: RunFolder | None = None
         self._launcher: Launcher | None = None
@@ -148,7 +153,7 @@ class Resident:
         write_spec(spec, folder, launcher)
         driver, home = self._ready(spec, folder, launcher)
         folder.log.symlink_to(home.log)
-        for event in driver.follow(folder, self._stop_within):
+        for event in driver.follow(folder, self._stop_within, self._on_look):
             launcher.show(event)
         if driver.alive:
             return Ended(driver.ending, driver.observed, _NO_CAUSE)
@@ -168,7 +173,7 @@ class Resident:
             home = create_run_folder(runs, spec.synced, f"{_PREFIX}{new_attempt_id()}")
             # Sizes change from job to job; that no row passes through the JVM does not.
             size = 0 if jvm_bytes(spec) == 0 else None
-            started = prepare_driver(spec, home, launcher, size, home.path / "jobs")
+            started = prepare_driver(spec, home, launcher, size, home.jobs)
             self._driver = _Driver(started, home, launcher.stop, launcher.patience).__enter__()
             self._folder, self._launcher = home, launcher
         return self._driver, self._folder

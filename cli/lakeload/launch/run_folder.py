@@ -52,6 +52,11 @@ class RunFolder:
         return self.path / "log4j2.properties"
 
     @property
+    def jobs(self) -> Path:
+        """The pipe through which a driver that stays gets the paths of specs."""
+        return self.path / "jobs"
+
+    @property
     def events(self) -> Path:
         """What the driver appends while it works."""
         return self.path / "events.jsonl"

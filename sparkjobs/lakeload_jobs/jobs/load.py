@@ -45,7 +45,7 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> RunResult:
     except LakeloadError as error:
         return failed_run(spec, started_at, describe(error, "session"))
     with closing(connection):
-        return load_tables(spark, spec, events, connection)
+        return load_tables(spark, spec, events, connection, started_at)
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,13 @@ def connect(spark: SparkSession, spec: JobSpec) -> Connection:
 
 
 def load_tables(
-    spark: SparkSession, spec: JobSpec, events: EventLog, connection: Connection
+    spark: SparkSession,
+    spec: JobSpec,
+    events: EventLog,
+    connection: Connection,
+    started_at: datetime,
 ) -> RunResult:
     """Load every table of the spec into its destination, as `run` does."""
-    started_at = datetime.now(UTC)
     sources = Sources(spec, connection.aws)
     with Progress(spark.sparkContext, events, ProgressFiles(spec)):
         results = Scheduler(spark, spec, connection.session, sources, events).load_all()

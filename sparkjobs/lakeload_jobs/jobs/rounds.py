@@ -89,7 +89,7 @@ class _Kept:
             connection = self._connect(spark, spec)
         except LakeloadError as error:
             return failed_run(spec, started_at, describe(error, "session"))
-        result = load_tables(spark, spec, events, connection)
+        result = load_tables(spark, spec, events, connection, started_at)
         if result.status != "SUCCEEDED":
             self.close()
         return result

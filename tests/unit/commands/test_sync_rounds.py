@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
+from lakeload.app import app
 from lakeload.commands import sync_rounds
 from lakeload.commands.liveness import Liveness
 from lakeload.commands.spark_job import Context
@@ -215,7 +217,7 @@ def test_second_process_on_this_machine_is_refused_and_told_of_the_first(
 def test_table_that_appends_all_rows_each_time_is_refused(tmp_path: Path) -> None:
     document = pipeline(tmp_path, TEXT.replace(", incremental: true", ""))
     with pytest.raises(InvalidInput, match="`orders` would be appended whole") as refused:
-        refuse_appending(table_specs(document, NO_OPTIONS))
+        refuse_appending(table_specs(document, NO_OPTIONS), "PARQUET")
 
     assert "set `incremental: true`" in str(refused.value.hint)
 
@@ -241,3 +243,23 @@ def test_liveness_touches_its_file_and_notifies_systemd(tmp_path: Path) -> None:
 def test_health_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="cannot be written: No such file"):
         Liveness({}, tmp_path / "no" / "folder")
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--max-rounds", "2"], "`--max-rounds` needs an interval"),
+        (["--every", "5m", "--reload"], "`--every` and `--reload` cannot be used together"),
+        (["--until-idle", "--dry-run"], "`--until-idle` and `--dry-run` cannot be used together"),
+        (["--every", "5h"], "`--every`: `5h` is out of range"),
+        (["--every", "5m", "--stop-within", "x"], "`--stop-within`: `x` is not a duration"),
+    ],
+)
+def test_flags_of_rounds_that_have_no_effect_or_no_meaning_are_refused(
+    flags: list[str], words: str, tmp_path: Path
+) -> None:
+    (tmp_path / "p.yml").write_text(TEXT)
+    done = CliRunner().invoke(app, ["sync", str(tmp_path / "p.yml"), *flags])
+
+    assert done.exit_code == 2
+    assert words in " ".join(done.output.split())
