@@ -184,9 +184,8 @@ def sync(
         context = Context(os.environ, stop, console.err, console.quiet(), times, phases)
         schedule = None if for_once else flags.schedule(job.document.model)
         if schedule is not None:
-            from lakeload.commands.sync_rounds import Rounds, refuse_appending
+            from lakeload.commands.sync_rounds import Rounds
 
-            refuse_appending(job.tables, job.destination.table_format)
             show = functools.partial(_show_round, output=output)
             raise typer.Exit(Rounds(read, show, schedule, context).run(job))
         context.begin("machine")

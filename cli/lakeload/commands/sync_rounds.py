@@ -46,7 +46,7 @@ _FATAL = (ExitCode.INVALID, ExitCode.MACHINE, ExitCode.BUG)
 """Exit codes that a retry cannot change: they end the command in the first round."""
 
 
-def refuse_appending(tables: Sequence[TableSpec], table_format: TableFormat) -> None:
+def _refuse_appending(tables: Sequence[TableSpec], table_format: TableFormat) -> None:
     """Raise `InvalidInput` for a table that would append all of its rows in each round."""
     again = next((t for t in tables if t.mode == "APPEND" and not t.input.incremental), None)
     if again is not None:
@@ -62,7 +62,7 @@ def refuse_appending(tables: Sequence[TableSpec], table_format: TableFormat) -> 
 
 @dataclass(frozen=True)
 class Schedule:
-    """When rounds begin, and when the last one was."""
+    """When rounds begin, and which is the last."""
 
     interval: timedelta
     max_rounds: int | None = None
@@ -144,8 +144,10 @@ class Rounds:
         """Run rounds, `job` the first, until the schedule or a stop signal ends them.
 
         Returns the exit code of the command: that of the last round, and 0 after a stop that has
-        cut nothing off. Raises `Refused` where a process of this machine does the same already.
+        cut nothing off. Raises `Refused` where a process of this machine does the same already, and
+        `InvalidInput` for a table that would append all of its rows in each round.
         """
+        _refuse_appending(job.tables, job.destination.table_format)
         with (
             _only_one(job, runs_directory(self._context.environment)),
             Resident(self._schedule.stop_within, self._liveness.alive) as driver,
@@ -229,6 +231,7 @@ class Rounds:
             kept.forget()
             try:
                 job = self._read()
+                _refuse_appending(job.tables, job.destination.table_format)
             except LakeloadError as error:
                 self._context.note(f"the configuration stays as it was: {error.message}")
             else:

@@ -19,7 +19,7 @@ from lakeload.commands import sync_rounds
 from lakeload.commands.liveness import Liveness
 from lakeload.commands.spark_job import Context
 from lakeload.commands.sync_once import LoadJob, Synced
-from lakeload.commands.sync_rounds import RETRIES, Round, Rounds, Schedule, refuse_appending
+from lakeload.commands.sync_rounds import RETRIES, Round, Rounds, Schedule
 from lakeload.documents.spec import table_specs
 from lakeload.launch.outcome import Outcome, exit_code_of
 from lakeload.launch.spec import new_attempt
@@ -85,6 +85,7 @@ def run(
     loads: FakeLoads,
     monkeypatch: pytest.MonkeyPatch,
     folder: Path,
+    read: Callable[[], LoadJob] | None = None,
     **schedule: object,
 ) -> tuple[ExitCode, list[Round]]:
     monkeypatch.setattr(sync_rounds, "sync_once", loads)
@@ -96,8 +97,8 @@ def run(
     environment = {"LAKELOAD_RUN_DIR": str(folder / "runs")}
     context = Context(environment, stop, Console(quiet=True), quiet=True)
     rounds = Schedule(timedelta(milliseconds=10), **schedule)  # type: ignore[arg-type]
-    read = lambda: replace(job, attempt=new_attempt(None))  # noqa: E731
-    return Rounds(read, shown.append, rounds, context).run(job), shown
+    again = read or (lambda: replace(job, attempt=new_attempt(None)))
+    return Rounds(again, shown.append, rounds, context).run(job), shown
 
 
 def test_rounds_begin_at_multiples_of_the_interval() -> None:
@@ -214,12 +215,33 @@ def test_second_process_on_this_machine_is_refused_and_told_of_the_first(
     assert len(loads.jobs) == 1
 
 
-def test_table_that_appends_all_rows_each_time_is_refused(tmp_path: Path) -> None:
-    document = pipeline(tmp_path, TEXT.replace(", incremental: true", ""))
+def appending(folder: Path) -> LoadJob:
+    """A job whose table is appended whole."""
+    document = pipeline(folder, TEXT.replace(", incremental: true", ""))
+    return LoadJob(document, table_specs(document, NO_OPTIONS), new_attempt(None), NO_OPTIONS)
+
+
+def test_table_that_appends_all_rows_each_time_is_refused(
+    stop: StopRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    loads = FakeLoads([LOADED])
     with pytest.raises(InvalidInput, match="`orders` would be appended whole") as refused:
-        refuse_appending(table_specs(document, NO_OPTIONS), "PARQUET")
+        run(appending(tmp_path), stop, loads, monkeypatch, tmp_path, max_rounds=1)
 
     assert "set `incremental: true`" in str(refused.value.hint)
+    assert loads.jobs == []
+
+
+def test_hangup_keeps_the_configuration_where_the_new_one_would_append_all_rows(
+    job: LoadJob, stop: StopRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "isatty", lambda descriptor: False)
+    loads = FakeLoads([LOADED], then=lambda: os.kill(os.getpid(), signal.SIGHUP))
+    (tmp_path / "new").mkdir()
+    new = appending(tmp_path / "new")
+    run(job, stop, loads, monkeypatch, tmp_path, read=lambda: new, max_rounds=2)
+
+    assert [load.tables for load in loads.jobs] == [job.tables, job.tables]
 
 
 def test_liveness_touches_its_file_and_notifies_systemd(tmp_path: Path) -> None:
