@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakeload.commands.options import MIN_TIMEOUT, Output, parse_seconds
+from lakeload.commands.options import (
+    MIN_TIMEOUT,
+    DestinationFile,
+    Output,
+    parse_seconds,
+    refuse_without_file,
+)
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode
 
@@ -24,6 +30,7 @@ def doctor(
         Path | None,
         typer.Argument(help="A pipeline or destination: check only what it needs."),
     ] = None,
+    destination: DestinationFile = None,
     offline: Annotated[bool, typer.Option("--offline", help="Do not use the network.")] = False,
     timeout: Annotated[
         str, typer.Option("--timeout", metavar="TIME", help="Time limit of each check.")
@@ -43,7 +50,7 @@ def doctor(
     from lakeload.ui.doctor import show_report
 
     seconds = parse_seconds("--timeout", timeout, least=MIN_TIMEOUT)
-    need = _need(file)
+    need = _need(file, destination)
     host = Host(
         environment=os.environ,
         platform=sys.platform,
@@ -58,23 +65,25 @@ def doctor(
         raise typer.Exit(code)
 
 
-def _need(file: Path | None) -> Need:
+def _need(file: Path | None, named: Path | None) -> Need:
     """Return what the document asks of the machine. Raises `InvalidDocuments`."""
     from lakeload.documents.load import PipelineDocument, load_either
+    from lakeload.documents.named_files import NamedFiles
     from lakeload.documents.spec import specs_of
     from lakeload.machine.doctor.model import Need
     from lakeload.machine.jars.pins import SETS, jar_sets_for
     from lakeload_jobs.contract.traits import format_of
 
     if file is None:
+        refuse_without_file(named)
         return Need(features=SETS)
-    document = load_either(file, os.environ)
+    document = load_either(file, os.environ, named)
     destination, tables = specs_of(document)
     reader: ReaderChoice = (
         document.model.spark.reader if isinstance(document, PipelineDocument) else "AUTO"
     )
     features = jar_sets_for((table.input for table in tables), reader=reader)
-    need = Need(str(file), destination, (*features, *format_of(destination).jar_sets))
+    need = Need(NamedFiles(file, named), destination, (*features, *format_of(destination).jar_sets))
     if not isinstance(document, PipelineDocument):
         return need
     spark = document.model.spark

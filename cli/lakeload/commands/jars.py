@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakeload.commands.appcds_archive import build_archive
-from lakeload.commands.options import Output, stoppable
+from lakeload.commands.options import DestinationFile, Output, refuse_without_file, stoppable
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput
@@ -55,6 +55,7 @@ def jars(
             show_default=False,
         ),
     ] = None,
+    destination: DestinationFile = None,
     sets: Annotated[
         list[JarSet] | None,
         typer.Option("--for", help="Only the jars for this; repeatable. Default: all."),
@@ -105,7 +106,7 @@ def jars(
             "`--repository` and `--from` cannot be used together", hint="remove one of them"
         )
     cache = cache_directory(os.environ)
-    wanted, with_archive, conf = _wanted(file, sets or [])
+    wanted, with_archive, conf = _wanted(file, destination, sets or [])
     made: Archive | None = None
     already = False
     if fetching:
@@ -129,7 +130,7 @@ def jars(
 
 
 def _wanted(
-    file: Path | None, sets: list[JarSet]
+    file: Path | None, destination: Path | None, sets: list[JarSet]
 ) -> tuple[tuple[str, ...], tuple[str, ...], str | None]:
     """Return the sets to have, those on the class path of the loads that an archive is for, and
     the pipeline's `spark.jars.repositories`. Raises `InvalidDocuments`."""
@@ -143,8 +144,10 @@ def _wanted(
     named = {str(name) for name in sets} & set(SETS)
     on_class_path = set(named)
     conf = None
-    if file is not None:
-        document = load_either(file, os.environ)
+    if file is None:
+        refuse_without_file(destination)
+    else:
+        document = load_either(file, os.environ, destination)
         if isinstance(document, PipelineDocument):
             inputs = [table.input for table in table_specs(document)]
             table_format = document.destination.model.table_format

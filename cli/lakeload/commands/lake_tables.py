@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lakeload.documents.found_tables import with_found_tables
 from lakeload.documents.load import DestinationDocument, PipelineDocument, load_either
+from lakeload.documents.named_files import NamedFiles
 from lakeload.formats.base import FormatCommands
 from lakeload.formats.registry import commands_of
 from lakeload.formats.tables import TablesRequest
@@ -18,18 +19,18 @@ Document = PipelineDocument | DestinationDocument
 
 def request_of(
     command: str,
-    file: Path,
+    files: NamedFiles,
     globs: Sequence[str],
     option: str = "--table",
     *,
-    read: Callable[[Path, Mapping[str, str]], Document] = load_either,
+    read: Callable[[Path, Mapping[str, str], Path | None], Document] = load_either,
 ) -> tuple[FormatCommands, TablesRequest]:
-    """Return the commands of the tables' format, and the tables that FILE and globs mean.
+    """Return the commands of the tables' format, and the tables that files and globs mean.
 
     `option` is what the globs were given with. Raises `InvalidDocuments`, and as finding the tables
     of the source does.
     """
-    document = with_found_tables(read(file, os.environ), command)
+    document = with_found_tables(read(files.file, os.environ, files.destination), command)
     where = document if isinstance(document, DestinationDocument) else document.destination
     request = TablesRequest(command, document, globs, console.note, option)
     return commands_of(where.model.table_format), request

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from lakeload.commands.options import Conf, Master, Output, PipelineFile, Tables, parse_age
+from lakeload.commands.options import (
+    Conf,
+    DestinationFile,
+    Master,
+    Output,
+    PipelineFile,
+    Tables,
+    parse_age,
+)
 from lakeload.config.document import quoted
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
@@ -119,6 +127,7 @@ OptimizerRole = Annotated[
 
 def maintain(
     pipeline: PipelineFile,
+    destination: DestinationFile = None,
     apply: Apply = False,
     only: OnlySteps = None,
     table: Tables = None,
@@ -165,13 +174,14 @@ def maintain(
             hint="add `--register-glue-optimizers`",
         )
     with StopRequests() as stop:
-        document = with_found_tables(load_pipeline(pipeline, os.environ), "maintain")
-        destination = destination_spec(document.destination)
+        document = load_pipeline(pipeline, os.environ, destination)
+        document = with_found_tables(document, "maintain")
+        spec = destination_spec(document.destination)
         tables = select_tables(table_specs(document), table or ())
         if register_glue_optimizers:
             refuse_beside_optimizers(only, wanted)
         else:
-            wanted = with_steps(wanted, only or (), destination.table_format)
+            wanted = with_steps(wanted, only or (), spec.table_format)
         attempt, started = new_attempt(None), time.monotonic()
         folder: RunFolder | None = None
         done: Maintained | None
@@ -179,14 +189,14 @@ def maintain(
             if register_glue_optimizers:
                 from lakeload.formats.iceberg.glue_optimizers import register
 
-                done = register(destination, tables, optimizer_role, wanted)
+                done = register(spec, tables, optimizer_role, wanted)
             else:
                 from lakeload.formats.registry import commands_of
 
-                done = commands_of(destination.table_format).maintain(destination, tables, wanted)
+                done = commands_of(spec.table_format).maintain(spec, tables, wanted)
             if done is None:
                 job = _Job(document, tables, attempt, wanted, master, conf or ())
-                done, folder = _in_spark(job, destination, stop)
+                done, folder = _in_spark(job, spec, stop)
         except LakeloadError as error:
             done = refused(error)
         stop.hold()

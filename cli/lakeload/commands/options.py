@@ -29,6 +29,15 @@ EitherFile = Annotated[
         help="A pipeline, for its tables, or a destination, for all that have been loaded there.",
     ),
 ]
+DestinationFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--destination",
+        metavar="FILE",
+        help="The destination's configuration file, instead of the one that the pipeline names.",
+        show_default=False,
+    ),
+]
 Tables = Annotated[
     list[str] | None,
     typer.Option(
@@ -126,6 +135,15 @@ def with_common_options(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in own}
     return run
+
+
+def refuse_without_file(destination: Path | None) -> None:
+    """Raise `InvalidInput` for `--destination` without a pipeline."""
+    if destination is not None:
+        raise InvalidInput(
+            "`--destination` replaces the destination of a pipeline, and no file is given",
+            hint="name the pipeline as well",
+        )
 
 
 MIN_TIMEOUT, MAX_DURATION = 1.0, 3600.0

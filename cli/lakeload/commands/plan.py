@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from lakeload.commands.options import (
+    DestinationFile,
     Details,
     JobId,
     Limit,
@@ -23,6 +24,7 @@ from lakeload.ui.console import OutputFormat
 @connections_kept()
 def plan(
     pipeline: PipelineFile,
+    destination: DestinationFile = None,
     table: Tables = None,
     job_id: JobId = None,
     limit: Limit = None,
@@ -49,7 +51,8 @@ def plan(
     from lakeload.ui.progress import PHASES
 
     with Phases(console.err, PHASES["documents"], quiet=console.silent()) as phases:
-        document = with_found_tables(load_pipeline(pipeline, os.environ), "plan", keys=True)
+        document = load_pipeline(pipeline, os.environ, destination)
+        document = with_found_tables(document, "plan", keys=True)
         attempt = new_attempt(job_id)
         options = run_options(document, reload=reload, limit=limit)
         tables = select_tables(table_specs(document, options), table or ())

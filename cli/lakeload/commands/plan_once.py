@@ -93,14 +93,13 @@ def show_plan(
         console.show_json(to_document(name, job.attempt, plans, warnings))
     else:
         engines = readers(destination, RecipeRequest(job.attempt.synced, job.tables))
-        file = str(job.document.path)
         show_text(
             plans,
             console.out,
             context.err,
             quiet=context.quiet,
             readers=engines,
-            file=file,
+            files=job.document.files,
             warnings=warnings,
             details=None if details is None else {table.source for table in details},
         )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from lakeload.commands.options import DestinationFile
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.core.aws_partitions import partition
 
@@ -78,6 +79,7 @@ def policy(
             help="A destination; or a pipeline, for what its s3:// source needs as well."
         ),
     ],
+    destination: DestinationFile = None,
     target: Annotated[
         For,
         typer.Option("--for", metavar="ENGINE", help=_FOR),
@@ -138,7 +140,7 @@ def policy(
             "--reveal-external-id": reveal,
         }
         _refuse(target, of_iam if target is For.LAKE_FORMATION else of_iam | of_grants)
-        document = load_either(file, os.environ)
+        document = load_either(file, os.environ, destination)
         if target in (For.POSTGRES, For.MYSQL):
             _show_database_role(target, document)
             return
@@ -150,7 +152,7 @@ def policy(
     from lakeload.policy.principals import principals_of
     from lakeload.ui.policy import show
 
-    destination, tables = specs_of(load_either(file, os.environ))
+    spec, tables = specs_of(load_either(file, os.environ, destination))
     if account is not None and not _ACCOUNT.fullmatch(account):
         raise InvalidInput(
             f"`--account {account}` is not the 12 digits of an AWS account",
@@ -158,9 +160,9 @@ def policy(
         )
     options = PolicyOptions(account, Extra.RESET in extras, Extra.MAINTAIN in extras, read_only)
     concerned = only in (None, Only.TRUST, Only.BASE)
-    wanted = needs_principal(destination, options) and concerned
-    who = principals_of(destination, principal or [], reveal=reveal, wanted=wanted)
-    found = compose(destination, tables, Asked(options, *who, only))
+    wanted = needs_principal(spec, options) and concerned
+    who = principals_of(spec, principal or [], reveal=reveal, wanted=wanted)
+    found = compose(spec, tables, Asked(options, *who, only))
     if only and not found.documents:
         raise InvalidInput(
             f"there is no document `{only}` for this destination", hint=_WHY_NONE.get(only)

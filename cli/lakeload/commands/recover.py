@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lakeload.commands.options import EitherFile, Output, Tables
+from lakeload.commands.options import DestinationFile, EitherFile, Output, Tables
+from lakeload.documents.named_files import NamedFiles
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput
@@ -19,6 +18,7 @@ from lakeload_jobs.core.job_ids import job_id_problem
 
 def recover(
     file: EitherFile,
+    destination: DestinationFile = None,
     table: Tables = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Write nothing; show what would be done.")
@@ -67,7 +67,8 @@ def recover(
     _check_flags(void, accept, yes=yes)
     if not dry_run:
         remove_abandoned_scratch(runs_directory(os.environ))
-    commands, request = request_of("recover", file, table or ())
+    files = NamedFiles(file, destination)
+    commands, request = request_of("recover", files, table or ())
     if job_id := void or accept:
         act = not dry_run and (yes or void is None)
         resolved = commands.resolve(request, "void" if void else "accept", job_id, act=act)
@@ -76,14 +77,14 @@ def recover(
             console.show_json(view.resolution_document(resolved, code))
         else:
             answer = ["--void", job_id, "--yes"] if void else ["--accept", job_id]
-            command = _command(file, table or (), answer)
+            command = _command(files, table or (), answer)
             view.show_resolution(resolved, command, console.out, console.err)
         raise typer.Exit(code)
     report = commands.recover(request, abort_older_than=age, dry_run=dry_run)
     if output is OutputFormat.JSON:
         console.show_json(view.to_document(report))
     else:
-        view.show_text(report, str(file), console.out, console.err)
+        view.show_text(report, files, console.out, console.err)
     raise typer.Exit(report.exit_code)
 
 
@@ -102,6 +103,6 @@ def _check_flags(void: str | None, accept: str | None, *, yes: bool) -> None:
             )
 
 
-def _command(file: Path, globs: Sequence[str], answer: Sequence[str]) -> str:
+def _command(files: NamedFiles, globs: Sequence[str], answer: Sequence[str]) -> str:
     flags = [word for glob in globs for word in ("--table", glob)]
-    return shlex.join(["lakeload", "recover", str(file), *flags, *answer])
+    return files.command("recover", *flags, *answer)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lakeload.commands.options import Output, PipelineFile
+from lakeload.commands.options import DestinationFile, Output, PipelineFile
+from lakeload.documents.named_files import NamedFiles
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 
@@ -22,6 +21,7 @@ TableNames = Annotated[
 def reset(
     pipeline: PipelineFile,
     tables: TableNames,
+    destination: DestinationFile = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Apply. Without it, only show what would be removed.")
     ] = False,
@@ -48,17 +48,18 @@ def reset(
     from lakeload.ui.reset import show_text, to_document
 
     # Only a pipeline says whose rows they are.
-    commands, request = request_of("reset", pipeline, tables, option="", read=load_pipeline)
+    files = NamedFiles(pipeline, destination)
+    commands, request = request_of("reset", files, tables, option="", read=load_pipeline)
     report = commands.reset(request, with_log=with_log, act=yes)
     if output is OutputFormat.JSON:
         console.show_json(to_document(report))
     else:
-        command = _command(pipeline, tables, with_log=with_log)
+        command = _command(files, tables, with_log=with_log)
         show_text(report, command, console.out, console.err)
     raise typer.Exit(report.exit_code)
 
 
-def _command(pipeline: Path, tables: Sequence[str], *, with_log: bool) -> str:
+def _command(files: NamedFiles, tables: Sequence[str], *, with_log: bool) -> str:
     """Return what to type to have it done."""
     flags = ["--with-log"] if with_log else []
-    return shlex.join(["lakeload", "reset", str(pipeline), *tables, *flags, "--yes"])
+    return files.command("reset", *tables, *flags, "--yes")

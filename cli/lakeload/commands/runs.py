@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakeload.commands.options import Output, Tables
+from lakeload.commands.options import DestinationFile, Output, Tables, refuse_without_file
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 
@@ -28,6 +28,7 @@ def runs(
             show_default=False,
         ),
     ] = None,
+    destination: DestinationFile = None,
     table: Tables = None,
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", min=1, help="Show the newest N loads of tables.")
@@ -44,24 +45,30 @@ def runs(
     For Iceberg tables, from their snapshots: done, rolled back.
     Exit code 0; 1 when a log is damaged; 3 when AWS or the catalog denies a request.
     """
+    if file is None:
+        refuse_without_file(destination)
     if local or file is None:
-        _show_local(file, table or [], limit, output)
+        _show_local(file, destination, table or [], limit, output)
         return
     from lakeload.commands.lake_tables import request_of
+    from lakeload.documents.named_files import NamedFiles
     from lakeload.ui.runs import show_text, to_document
 
-    commands, request = request_of("runs", file, table or ())
+    files = NamedFiles(file, destination)
+    commands, request = request_of("runs", files, table or ())
     report = commands.runs(request, limit)
     running = _running(request)
     if output is OutputFormat.JSON:
         console.show_json(to_document(report, running))
     else:
         verbose = console.verbose()
-        show_text(report, str(file), console.out, console.err, verbose=verbose, running=running)
+        show_text(report, files, console.out, console.err, verbose=verbose, running=running)
     raise typer.Exit(report.exit_code)
 
 
-def _show_local(file: Path | None, globs: list[str], limit: int, output: OutputFormat) -> None:
+def _show_local(
+    file: Path | None, destination: Path | None, globs: list[str], limit: int, output: OutputFormat
+) -> None:
     from lakeload.launch.run_folder import matching, past_runs, runs_directory
     from lakeload.ui.runs import local_document, show_local
 
@@ -69,7 +76,7 @@ def _show_local(file: Path | None, globs: list[str], limit: int, output: OutputF
     if file is not None:
         from lakeload.documents.load import load_either
 
-        found = _of_document(load_either(file, os.environ), found)
+        found = _of_document(load_either(file, os.environ, destination), found)
     if output is OutputFormat.JSON:
         console.show_json(local_document(found[:limit]))
     else:
@@ -91,12 +98,11 @@ def _of_document(
 ) -> tuple[LocalRun, ...]:
     """Return the runs into this destination, and of this pipeline: it may have several."""
     from lakeload.documents.load import PipelineDocument
+    from lakeload.documents.spec import destination_spec
+    from lakeload.launch.run_folder import lake_of
+    from lakeload_jobs.contract.codec import to_json
 
     pipeline = document.model.name if isinstance(document, PipelineDocument) else None
     where = document.destination if isinstance(document, PipelineDocument) else document
-    place = (where.model.bucket, where.model.prefix)
-    return tuple(
-        run
-        for run in found
-        if (run.bucket, run.prefix) == place and pipeline in (None, run.pipeline)
-    )
+    lake = lake_of(to_json(destination_spec(where)))
+    return tuple(run for run in found if run.is_into(lake) and pipeline in (None, run.pipeline))

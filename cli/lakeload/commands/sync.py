@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import typer
 
 from lakeload.commands.options import (
     Conf,
+    DestinationFile,
     JobId,
     Limit,
     Master,
@@ -33,6 +33,7 @@ from lakeload_jobs.contract.errors import ExitCode, InvalidInput
 if TYPE_CHECKING:
     from lakeload.commands.sync_once import LoadJob, Synced
     from lakeload.commands.sync_rounds import Round, Schedule
+    from lakeload.documents.named_files import NamedFiles
     from lakeload.documents.pipeline import Pipeline
     from lakeload.launch.timings import WallTime
     from lakeload.ui.json_documents import MissingArchive
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 def sync(
     pipeline: PipelineFile,
+    destination: DestinationFile = None,
     table: Tables = None,
     job_id: JobId = None,
     master: Master = None,
@@ -161,7 +163,8 @@ def sync(
     phases = Phases(console.err, PHASES["documents"], quiet=console.silent())
 
     def read() -> LoadJob:
-        document = with_found_tables(load_pipeline(pipeline, os.environ), "sync", keys=True)
+        document = load_pipeline(pipeline, os.environ, destination)
+        document = with_found_tables(document, "sync", keys=True)
         attempt = new_attempt(job_id)
         options = run_options(
             document, reload=reload, full_refresh=full_refresh, limit=limit, since=since
@@ -205,7 +208,7 @@ def sync(
         archive_for = synced.archive_for if synced.outcome.exit_code is ExitCode.OK else None
         hint = None
         if archive_for is not None and _shows_hint(archive_for, output):
-            hint = _hint(pipeline, archive_for)
+            hint = _hint(job.document.files, archive_for)
         _show(job, synced, time.monotonic() - started, output, wall_time, hint)
         raise typer.Exit(synced.outcome.exit_code)
 
@@ -323,9 +326,8 @@ def _shows_hint(features: tuple[str, ...], output: OutputFormat) -> bool:
     return not console.quiet() and is_first_hint(cache_directory(os.environ), features)
 
 
-def _hint(pipeline: Path, features: tuple[str, ...]) -> MissingArchive:
+def _hint(files: NamedFiles, features: tuple[str, ...]) -> MissingArchive:
     """Return how to build the AppCDS archive that a load did not have."""
     from lakeload.commands.appcds_archive import saves_seconds
 
-    command = f"lakeload jars fetch {shlex.quote(str(pipeline))}"
-    return {"command": command, "saves_seconds": saves_seconds(features)}
+    return {"command": files.command("jars fetch"), "saves_seconds": saves_seconds(features)}

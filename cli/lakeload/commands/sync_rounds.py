@@ -23,11 +23,11 @@ from lakeload.commands.sync_once import Kept, LoadJob, Synced, sync_once
 from lakeload.documents.durations import format_duration
 from lakeload.launch.outcome import Outcome
 from lakeload.launch.resident import Resident
-from lakeload.launch.run_folder import runs_directory
+from lakeload.launch.run_folder import lake_of, runs_directory
 from lakeload.launch.spec import new_attempt
 from lakeload.launch.timings import Timings
 from lakeload.sources.registry import source_of
-from lakeload_jobs.contract.codec import format_instant, parse_instant
+from lakeload_jobs.contract.codec import format_instant, parse_instant, to_json
 from lakeload_jobs.contract.errors import (
     ExitCode,
     InvalidInput,
@@ -269,10 +269,10 @@ def _collect_garbage() -> None:
 
 @contextmanager
 def _only_one(job: LoadJob, runs: Path) -> Iterator[None]:
-    """Hold the lock of a pipeline's rounds on this machine; the system takes it from a process that
-    ends. Raises `Refused` where another process has it."""
+    """Hold the lock of a pipeline's rounds into one lake on this machine; the system takes it from
+    a process that ends. Raises `Refused` where another process has it."""
     name = job.document.model.name
-    place = f"{name}\n{job.destination.bucket}\n{job.destination.prefix}"
+    place = f"{name}\n{json.dumps(lake_of(to_json(job.destination)))}"
     path = runs / f"rounds-{hashlib.sha256(place.encode()).hexdigest()[:16]}.lock"
     try:
         runs.mkdir(mode=0o700, parents=True, exist_ok=True)

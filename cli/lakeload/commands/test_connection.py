@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakeload.commands.options import MIN_TIMEOUT, Output, parse_seconds, stoppable
+from lakeload.commands.options import MIN_TIMEOUT, DestinationFile, Output, parse_seconds, stoppable
 from lakeload.documents.load import load_either
+from lakeload.documents.named_files import NamedFiles
 from lakeload.documents.spec import specs_of
 from lakeload.sources.databases.kept_connections import connections_kept
 from lakeload.sources.registry import source_of
@@ -44,6 +45,7 @@ def test_connection(
         Path,
         typer.Argument(help="A destination, or a pipeline for its destination and its database."),
     ],
+    destination: DestinationFile = None,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Skip the checks that write.")
     ] = False,
@@ -77,12 +79,12 @@ def test_connection(
     from lakeload.ui.checks import ChecksView, show_interrupted, show_verdict
     from lakeload.ui.display import Phases
 
-    document = load_either(file, os.environ)
+    document = load_either(file, os.environ, destination)
     phases = Phases(console.err, "reading the tables of the source", quiet=console.silent())
     # Where the database cannot be reached, the check of the login says why.
     with phases, suppress(Refused):
         document = with_found_tables(document, "test-connection")
-    destination, tables = specs_of(document)
+    spec, tables = specs_of(document)
     options = ConnectionOptions(
         timeout=parse_seconds("--timeout", timeout, least=MIN_TIMEOUT),
         wait=parse_seconds("--wait", wait),
@@ -92,7 +94,7 @@ def test_connection(
     drivers = _drivers(tables)
     # At a terminal the list of checks moves itself.
     quiet = console.silent() or console.out.is_terminal
-    test = ConnectionTest(destination, options, tables=tables, drivers=drivers)
+    test = ConnectionTest(spec, options, tables=tables, drivers=drivers)
     try:
         with (
             closing(drivers) if drivers else nullcontext(),
@@ -107,6 +109,6 @@ def test_connection(
         show_interrupted(test.verdict())
         raise
     verdict = test.verdict()
-    show_verdict(verdict, destination, file)
+    show_verdict(verdict, spec, NamedFiles(file, destination))
     if not verdict.passed:
         raise typer.Exit(ExitCode.REFUSED)

@@ -23,8 +23,8 @@ from lakeload.config.document import (
 )
 from lakeload.config.page import Page, Unreadable, read_page
 from lakeload.config.problems import InvalidDocuments, Problem, has_errors, in_order
-from lakeload.config.secret_names import SECRET_SETTINGS, SHORTHAND, absolute_path
-from lakeload.config.yaml_tree import YamlRefused, read_nodes
+from lakeload.config.secret_names import SECRET_SETTINGS, SHORTHAND, absolute_path, printable
+from lakeload.config.yaml_tree import Span, YamlRefused, read_nodes
 from lakeload.documents.cross import (
     missing_destination,
     pipeline_findings,
@@ -35,10 +35,12 @@ from lakeload.documents.cross import (
 from lakeload.documents.destination import Destination
 from lakeload.documents.explain import Explainer
 from lakeload.documents.format_rules import FORMAT_RULES, destination_findings, destination_notes
+from lakeload.documents.named_files import OPTION, NamedFiles
 from lakeload.documents.other_products import pasted
 from lakeload.documents.pipeline import Pipeline, pipeline_model
 from lakeload.sources.files.settings import named_format
 from lakeload.sources.registry import source_type_of
+from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import Nested, SchemaChanges
 from lakeload_jobs.contract.traits import FORMATS, FormatTraits
 
@@ -108,11 +110,15 @@ Kind = Literal["destination", "pipeline"]
 
 
 def parse(
-    path: Path, environment: Mapping[str, str], problems: list[Problem]
+    path: Path,
+    environment: Mapping[str, str],
+    problems: list[Problem],
+    destination: Path | None = None,
 ) -> tuple[Page, Branch] | None:
     """Return the file's text and tree, None where it has none.
 
-    The problems it adds are those of YAML, not of the models.
+    The problems it adds are those of YAML, not of the models. `destination` takes the place of a
+    pipeline's destination, whatever is written there.
     """
     try:
         page = read_page(path)
@@ -131,6 +137,8 @@ def parse(
         )
         return None
     if isinstance(tree, Branch) and tree.entries:
+        if destination is not None and kind_of(tree) == "pipeline":
+            tree = _with_destination(tree, destination, problems)
         return page, tree
     empty = tree is None or (isinstance(tree, Branch)) or plain_data(tree) is None
     message = "the file is empty" if empty else "the file is not a mapping of keys"
@@ -138,6 +146,23 @@ def parse(
     hint = _data_hint(path) or _STARTS
     problems.append(page.problem("error", "not-a-mapping", message, span, hint=hint))
     return None
+
+
+def _with_destination(tree: Branch, destination: Path, problems: list[Problem]) -> Branch:
+    """Return a pipeline's tree with another destination, and remove problems of its own one, such
+    as a variable that is not set."""
+    before = tree.entries.get("destination")
+    key = next(iter(tree.entries.values())).key if before is None else before.key
+    if before is not None:
+        problems[:] = [one for one in problems if not _is_within(one, before.value.span)]
+    text = str(destination)
+    entry = DocumentEntry(key, Leaf(text, text, plain=False, span=key))
+    return Branch({**tree.entries, "destination": entry}, tree.span)
+
+
+def _is_within(problem: Problem, span: Span) -> bool:
+    at = (problem.line - 1, problem.column - 1)
+    return (span.line, span.column) <= at < (span.end_line, span.end_column)
 
 
 def _data_hint(path: Path) -> str | None:
@@ -192,12 +217,21 @@ class DestinationDocument:
 
 @dataclass(frozen=True)
 class PipelineDocument:
-    """A valid pipeline and its destination, from a file of its own or from within."""
+    """A valid pipeline and its destination, from a file of its own or from within.
+
+    `named` is the destination file that the command line has named instead.
+    """
 
     path: Path
     model: Pipeline
     destination: DestinationDocument
     warnings: tuple[Problem, ...] = ()
+    named: Path | None = None
+
+    @property
+    def files(self) -> NamedFiles:
+        """The files that it was read from, for commands about the same."""
+        return NamedFiles(self.path, self.named)
 
     @property
     def nested(self) -> Nested:
@@ -234,9 +268,11 @@ class _Read:
     destination: DestinationDocument | None = None
 
 
-def load_pipeline(path: Path, environment: Mapping[str, str]) -> PipelineDocument:
-    """Read a pipeline and the destination it names. Raises `InvalidDocuments`."""
-    document = load_either(path, environment, "pipeline")
+def load_pipeline(
+    path: Path, environment: Mapping[str, str], destination: Path | None = None
+) -> PipelineDocument:
+    """Read a pipeline and the destination it names, or the one given. Raises `InvalidDocuments`."""
+    document = load_either(path, environment, destination, expected="pipeline")
     assert isinstance(document, PipelineDocument), "the only kind that was allowed"  # noqa: S101
     return document
 
@@ -248,23 +284,47 @@ def load_destination(path: Path, environment: Mapping[str, str]) -> DestinationD
 
 
 def load_either(
-    path: Path, environment: Mapping[str, str], expected: Kind | None = None
+    path: Path,
+    environment: Mapping[str, str],
+    destination: Path | None = None,
+    *,
+    expected: Kind | None = None,
 ) -> PipelineDocument | DestinationDocument:
-    """Read a document of either kind, or of the one expected. Raises `InvalidDocuments`."""
-    read = _read(path, environment, expected)
+    """Read a document of either kind, or of the one expected.
+
+    `destination` is a file that takes the place of a pipeline's destination. Raises
+    `InvalidDocuments`, and `InvalidInput` where it is given beside a destination.
+    """
+    read = _read(path, environment, expected, destination)
     problems = tuple(in_order(read.problems))
     if has_errors(problems):
         raise InvalidDocuments(problems)
     if isinstance(read.model, Destination):
+        refuse_beside_destinations(destination, [path])
         return DestinationDocument(path, read.model, problems)
     assert isinstance(read.model, Pipeline), "a document without errors has a model"  # noqa: S101
     assert read.destination is not None, "a pipeline without errors has one"  # noqa: S101
-    return PipelineDocument(path, read.model, read.destination, problems)
+    return PipelineDocument(path, read.model, read.destination, problems, destination)
 
 
-def inspect_all(paths: Sequence[Path], environment: Mapping[str, str]) -> list[Inspection]:
-    """Find everything there is to say about some files, each with what it refers to."""
-    found = [_read(path, environment) for path in paths]
+def refuse_beside_destinations(destination: Path | None, paths: Sequence[Path]) -> None:
+    """Raise `InvalidInput` for `--destination` where no file is a pipeline."""
+    if destination is not None:
+        which = f"`{paths[0]}` is a destination" if len(paths) == 1 else "no file here is one"
+        raise InvalidInput(
+            f"`{OPTION}` replaces the destination of a pipeline, and {which}",
+            hint=f"name the pipeline, or leave `{OPTION}` out",
+        )
+
+
+def inspect_all(
+    paths: Sequence[Path], environment: Mapping[str, str], destination: Path | None = None
+) -> list[Inspection]:
+    """Find everything there is to say about some files, each with what it refers to.
+
+    `destination` takes the place of the pipelines' destinations.
+    """
+    found = [_read(path, environment, None, destination) for path in paths]
     return [Inspection(read.path, read.kind, tuple(in_order(read.problems))) for read in found]
 
 
@@ -274,9 +334,14 @@ def check(paths: Sequence[Path], environment: Mapping[str, str]) -> list[Problem
     return in_order([problem for item in inspections for problem in item.problems])
 
 
-def _read(path: Path, environment: Mapping[str, str], expected: Kind | None = None) -> _Read:
+def _read(
+    path: Path,
+    environment: Mapping[str, str],
+    expected: Kind | None = None,
+    destination: Path | None = None,
+) -> _Read:
     read = _Read(path, [])
-    parsed = parse(path, environment, read.problems)
+    parsed = parse(path, environment, read.problems, destination)
     if parsed is None:
         return read
     page, tree = parsed
@@ -286,7 +351,10 @@ def _read(path: Path, environment: Mapping[str, str], expected: Kind | None = No
         return read
     _validate(read, page, tree, read.kind)
     if read.kind == "pipeline":
-        _read_destination(read, page, tree, environment)
+        if destination is None:
+            _read_destination(read, page, tree, environment)
+        else:
+            _read_named_destination(read, destination, environment)
         _cross_check(read, page, tree)
     read.problems += reference_problems(page, tree, environment)
     return read
@@ -348,6 +416,21 @@ def _read_destination(read: _Read, page: Page, tree: Tree, environment: Mapping[
         read.problems += below.problems
         if isinstance(below.model, Destination):
             read.destination = DestinationDocument(path, below.model)
+
+
+def _read_named_destination(read: _Read, destination: Path, environment: Mapping[str, str]) -> None:
+    """Take the destination file that the command line names. Its path is relative to the current
+    folder, as that of the pipeline is."""
+    below = _read(destination, environment, "destination")
+    # Whoever knows the pipeline may expect the path to be relative to it, as the one there is.
+    beside = read.path.parent / destination
+    if not os.path.exists(destination) and os.path.isfile(beside):  # noqa: PTH110, PTH113
+        near = printable(str(beside))
+        hint = f"`{OPTION}` is relative to the current folder: did you mean `{near}`?"
+        below.problems = [replace(one, hint=hint) for one in below.problems]
+    read.problems += below.problems
+    if isinstance(below.model, Destination):
+        read.destination = DestinationDocument(destination, below.model)
 
 
 def _read_inner_destination(read: _Read, page: Page, tree: Tree, given: dict[str, Any]) -> None:

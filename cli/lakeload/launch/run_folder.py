@@ -161,8 +161,8 @@ class LocalRun:
     job_id: str
     attempt_id: str
     pipeline: str
-    bucket: str
-    prefix: str
+    lake: Mapping[str, str | None]
+    """What is known of the lake that it loads into (`lake_of`)."""
     tables: tuple[str, ...]
     outcome: LocalOutcome
     seconds: float | None
@@ -170,6 +170,37 @@ class LocalRun:
     log: Path
     job: str = "load"
     """What Spark was started for: `load`, `plan` or `maintain`."""
+
+    @property
+    def place(self) -> str:
+        """The bucket and its prefix."""
+        return f"s3://{self.lake['bucket']}/{self.lake['prefix']}".rstrip("/")
+
+    def is_into(self, lake: Mapping[str, str | None]) -> bool:
+        """Return whether this is the lake that it loads into, by what is known of that."""
+        return all(lake.get(name) == value for name, value in self.lake.items())
+
+
+def lake_of(destination: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return what tells a lake from others, by the JSON of a destination's spec: several stores may
+    have buckets of one name, and several catalogs tables in one bucket.
+
+    A spec of an earlier version may lack some of it.
+    """
+    iceberg = destination.get("iceberg") or {}
+    places = {
+        "": (destination, ("region", "table_format", "glue_database_prefix")),
+        "endpoints.": (destination.get("endpoints") or {}, ("s3", "glue")),
+        "iceberg.": (iceberg, ("warehouse_location", "branch")),
+        "catalog.": (iceberg.get("catalog") or {}, ("type", "glue_id", "uri", "warehouse", "ref")),
+    }
+    more = {
+        f"{place}{name}": settings[name]
+        for place, (settings, names) in places.items()
+        for name in names
+        if name in settings
+    }
+    return {"bucket": destination["bucket"], "prefix": destination["prefix"], **more}
 
 
 def past_runs(runs: Path) -> tuple[LocalRun, ...]:
@@ -239,8 +270,7 @@ def _read(folder: RunFolder) -> LocalRun | None:
             job_id=str(spec["job_id"]),
             attempt_id=str(spec["attempt_id"]),
             pipeline=str(spec["pipeline"]),
-            bucket=str(spec["destination"]["bucket"]),
-            prefix=str(spec["destination"]["prefix"]),
+            lake=lake_of(spec["destination"]),
             tables=tuple(str(table["source"]) for table in spec["tables"]),
             outcome=ended.status if ended else _without_result(folder.events),
             seconds=(ended.finished_at - ended.started_at).total_seconds() if ended else None,
@@ -248,5 +278,13 @@ def _read(folder: RunFolder) -> LocalRun | None:
             log=folder.log,
             job=str(spec.get("job", "load")),
         )
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, CodecError):
+    except (
+        OSError,
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        CodecError,
+    ):
         return None

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Self
 
 from rich.live import Live
@@ -14,6 +12,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from lakeload.documents.named_files import NamedFiles
 from lakeload.probes.runner import CheckVerdict, Failure, Probe, ProbeResult, Status
 from lakeload.ui import console
 from lakeload.ui.json_documents import ConnectionDocument, ProbeDocument
@@ -75,9 +74,9 @@ def paragraph(result: ProbeResult, failure: Failure) -> Text:
     return text
 
 
-def whole_policy(file: Path) -> Text:
+def whole_policy(files: NamedFiles) -> Text:
     """Return the command that writes everything the destination needs."""
-    return Text(f"\nall that is needed, as policies: lakeload policy {shlex.quote(str(file))}")
+    return Text(f"\nall that is needed, as policies: {files.command('policy')}")
 
 
 def left_behind(verdict: CheckVerdict) -> list[Text]:
@@ -228,10 +227,10 @@ class ChecksView:
         return [result.probe.name for result in self._results if result.blocked_by]
 
 
-def show_verdict(verdict: CheckVerdict, destination: DestinationSpec, file: Path) -> None:
+def show_verdict(verdict: CheckVerdict, destination: DestinationSpec, files: NamedFiles) -> None:
     """Explain every failure and warning, and say in one line how the test ended.
 
-    `file` is the document, for the command that writes its policies.
+    `files` are for the command that writes its policies.
     """
     if console.json_wanted():
         console.show_json(verdict_json(verdict, destination))
@@ -243,7 +242,7 @@ def show_verdict(verdict: CheckVerdict, destination: DestinationSpec, file: Path
     for result, failure in failures:
         console.answer(paragraph(result, failure))
     if any(failure.statement for _, failure in failures):
-        console.answer(whole_policy(file))
+        console.answer(whole_policy(files))
     for text in left_behind(verdict):
         console.answer(text)
     console.answer("")

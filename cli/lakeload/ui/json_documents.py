@@ -393,6 +393,7 @@ class LocalRunDocument(TypedDict):
     job_id: str
     attempt_id: str
     pipeline: str
+    destination: str
     tables: list[str]
     started_at: str
     seconds: float | None

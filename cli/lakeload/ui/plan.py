@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 from typing import Literal
 
 from rich.console import Console
@@ -12,6 +12,7 @@ from rich.text import Text
 from typing_extensions import TypedDict
 
 from lakeload.config.secret_names import printable
+from lakeload.documents.named_files import NamedFiles
 from lakeload.formats.plan import (
     CatalogPlan,
     CursorPlan,
@@ -77,13 +78,13 @@ def show_text(
     *,
     quiet: bool = False,
     readers: Sequence[str] = (),
-    file: str = "pipeline.yml",
+    files: NamedFiles | None = None,
     warnings: Sequence[str] = (),
     details: Collection[str] | None = None,
 ) -> None:
     """Write the tables and where they would go to stdout, the errors to stderr.
 
-    `readers` are the engines that queries of these tables can be written for, from `file`;
+    `readers` are the engines that queries of these tables can be written for, from `files`;
     `warnings` are about the whole destination. Tables in `details` have more than a line; None:
     all, up to `MANY_TABLES`. Those that would fail come first.
     """
@@ -109,12 +110,13 @@ def show_text(
         show_trouble(err, ", ".join(targets), error, warning=only_warning)
     for warning in warnings:
         say(err, "warning", warning)
+    files = files or NamedFiles(Path("pipeline.yml"))
     if not quiet:
         say(err, "note", "nothing was written")
         if details is None and len(plans) > MANY_TABLES:
-            more = f"`lakeload plan {shlex.quote(file)} --details TABLE`"
+            more = f"`{files.command('plan', '--details', 'TABLE')}`"
             say(err, "note", f"{more} shows what would change")
-        for line in _reading(readers, file) if exit_code_of(plans) == ExitCode.OK else ():
+        for line in _reading(readers, files) if exit_code_of(plans) == ExitCode.OK else ():
             say(err, "note", line)
 
 
@@ -142,10 +144,10 @@ def _troubles(plans: Sequence[TablePlan]) -> Iterator[tuple[list[str], ErrorInfo
     yield from found.values()
 
 
-def _reading(readers: Sequence[str], file: str) -> Iterator[str]:
+def _reading(readers: Sequence[str], files: NamedFiles) -> Iterator[str]:
     """Yield what writes the queries; it depends on the destination, and so does what can read."""
     if readers:
-        yield f"to read these tables: `lakeload policy {shlex.quote(file)} --for {readers[0]}`"
+        yield f"to read these tables: `{files.command('policy', '--for', readers[0])}`"
     if readers[1:]:
         yield f"`--for` also takes {', '.join(readers[1:])}"
 

@@ -3,7 +3,6 @@ one JSON document."""
 
 from __future__ import annotations
 
-import shlex
 from typing import cast
 
 from rich.console import Console
@@ -11,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
+from lakeload.documents.named_files import NamedFiles
 from lakeload.formats.reports import (
     DamagedJob,
     RecoveredTable,
@@ -62,7 +62,7 @@ def _table_document(table: RecoveredTable) -> RecoveredDocument:
     return cast(RecoveredDocument, document)
 
 
-def show_text(report: RecoveryReport, file: str, out: Console, err: Console) -> None:
+def show_text(report: RecoveryReport, files: NamedFiles, out: Console, err: Console) -> None:
     """Write each table with what was done to stdout; what went wrong, and the way on, to stderr."""
     if report.tables:
         out.print(_grid(report))
@@ -72,7 +72,7 @@ def show_text(report: RecoveryReport, file: str, out: Console, err: Console) -> 
         for line in table.remarks:
             out.print(Text(printable(line), "dim"), soft_wrap=True)
         for job in table.damaged:
-            _show_damaged(err, table.target, job, file)
+            _show_damaged(err, table.target, job, files)
         for error in table.errors:
             show_trouble(err, table.target, error)
         for warning in table.warnings:
@@ -128,14 +128,14 @@ def _grid(report: RecoveryReport) -> Table:
     return grid
 
 
-def _show_damaged(err: Console, target: str, job: DamagedJob, file: str) -> None:
+def _show_damaged(err: Console, target: str, job: DamagedJob, files: NamedFiles) -> None:
     say(err, "error", f"{target}: {job.message}", strong=True)
     for key in job.lost_keys[:LOST_SHOWN]:
         err.print(Text(f"       {printable(key)}", "dim"), soft_wrap=True)
     if (more := len(job.lost_keys) - LOST_SHOWN) > 0:
         err.print(Text(f"       and {more:,} more", "dim"), soft_wrap=True)
     hint = (
-        f"`lakeload recover {shlex.quote(file)} --void {job.job_id}` removes the rest, to load it "
+        f"`{files.command('recover', '--void', job.job_id)}` removes the rest, to load it "
         f"again under another job id; `--accept {job.job_id}` keeps the rest"
     )
     say(err, " hint", hint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from typing import cast
 
@@ -11,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.config.secret_names import printable
+from lakeload.documents.named_files import NamedFiles
 from lakeload.formats.reports import JobRuns, RunsReport, TableRun, by_job
 from lakeload.launch.run_folder import LocalRun
 from lakeload.ui.errors import show_trouble, trouble_document
@@ -48,7 +48,7 @@ def local_document(runs: Sequence[LocalRun]) -> LocalRunsDocument:
 
 def show_text(
     report: RunsReport,
-    file: str,
+    files: NamedFiles,
     out: Console,
     err: Console,
     *,
@@ -81,7 +81,7 @@ def show_text(
         show_trouble(err, failed.target, failed.error)
     if not report.runs and not report.errors and not running:
         err.print("nothing has been loaded yet", soft_wrap=True)
-    _show_hint(report, f"lakeload recover {shlex.quote(file)}", err)
+    _show_hint(report, files.command("recover"), err)
 
 
 def show_local(runs: Sequence[LocalRun], out: Console, err: Console) -> None:
@@ -95,9 +95,10 @@ def show_local(runs: Sequence[LocalRun], out: Console, err: Console) -> None:
 def _show_one(run: LocalRun, out: Console) -> None:
     words, style = OUTCOMES[run.outcome]
     took = "" if run.seconds is None else f" in {run.seconds:.1f} s"
+    of = f"pipeline {printable(run.pipeline)}  {printable(run.place)}"
     line = Text.assemble(
         (minute(run.started_at), "bold"),
-        f"  job {printable(run.job_id)}  pipeline {printable(run.pipeline)}  ",
+        f"  job {printable(run.job_id)}  {of}  ",
         (f"{words}{took}", style),
     )
     out.print(line, soft_wrap=True)
@@ -155,6 +156,7 @@ def _local_document(run: LocalRun) -> LocalRunDocument:
         "job_id": run.job_id,
         "attempt_id": run.attempt_id,
         "pipeline": run.pipeline,
+        "destination": run.place,
         "tables": list(run.tables),
         "started_at": format_instant(run.started_at),
         "seconds": None if run.seconds is None else round(run.seconds, 3),

@@ -128,13 +128,15 @@ def test_a_load_whose_command_was_killed_is_running_while_its_driver_lives(
     others = write_folder(tmp_path / "runs", "others", pipeline="other")
     ours = write_folder(tmp_path / "runs", "ours")
     elsewhere = {"bucket": "lake", "prefix": "production"}
+    store = {"bucket": "lake", "prefix": "a/b", "endpoints": {"s3": "http://127.0.0.1:9000"}}
     staged = write_folder(tmp_path / "runs", "staged", destination=elsewhere)
+    stored = write_folder(tmp_path / "runs", "stored", destination=store)
 
     def running(document: PipelineDocument | DestinationDocument, *globs: str) -> list[str]:
         return [run.job_id for run in _running(TablesRequest("runs", document, globs, print))]
 
     with contextlib.ExitStack() as drivers:
-        for folder in (planned, others, ours, staged):
+        for folder in (planned, others, ours, staged, stored):
             drivers.enter_context(EventLog(str(folder / "events.jsonl")))
         assert running(document) == ["job-ours"]
         assert running(document.destination) == ["job-others", "job-ours"][::-1]

@@ -20,6 +20,7 @@ from lakeload.commands.liveness import Liveness
 from lakeload.commands.spark_job import Context
 from lakeload.commands.sync_once import LoadJob, Synced
 from lakeload.commands.sync_rounds import RETRIES, Round, Rounds, Schedule
+from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import table_specs
 from lakeload.launch.outcome import Outcome, exit_code_of
 from lakeload.launch.spec import new_attempt
@@ -213,6 +214,49 @@ def test_second_process_on_this_machine_is_refused_and_told_of_the_first(
     run(job, stop, loads, monkeypatch, tmp_path, max_rounds=1)
 
     assert len(loads.jobs) == 1
+
+
+def test_rounds_into_another_lake_of_the_same_pipeline_may_run_beside_them(
+    job: LoadJob, stop: StopRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "lake.yml").write_text(
+        "version: 1\nbucket: my-data-lake\nregion: us-east-1\ntable_format: PARQUET\n"
+        "endpoints: {s3: http://127.0.0.1:9000}\n"
+    )
+    document = load_pipeline(job.document.path, {}, tmp_path / "lake.yml")
+    other = LoadJob(document, job.tables, new_attempt(None), NO_OPTIONS)
+    beside = FakeLoads([LOADED])
+
+    def second() -> None:
+        run(other, stop, beside, monkeypatch, tmp_path, max_rounds=1)
+
+    run(job, stop, FakeLoads([LOADED], then=second), monkeypatch, tmp_path, max_rounds=1)
+
+    assert [load.destination.endpoints.s3 for load in beside.jobs] == ["http://127.0.0.1:9000"]
+
+
+def test_hangup_reads_the_destination_again_that_the_command_names(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file, lake = tmp_path / "p.yml", tmp_path / "lake.yml"
+    text = "{version: 1, bucket: lake-one, region: us-east-1, table_format: PARQUET}"
+    lake.write_text(text)
+    file.write_text(TEXT.replace("bucket: my-data-lake", "bucket: '${LAKE}'"))
+
+    def then() -> None:
+        lake.write_text(text.replace("lake-one", "lake-two"))
+        os.kill(os.getpid(), signal.SIGHUP)
+
+    loads = FakeLoads([LOADED], then=then)
+    monkeypatch.setattr(os, "isatty", lambda descriptor: False)
+    monkeypatch.setattr(sync_rounds, "sync_once", loads)
+    monkeypatch.setattr(sync_rounds, "_collect_garbage", lambda: None)
+    monkeypatch.setenv("LAKELOAD_RUN_DIR", str(tmp_path / "runs"))
+    flags = ["--destination", str(lake), "--every", "1s", "--max-rounds", "2"]
+    done = CliRunner().invoke(app, ["sync", str(file), *flags])
+
+    assert done.exit_code == 0, done.output
+    assert [load.destination.bucket for load in loads.jobs] == ["lake-one", "lake-two"]
 
 
 def appending(folder: Path) -> LoadJob:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 
 from rich.console import Console
 
+from lakeload.documents.named_files import NamedFiles
 from lakeload.formats.plan import (
     BranchLeft,
     CatalogPlan,
@@ -52,13 +54,16 @@ ORDERS = TablePlan(
 )
 
 
+MY_SHOP = NamedFiles(Path("my shop.yml"))
+
+
 def shown(
     *plans: TablePlan, quiet: bool = False, details: Collection[str] | None = None
 ) -> tuple[list[str], list[str]]:
     """Return the lines of stdout and stderr in 80 columns."""
     streams = [Console(file=io.StringIO(), width=80, markup=False, highlight=False) for _ in "ab"]
     readers = ("athena", "spark", "trino")
-    show_text(plans, *streams, quiet=quiet, readers=readers, file="my shop.yml", details=details)
+    show_text(plans, *streams, quiet=quiet, readers=readers, files=MY_SHOP, details=details)
     out, err = (stream.file.getvalue() for stream in streams)  # type: ignore[attr-defined]
     return [line.rstrip() for line in out.splitlines()], err.splitlines()
 

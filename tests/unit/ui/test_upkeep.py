@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from rich.console import Console
 
+from lakeload.documents.named_files import NamedFiles
 from lakeload.formats.parquet.recover import recovered
 from lakeload.formats.parquet.runs import report, table_run
 from lakeload.formats.reports import RecoveryReport, Resolution, ResolutionReport, TableError
@@ -45,7 +46,9 @@ def test_a_job_is_a_line_and_each_of_its_tables_another() -> None:
         table_run("shop.visits", replace(make_run(UUID, AT, rows=1), catalog="out of date")),
     )
     out, err = console(), console()
-    runs_ui.show_text(report(runs, (), ()), "my shop.yml", out, err, verbose=False)
+    runs_ui.show_text(
+        report(runs, (), ()), NamedFiles(Path("my shop.yml")), out, err, verbose=False
+    )
     assert lines(out) == [
         f"2026-11-21 10:15  job {UUID}  pipeline shop",
         "  shop.orders  5,000 rows  1 file  2.0 KiB  done",
@@ -63,7 +66,9 @@ def test_names_are_never_markup_and_long_ones_fold() -> None:
     long = table_run("shop.[red]" + "x" * 90, run)
     trouble = TableError("shop.\x1b", LoadFailed("it\x1b broke", hint="mend\x1b it"))
     out, err = console(), console()
-    runs_ui.show_text(report((long,), (), (trouble,)), "p.yml", out, err, verbose=True)
+    runs_ui.show_text(
+        report((long,), (), (trouble,)), NamedFiles(Path("p.yml")), out, err, verbose=True
+    )
     text = "\n".join(lines(out))
     assert "[red]" in text
     assert "by o'neil@host" in text
@@ -80,8 +85,8 @@ def test_runs_text_verbose_shows_fences() -> None:
     )
     history = report((table_run("shop.orders", make_run("job-1", AT)),), fences, ())
     quiet, verbose, err = console(), console(), console()
-    runs_ui.show_text(history, "p.yml", quiet, err, verbose=False)
-    runs_ui.show_text(history, "p.yml", verbose, err, verbose=True)
+    runs_ui.show_text(history, NamedFiles(Path("p.yml")), quiet, err, verbose=False)
+    runs_ui.show_text(history, NamedFiles(Path("p.yml")), verbose, err, verbose=True)
     assert len(lines(quiet)) == 2
     assert lines(verbose)[-2:] == [
         "2026-11-21 10:15  shop.orders (record 2): 2 uploads locked out, older than 24 h",
@@ -104,6 +109,9 @@ def test_the_document_of_a_run_has_every_file() -> None:
     ]
 
 
+HEAD = "2026-11-21 10:15  job job-1  pipeline shop  s3://lake"
+
+
 def test_a_run_of_this_machine_shows_its_end_and_its_log() -> None:
     folder = Path("/runs/r1")
     run = LocalRun(
@@ -111,8 +119,7 @@ def test_a_run_of_this_machine_shows_its_end_and_its_log() -> None:
         "job-1",
         "a-1",
         "shop",
-        "lake",
-        "",
+        {"bucket": "lake", "prefix": ""},
         ("orders",),
         "SUCCEEDED",
         12.34,
@@ -123,18 +130,20 @@ def test_a_run_of_this_machine_shows_its_end_and_its_log() -> None:
     out, err = console(), console()
     runs_ui.show_local((run, killed), out, err)
     assert lines(out) == [
-        "2026-11-21 10:15  job job-1  pipeline shop  succeeded in 12.3 s",
+        f"{HEAD}  succeeded in 12.3 s",
         "  /runs/r1/l",
-        "2026-11-21 10:15  job job-1  pipeline shop  no result: it is starting or was killed",
+        f"{HEAD}  no result: it is starting or was killed",
         "  /runs/r1/l",
     ]
     assert runs_ui.local_document((killed,))["runs"][0]["seconds"] is None
 
     alive = replace(killed, outcome="RUNNING")
     out, err = console(), console()
-    runs_ui.show_text(report((), (), ()), "p.yml", out, err, verbose=False, running=(alive,))
+    runs_ui.show_text(
+        report((), (), ()), NamedFiles(Path("p.yml")), out, err, verbose=False, running=(alive,)
+    )
     assert lines(out) == [
-        "2026-11-21 10:15  job job-1  pipeline shop  is running",
+        f"{HEAD}  is running",
         "  /runs/r1/l",
     ]
     assert lines(err) == []
@@ -146,7 +155,7 @@ def test_recover_text_of_a_damaged_job_names_keys_and_both_options() -> None:
     damaged = Damaged(4, "shop", "job-1", 9000, keys, 7000)
     out, err = console(), console()
     found = RecoveryReport((recovered("shop.orders", TableRecovery(LOCATION, damaged=(damaged,))),))
-    recover_ui.show_text(found, "p.yml", out, err)
+    recover_ui.show_text(found, NamedFiles(Path("p.yml")), out, err)
     assert lines(err) == [
         "error: shop.orders: job job-1 of pipeline shop (record 4) has lost 7,000 of 9,000 rows: "
         "its multipart uploads were aborted from outside",
@@ -176,7 +185,9 @@ def test_rejected_records_stand_behind_the_state() -> None:
     aside = Rejects("orders_rejected", (), 12, run.record.files)
     shown = table_run("shop.orders", replace(run, record=replace(run.record, rejected=aside)))
     out, err = console(), console()
-    runs_ui.show_text(report((shown,), (), ()), "shop.yml", out, err, verbose=False)
+    runs_ui.show_text(
+        report((shown,), (), ()), NamedFiles(Path("shop.yml")), out, err, verbose=False
+    )
     assert lines(out)[1].endswith("done, 12 rejected")
     (document,) = cast(list[Any], runs_ui.to_document(report((shown,), (), ()))["runs"])
     assert (document["rejected"]["table"], document["rejected"]["rows"]) == ("orders_rejected", 12)
@@ -187,7 +198,9 @@ def test_rows_deleted_in_the_source_stand_behind_the_state_and_are_no_rows_of_th
     rows = run.record.rows
     shown = table_run("shop.orders", replace(run, record=replace(run.record, deleted_rows=2)))
     out, err = console(), console()
-    runs_ui.show_text(report((shown,), (), ()), "shop.yml", out, err, verbose=False)
+    runs_ui.show_text(
+        report((shown,), (), ()), NamedFiles(Path("shop.yml")), out, err, verbose=False
+    )
     assert lines(out)[1].endswith("done, 2 deleted")
     (document,) = cast(list[Any], runs_ui.to_document(report((shown,), (), ()))["runs"])
     assert (document["rows"], document["deleted"]) == (rows - 2, 2)

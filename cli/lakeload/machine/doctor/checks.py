@@ -327,7 +327,7 @@ def judge_archives(states: Sequence[ArchiveState], need: Need) -> CheckResult:
 
 
 def _fetch(need: Need) -> str:
-    return shlex.join(["lakeload", "jars", "fetch", *filter(None, [need.file])])
+    return need.command("jars fetch")
 
 
 FILES = 1024

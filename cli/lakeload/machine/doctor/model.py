@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from lakeload.data import read_toml
+from lakeload.documents.named_files import NamedFiles
 from lakeload.machine.java import USUAL_PLACES, install_command
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
@@ -89,7 +90,7 @@ class Host:
 class Need:
     """What a document asks of the machine; without one, what a load usually needs."""
 
-    file: str = ""
+    files: NamedFiles | None = None
     """The document as it was named, for commands that take it too."""
     destination: DestinationSpec | None = None
     features: tuple[str, ...] = ()
@@ -97,6 +98,12 @@ class Need:
     master: str = "local[*]"
     driver_memory: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
+
+    def command(self, name: str, *arguments: str) -> str:
+        """Return the command line of a command about the same document, if there is one."""
+        if self.files is None:
+            return shlex.join(["lakeload", *name.split(), *arguments])
+        return self.files.command(name, *arguments)
 
 
 @dataclass(frozen=True)
@@ -190,9 +197,9 @@ class _Running:
         context = self._context
         if self._check.silence is not None:
             return self._check.silence(context)
-        files = [context.need.file] if context.need.file else []
-        command = ["lakeload", "doctor", *files, "--timeout", f"{context.seconds * 4:g}s"]
-        return self._unseen(f"no response within {context.seconds:g} s", shlex.join(command))
+        longer = ("--timeout", f"{context.seconds * 4:g}s")
+        command = context.need.command("doctor", *longer)
+        return self._unseen(f"no response within {context.seconds:g} s", command)
 
     def _unseen(self, why: str, command: str = "") -> CheckResult:
         return warning(self._check.name, "this could not be checked", why, command)

@@ -10,6 +10,7 @@ import pytest
 from lakeload.commands.lake_tables import request_of
 from lakeload.documents.found_tables import with_found_tables
 from lakeload.documents.load import PipelineDocument
+from lakeload.documents.named_files import NamedFiles
 from lakeload.documents.spec import specs_of, table_specs
 from lakeload.launch.spec import select_tables
 from lakeload_jobs.contract.errors import InvalidInput, Refused
@@ -117,7 +118,7 @@ def test_globs_find_tables_and_tables_have_the_key_of_the_database(
 
         # Commands about tables that are loaded choose among those that are found.
         path = tmp_path / "pipeline.yaml"
-        _, request = request_of("runs", path, ["public.a*"])
+        _, request = request_of("runs", NamedFiles(path), ["public.a*"])
         chosen = select_tables(specs_of(request.document)[1], request.globs)
         assert [table.target for table in chosen] == ["public.added"]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from lakeload.documents.named_files import NamedFiles
 from lakeload.formats.iceberg import recover, reset, runs
 from lakeload.formats.iceberg.recover import BranchRecovery
 from lakeload.formats.iceberg.reset import TableDrop, check_droppable
@@ -101,7 +103,7 @@ def test_runs_are_grouped_by_job_with_details_of_the_table() -> None:
         (SnapshotTable("shop.orders", True, 3, (LEFT,)), SnapshotTable("shop.new", exists=False)),
     )
     out, err = console(), console()
-    runs_ui.show_text(history, "p.yml", out, err, verbose=False)
+    runs_ui.show_text(history, NamedFiles(Path("p.yml")), out, err, verbose=False)
     assert lines(out) == [
         "2026-11-21 10:01  job monday  pipeline shop",
         "  shop.orders  APPEND  5 rows  1 file  2.0 KiB  done",
@@ -110,7 +112,7 @@ def test_runs_are_grouped_by_job_with_details_of_the_table() -> None:
         f"  branch {LEFT.name}",
     ]
     more = console()
-    runs_ui.show_text(history, "p.yml", more, err, verbose=True)
+    runs_ui.show_text(history, NamedFiles(Path("p.yml")), more, err, verbose=True)
     assert lines(more)[2:4] == [
         "    shop.orders: snapshot 1",
         f"      attempt {ATTEMPT}",
@@ -167,7 +169,7 @@ def test_recover_text_lists_removed_and_kept_objects() -> None:
     ]
     done = recover.report(found, dry_run=False)
     out, err = console(), console()
-    recover_ui.show_text(done, "p.yml", out, err)
+    recover_ui.show_text(done, NamedFiles(Path("p.yml")), out, err)
     assert lines(out) == [
         "table        status      what was done",
         "shop.orders  RECOVERED   dropped 1 branch of abandoned attempts",

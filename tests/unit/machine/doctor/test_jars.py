@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.documents.named_files import NamedFiles
 from lakeload.machine.appcds import Archive, ArchiveKey, ArchiveState, Usability
 from lakeload.machine.doctor.checks import jars, judge_archives, judge_jars
 from lakeload.machine.doctor.model import CheckContext, CheckStatus, Need
@@ -27,7 +28,7 @@ def machine(tmp_path: Path) -> CheckContext:
     folder.mkdir(parents=True)
     for jar in JARS:
         (folder / jar.file_name).write_bytes(CONTENTS[jar.artifact])
-    return context(tmp_path, need=Need("my shop.yml", destination(), ("s3",)))
+    return context(tmp_path, need=Need(NamedFiles(Path("my shop.yml")), destination(), ("s3",)))
 
 
 def test_a_complete_cache_is_in_order(machine: CheckContext) -> None:
@@ -89,7 +90,7 @@ def test_archive_of_other_jars_is_reported_as_missing(
 
 
 def test_archive_of_iceberg_tables_is_one_with_the_jars_of_iceberg(tmp_path: Path) -> None:
-    need = Need("shop.yml", destination(), ("s3", "iceberg"))
+    need = Need(NamedFiles(Path("shop.yml")), destination(), ("s3", "iceberg"))
 
     plain = judge_archives([archive("usable", "s3")], need)
     assert plain.found == "there is no archive for loads like this one"
