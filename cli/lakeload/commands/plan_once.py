@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
@@ -28,6 +30,7 @@ from lakeload.formats.plan import (
     with_side_tables,
 )
 from lakeload.formats.registry import commands_of
+from lakeload.lake.server import lake_directory, lake_of
 from lakeload.launch.run import Launcher
 from lakeload.launch.run_folder import prune_run_folders
 from lakeload.launch.spec import build_job_spec
@@ -99,11 +102,23 @@ def show_plan(
             context.err,
             quiet=context.quiet,
             readers=engines,
+            query=_query_command(destination, plans),
             files=job.document.files,
             warnings=warnings,
             details=None if details is None else {table.source for table in details},
         )
     raise typer.Exit(exit_code_of(plans))
+
+
+def _query_command(destination: DestinationSpec, plans: Sequence[TablePlan]) -> str | None:
+    """Return the command that reads the first table, where `lakeload lake query` can."""
+    lake = lake_of(destination)
+    if lake is None or not plans:
+        return None
+    elsewhere = lake.folder != lake_directory(os.environ)
+    words = ["--folder", str(lake.folder)] if elsewhere else []
+    statement = f"SELECT * FROM {plans[0].target} LIMIT 10"  # noqa: S608 - shown, not run
+    return shlex.join(["lakeload", "lake", "query", *words, statement])
 
 
 def destination_warnings(destination: DestinationSpec) -> tuple[str, ...]:

@@ -59,6 +59,18 @@ def lake_directory(environment: Mapping[str, str]) -> Path:
     return platformdirs.user_state_path("lakeload", appauthor=False) / "lake"
 
 
+def lake_of(destination: DestinationSpec) -> Lake | None:
+    """Return the lake of this machine that a destination loads into, None for another store."""
+    key = destination.credentials.access_key_id
+    if key is None or key.kind != "file" or Path(key.name).parent.name != LAKE_KEYS:
+        return None
+    lake = Lake(Path(key.name).parent.parent)
+    with contextlib.suppress(MachineNotReady):
+        if lake.exists and lake.s3_endpoint == destination.endpoints.s3:
+            return lake
+    return None
+
+
 @dataclass(frozen=True)
 class Lake:
     """One lake. Everything of it is below `folder`, which its owner alone may enter.

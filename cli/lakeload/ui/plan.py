@@ -78,13 +78,15 @@ def show_text(
     *,
     quiet: bool = False,
     readers: Sequence[str] = (),
+    query: str | None = None,
     files: NamedFiles | None = None,
     warnings: Sequence[str] = (),
     details: Collection[str] | None = None,
 ) -> None:
     """Write the tables and where they would go to stdout, the errors to stderr.
 
-    `readers` are the engines that queries of these tables can be written for, from `files`;
+    `readers` are the engines that queries of these tables can be written for, from `files`, and
+    `query` is the command that reads one of them without an engine;
     `warnings` are about the whole destination. Tables in `details` have more than a line; None:
     all, up to `MANY_TABLES`. Those that would fail come first.
     """
@@ -116,7 +118,7 @@ def show_text(
         if details is None and len(plans) > MANY_TABLES:
             more = f"`{files.command('plan', '--details', 'TABLE')}`"
             say(err, "note", f"{more} shows what would change")
-        for line in _reading(readers, files) if exit_code_of(plans) == ExitCode.OK else ():
+        for line in _reading(readers, files, query) if exit_code_of(plans) == ExitCode.OK else ():
             say(err, "note", line)
 
 
@@ -144,8 +146,11 @@ def _troubles(plans: Sequence[TablePlan]) -> Iterator[tuple[list[str], ErrorInfo
     yield from found.values()
 
 
-def _reading(readers: Sequence[str], files: NamedFiles) -> Iterator[str]:
+def _reading(readers: Sequence[str], files: NamedFiles, query: str | None) -> Iterator[str]:
     """Yield what writes the queries; it depends on the destination, and so does what can read."""
+    if query is not None:
+        yield f"to read these tables: `{query}`"
+        return
     if readers:
         yield f"to read these tables: `{files.command('policy', '--for', readers[0])}`"
     if readers[1:]:

@@ -117,6 +117,13 @@ def test_init_local_writes_destinations_that_pass_every_check(
         assert tested.exit_code == 0, tested.output
     planned = run(app, ["plan", "PARQUET/pipeline.yml"])
     assert planned.exit_code == 0, planned.output
+    query = "`lakeload lake query 'SELECT * FROM PARQUET.orders LIMIT 10'`"
+    assert f"to read these tables: {query}" in planned.stderr
+    assert "lakeload policy" not in planned.stderr
+    monkeypatch.delenv("LAKELOAD_LAKE_DIR")
+    elsewhere = run(app, ["plan", "PARQUET/pipeline.yml"])
+    assert f"`lakeload lake query --folder {lake.folder} 'SELECT" in elsewhere.stderr
+    monkeypatch.setenv("LAKELOAD_LAKE_DIR", str(lake.folder))
     lake.stop()
     for file in ("PARQUET/pipeline.yml", "ICEBERG/pipeline.yml"):
         refused = run(app, ["plan", file])
