@@ -37,7 +37,7 @@ from lakeload.ui.init import Initialized, ask, show_json, show_text
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed, Refused
 from lakeload_jobs.contract.spec import TableFormat
 from lakeload_jobs.contract.traits import FORMATS
-from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.core.names import did_you_mean, visible_name
 
 if TYPE_CHECKING:
     from lakeload.init.database import Database
@@ -99,12 +99,14 @@ def init(
         # Its catalog refuses names with capitals.
         answers = replace(answers, name=answers.name.lower(), table=answers.table.lower())
         tables = tuple(replace(table, name=table.name.lower()) for table in tables)
-    names = [table.name for table in tables]
+    names = [visible_name(table.name) for table in tables]
     warnings = (*warnings, *_without_key(answers, tables))
-    if database is None:
-        answers = replace(answers, path=path_from(folder, answers.path))
-    else:
+    if database is not None:
         names = database.names
+    else:
+        if answers.path and (near := _neighbours(answers.path)) and not found.tables(answers.path):
+            warnings = (*warnings, f"`{answers.path}` names no file yet: {near}")
+        answers = replace(answers, path=path_from(folder, answers.path))
     texts = documents(answers, tables, database, key_files=str(lake.keys) if lake else "")
     _check(texts)
     needed = (*variables(answers), *(database.variables if database else ()))
@@ -231,14 +233,20 @@ class _Found:
         return next((str(one.format) for one in self._good(given)), None)
 
     def check_format_is_known(self, given: Mapping[str, str | None]) -> None:
-        """Raise `InvalidInput` for a path from which no format follows, where no
-        prompt is possible."""
+        """Raise `InvalidInput` for a path from which no format follows, and for files of this
+        machine that are to be tried and are not there, where no prompt is possible."""
         path = given.get("path") or ""
-        if path and not given.get("source") and not named_format(path) and not self.tables(path):
+        if not path or given.get("source") or self.tables(path):
+            return
+        if not named_format(path):
             raise InvalidInput(
                 f"`--path {path}` names no file, so the format is not known",
                 hint=_neighbours(path) or "correct the path, or give the format with `--source`",
             )
+        near = _neighbours(path) or ""
+        # Whoever tries lakeload has the files. A name that nearly fits is a slip.
+        if given.get("local") == "YES" and near.startswith("did you mean"):
+            raise InvalidInput(f"`--path {path}` names no file", hint=near)
 
     def table(self, given: Given) -> str | None:
         """Return the name of the first table."""

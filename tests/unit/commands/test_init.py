@@ -285,6 +285,41 @@ def test_a_path_that_names_no_file_names_the_nearest(tmp_path: Path) -> None:
     assert "did you mean `orders.csv`?" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("flags", "code", "said"),
+    [
+        (["--local", "--path", "order.csv"], 2, "`--path order.csv` names no file"),
+        (["--local", "--path", "order.csv", "--source", "CSV"], 0, "`order.csv` names no file yet"),
+        ([*FLAGS[:4], "--path", "order.csv"], 0, "`order.csv` names no file yet"),
+    ],
+)
+def test_slip_in_the_path_of_local_files_is_told_with_the_nearest_name(
+    flags: list[str], code: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKELOAD_LAKE_DIR", str(tmp_path / "lake"))
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "lake.json").write_text('{"port": 18310}')
+    (tmp_path / "orders.csv").write_text("id\n1\n")
+    monkeypatch.chdir(tmp_path)
+
+    result = init("new", *flags)
+
+    words = " ".join(result.stderr.split())
+    assert result.exit_code == code, result.stderr
+    assert said in words
+    assert "did you mean `orders.csv`?" in words
+
+
+def test_tables_are_listed_by_the_names_that_they_have_in_the_lake(tmp_path: Path) -> None:
+    (tmp_path / "sensor-log.csv").write_text("id\n1\n")
+
+    result = init(str(tmp_path / "p"), *FLAGS[:4], "--path", str(tmp_path / "sensor-log.csv"))
+
+    assert "1 table: sensor_log" in result.stdout
+    [table] = table_specs(load_pipeline(tmp_path / "p" / "pipeline.yml", {}))
+    assert (table.source, table.table) == ("sensor-log", "sensor_log")
+
+
 @pytest.mark.parametrize("table_format", ["PARQUET", "ICEBERG"])
 def test_init_for_the_lake_of_this_machine_needs_no_bucket_and_no_variables(
     table_format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
