@@ -104,6 +104,9 @@ def init(
     if database is not None:
         names = database.names
     else:
+        if others := _beside(answers.path) if inspected else ():
+            left = quoted(others, 3)
+            warnings = (*warnings, f"`{answers.path}` leaves out {left} of the same folder")
         if answers.path and (near := _neighbours(answers.path)) and not found.tables(answers.path):
             warnings = (*warnings, f"`{answers.path}` names no file yet: {near}")
         answers = replace(answers, path=path_from(folder, answers.path))
@@ -289,6 +292,13 @@ def _neighbours(path: str) -> str | None:
     except LoadFailed as error:
         return error.hint
     return None
+
+
+def _beside(path: str) -> tuple[str, ...]:
+    """Return the names of files that a glob leaves out, and that end as those it names do."""
+    from lakeload.sources.files.inspected_tables import beside
+
+    return beside(path, Path.cwd())
 
 
 def _as_found(given: Mapping[str, str | None], found: _Found, path: str) -> bool:

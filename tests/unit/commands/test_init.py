@@ -310,6 +310,20 @@ def test_slip_in_the_path_of_local_files_is_told_with_the_nearest_name(
     assert "did you mean `orders.csv`?" in words
 
 
+def test_files_that_the_glob_leaves_out_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("jan-2024.csv", "feb-2024.csv", "april.csv", "notes.txt"):
+        (tmp_path / name).write_text("id\n1\n")
+    monkeypatch.chdir(tmp_path)
+
+    some = init("p", *FLAGS[:4], "--path", "*-*.csv")
+    all_of_them = init("q", *FLAGS[:4], "--path", "*.csv")
+
+    assert "warning: `*-*.csv` leaves out `april.csv` of the same folder" in some.stderr
+    assert "leaves out" not in all_of_them.stderr
+
+
 def test_tables_are_listed_by_the_names_that_they_have_in_the_lake(tmp_path: Path) -> None:
     (tmp_path / "sensor-log.csv").write_text("id\n1\n")
 

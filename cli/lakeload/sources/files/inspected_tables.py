@@ -29,6 +29,7 @@ from lakeload.sources.files.settings import (
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.core.names import visible_name
+from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.sources.files.file_state import FileState, folder_values, is_s3
 from lakeload_jobs.sources.files.key_patterns import alternatives
 from lakeload_jobs.sources.files.local_listing import (
@@ -42,6 +43,8 @@ from lakeload_jobs.sources.files.text.opening import FileBytes
 
 _INSPECTED = 10
 """Files of a table that are opened: the first ones and the last."""
+_MOST_OPENED = 1000
+"""Further files that are opened where those of a group differ."""
 _ALIKE = 0.5
 """Files of one table have more than this share of their columns in common."""
 
@@ -126,7 +129,14 @@ def inspect_paths(
                 known = {file.path for file in there.files}
                 there.files += [file for file in group.files if file.path not in known]
     some = [_some_of(group) for group in groups.values()]
-    opened = counted_files(some, opener, on_file)
+    opened = list(counted_files(some, opener, on_file))
+    # Files that were not opened may be of any table of their group, where that has several.
+    others = [
+        _others(group, found) if len(_kinds(found)) > 1 else []
+        for group, found in zip(groups.values(), opened, strict=True)
+    ]
+    for found, more in zip(opened, counted_files(others, opener, on_file), strict=True):
+        found += more
     tables = [
         table
         for group, found in zip(groups.values(), opened, strict=True)
@@ -203,12 +213,19 @@ def _some_of(group: _Group) -> list[FileState]:
     return files if len(files) <= _INSPECTED else [*files[: _INSPECTED - 1], files[-1]]
 
 
+def _others(group: _Group, inspected: Sequence[InspectedFile]) -> list[FileState]:
+    """Return the files of a group that were not opened, as many as may be."""
+    known = {found.file.path for found in inspected}
+    return [file for file in group.files if file.path not in known][:_MOST_OPENED]
+
+
 def counted_files(
     groups: Sequence[Sequence[FileState]], opener: FileBytes, on_file: Callable[[int, int], None]
 ) -> Iterator[list[InspectedFile]]:
     """Yield what the files of each group hold, and report each file."""
     done, total = 0, sum(map(len, groups))
-    on_file(done, total)
+    if total:
+        on_file(done, total)
     for files in groups:
         inspected = []
         for file in inspect_files(files, opener):
@@ -223,6 +240,22 @@ def _tables(
 ) -> Iterator[InspectedTable]:
     """Yield the tables of a group: one, unless the files differ."""
     files = sorted(group.files, key=lambda file: file.path)
+    kinds = _kinds(inspected)
+    if len(kinds) == 1:
+        yield _table(files, kinds[0], folder, group.path, group.base)
+        return
+    left = len(files) - len(inspected)
+    for number, kind in enumerate(kinds):
+        table = _table([found.file for found in kind], kind, folder, "", group.base)
+        if left and number == 0:
+            text = f"{counted(left, 'file')} beside these are left out: the files differ, and only "
+            text += f"{len(inspected):,} were opened"
+            table = replace(table, warnings=(*table.warnings, text))
+        yield table
+
+
+def _kinds(inspected: Sequence[InspectedFile]) -> list[list[InspectedFile]]:
+    """Return the files by the tables that they can be of."""
     kinds: list[list[InspectedFile]] = []
     for found in sorted(inspected, key=_has_no_rows):
         for kind in kinds:
@@ -231,10 +264,7 @@ def _tables(
                 break
         else:
             kinds.append([found])
-    for kind in kinds:
-        mine = [found.file for found in kind] if len(kinds) > 1 else files
-        path = group.path if len(kinds) == 1 else ""
-        yield _table(mine, kind, folder, path, group.base)
+    return kinds
 
 
 def _are_alike(one: InspectedFile, other: InspectedFile) -> bool:
@@ -438,10 +468,10 @@ def _united_folders(
         ):
             inside = [first, *others]
             files = [found for table in inside for found in table.inspected]
+            paths = _of_folder(name, folder, inside)
             together = replace(
-                _table(
-                    [found.file for found in files], files, folder, written_path(name, folder), ""
-                ),
+                _table([found.file for found in files], files, folder, paths[0], ""),
+                paths=paths,
                 files=sum(table.files for table in inside),
                 bytes=sum(table.bytes for table in inside),
                 name=table_of(name),
@@ -450,6 +480,32 @@ def _united_folders(
         else:
             united += inside
     return united
+
+
+def beside(path: str, folder: Path) -> tuple[str, ...]:
+    """Return the names of files beside those of a local glob that end alike and do not match it."""
+    parent, _, name = path.rpartition("/")
+    ending = Path(name).suffix
+    if is_s3(path) or not glob.has_magic(name) or glob.has_magic(ending):
+        return ()
+    alike = {
+        one for here in local_paths(folder, f"{parent or '.'}/*{ending}") for one in _matches(here)
+    }
+    matched = {one for here in local_paths(folder, path) for one in _matches(here)}
+    return tuple(sorted(Path(one).name for one in alike - matched)) if matched else ()
+
+
+def _of_folder(name: str, folder: Path, tables: Sequence[InspectedTable]) -> tuple[str, ...]:
+    """Return paths that name the files of tables in one folder and no others: the folder, unless
+    there are folders in it with files of other tables."""
+    if is_s3(name):
+        return (written_path(name, folder),)
+    paths = tuple(path for table in tables for path in table.paths)
+    named = {file.path for path in paths for file in local_files(local_paths(folder, path))}
+    endings = {"".join(Path(path).suffixes[-2:]) for path in named}
+    globs = [f"{name}/*{ending}" for ending in endings if len(endings) == 1]
+    whole = next((path for path in (name, *globs) if _matches(path) == named), None)
+    return paths if whole is None else (written_path(whole, folder),)
 
 
 def _are_equal(one: InspectedTable, other: InspectedTable) -> bool:

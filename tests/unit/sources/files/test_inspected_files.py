@@ -18,13 +18,15 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
-from lakeload.sources.files import inspection
+from lakeload.sources.files import inspected_tables, inspection
 from lakeload.sources.files.inspected_tables import InspectedTable, inspect_paths
 from lakeload.sources.files.inspection import InspectedFile
+from lakeload.sources.files.settings import local_paths
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.local_listing import local_files
 from lakeload_jobs.sources.files.text.opening import FileBytes
 
 CSV = b"id,name,day\n1,anna,2024-02-29\n2,bert,2024-03-01\n3,,2024-03-02\n4,dora,\n"
@@ -528,6 +530,50 @@ def test_files_of_a_pattern_are_one_table_unless_their_formats_differ(tmp_path: 
 
     assert (table.paths, table.files) == (("*.csv",), 2)
     assert [(found.format, found.files) for found in months] == [("CSV", 2), ("JSON", 1)]
+
+
+def named(folder: Path, table: InspectedTable) -> set[str]:
+    """Return the names of all files that a load of the table reads."""
+    paths = (one for path in table.paths for one in local_paths(folder, path))
+    return {str(Path(file.path).relative_to(folder)) for file in local_files(list(paths))}
+
+
+@pytest.mark.parametrize("path", [".", "*.csv"])
+def test_each_of_many_files_is_of_a_table_where_one_differs(path: str, tmp_path: Path) -> None:
+    names = [f"{number:02}-2024.csv" for number in range(1, 15)]
+    for name in (*names, "april.csv"):
+        (tmp_path / name).write_text("x,y,z\n1,2,3\n" if name == names[2] else "id,name\n1,a\n")
+
+    found = {name for table in tables(tmp_path, path) for name in named(tmp_path, table)}
+
+    assert found == {*names, "april.csv"}
+
+
+def test_files_that_were_not_opened_and_left_out_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspected_tables, "_MOST_OPENED", 1)
+    for number in range(1, 15):
+        text = "x,y,z\n1,2,3\n" if number == 3 else "id,name\n1,a\n"
+        (tmp_path / f"{number:02}-2024.csv").write_text(text)
+
+    first, _ = tables(tmp_path)
+
+    assert "3 files beside these are left out: the files differ, and only 11 were opened" in (
+        first.warnings
+    )
+
+
+def test_table_of_a_folder_has_no_files_of_a_table_below(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    for name in ("anna.csv", "bert.csv"):
+        (tmp_path / name).write_text("id,name\n1,a\n")
+    (tmp_path / "old" / "cities.csv").write_text("x,y,z\n1,2,3\n")
+
+    whole, below = tables(tmp_path)
+
+    assert named(tmp_path, whole) == {"anna.csv", "bert.csv"}
+    assert named(tmp_path, below) == {"old/cities.csv"}
 
 
 def test_folders_with_values_are_columns_of_one_table(tmp_path: Path) -> None:
