@@ -13,6 +13,11 @@ from lakeload.formats.base import FormatCommands
 from lakeload.formats.registry import commands_of
 from lakeload.formats.tables import TablesRequest
 from lakeload.ui import console
+from lakeload.ui.display import Phases
+from lakeload.ui.progress import PHASES
+
+READING_SOURCE = "reading the tables of the source"
+_DOING = {"runs": "reading the history of", "recover": "recovering", "reset": "resetting"}
 
 Document = PipelineDocument | DestinationDocument
 
@@ -23,14 +28,19 @@ def request_of(
     globs: Sequence[str],
     option: str = "--table",
     *,
+    phases: Phases,
     read: Callable[[Path, Mapping[str, str], Path | None], Document] = load_either,
 ) -> tuple[FormatCommands, TablesRequest]:
     """Return the commands of the tables' format, and the tables that files and globs mean.
 
-    `option` is what the globs were given with. Raises `InvalidDocuments`, and as finding the tables
-    of the source does.
+    `option` is what the globs were given with; `phases` are shown until the caller ends them.
+    Raises `InvalidDocuments`, and as finding the tables of the source does.
     """
-    document = with_found_tables(read(files.file, os.environ, files.destination), command)
+    phases.begin(PHASES["documents"])
+    document = read(files.file, os.environ, files.destination)
+    phases.begin(READING_SOURCE)
+    document = with_found_tables(document, command)
+    phases.begin(f"{_DOING[command]} the tables")
     where = document if isinstance(document, DestinationDocument) else document.destination
     request = TablesRequest(command, document, globs, console.note, option)
     return commands_of(where.model.table_format), request

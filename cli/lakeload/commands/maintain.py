@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lakeload.launch.run_folder import RunFolder
     from lakeload.launch.spec import Attempt
     from lakeload.launch.stop import StopRequests
+    from lakeload.ui.display import Phases
     from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 
 
@@ -156,7 +157,9 @@ def maintain(
     from lakeload.launch.run import refused
     from lakeload.launch.spec import new_attempt, select_tables
     from lakeload.launch.stop import StopRequests
+    from lakeload.ui.display import Phases
     from lakeload.ui.maintain import Report, show_text, to_document
+    from lakeload.ui.progress import PHASES
 
     wanted = MaintainSpec(
         orphans_older_than=parse_orphan_age(orphans_older_than),
@@ -173,7 +176,8 @@ def maintain(
             "`--optimizer-role` belongs to `--register-glue-optimizers`",
             hint="add `--register-glue-optimizers`",
         )
-    with StopRequests() as stop:
+    phases = Phases(console.err, PHASES["documents"], quiet=console.silent())
+    with StopRequests() as stop, phases:
         document = load_pipeline(pipeline, os.environ, destination)
         document = with_found_tables(document, "maintain")
         spec = destination_spec(document.destination)
@@ -184,6 +188,7 @@ def maintain(
             wanted = with_steps(wanted, only or (), spec.table_format)
         attempt, started = new_attempt(None), time.monotonic()
         folder: RunFolder | None = None
+        phases.begin(PHASES["inspection"])
         done: Maintained | None
         try:
             if register_glue_optimizers:
@@ -196,10 +201,11 @@ def maintain(
                 done = commands_of(spec.table_format).maintain(spec, tables, wanted)
             if done is None:
                 job = _Job(document, tables, attempt, wanted, master, conf or ())
-                done, folder = _in_spark(job, spec, stop)
+                done, folder = _in_spark(job, spec, stop, phases)
         except LakeloadError as error:
             done = refused(error)
         stop.hold()
+        phases.stop()
         seconds_taken = time.monotonic() - started
         name, log = document.model.name, folder.log if folder else None
         report = Report(attempt.job_id, name, apply, attempt.synced, seconds_taken, done, log)
@@ -223,7 +229,7 @@ class _Job:
 
 
 def _in_spark(
-    job: _Job, destination: DestinationSpec, stop: StopRequests
+    job: _Job, destination: DestinationSpec, stop: StopRequests, phases: Phases
 ) -> tuple[Maintained, RunFolder]:
     from lakeload.commands.spark_job import Context, find_installation, prepared, spark_settings
     from lakeload.commands.start_failures import explained_by_machine
@@ -233,12 +239,15 @@ def _in_spark(
     from lakeload.launch.spec import build_job_spec
     from lakeload.machine.jars.pins import jar_sets_for
     from lakeload.probes.connection import preflight
-    from lakeload.ui.progress import ProgressView
+    from lakeload.ui.progress import PHASES, ProgressView
 
+    phases.begin(PHASES["machine"])
     settings = spark_settings(job.document, job.master, job.conf)
-    context = Context(os.environ, stop, console.err, console.quiet())
+    context = Context(os.environ, stop, console.err, console.quiet(), phases=phases)
     installation = find_installation(context.environment)
+    context.begin("connection")
     preflight(Connections(destination, f"maintain-{job.attempt.attempt_id}"))
+    context.begin("preparation")
     features = jar_sets_for(inputs=(), table_format=destination.table_format)
     settings, folder = prepared(
         job.document, settings, installation, features, job.attempt, context
@@ -247,6 +256,7 @@ def _in_spark(
     spec = build_job_spec(job.document, destination, tables, job.attempt, folder)
     spec = replace(spec, job="maintain", maintain=job.wanted)
     names = [table.source for table in tables]
+    phases.stop()
     with ProgressView(context.err, names, quiet=context.quiet, doing="maintaining") as progress:
         explain = explained_by_machine(context.environment, settings)
         launcher = Launcher(

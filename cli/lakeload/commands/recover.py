@@ -57,21 +57,30 @@ def recover(
     Exit code 0 when all tables are up to date, 1 when an operator has to decide, 3 when
     AWS denies a request, 5 when the data is committed but the catalog is out of date.
     """
-    from lakeload.commands.lake_tables import request_of
     from lakeload.commands.options import parse_age
     from lakeload.launch.run_folder import runs_directory
     from lakeload.launch.scratch import remove_abandoned_scratch
     from lakeload.ui import recover as view
+    from lakeload.ui.display import Phases
+    from lakeload.ui.progress import PHASES
 
     age = parse_age("--abort-older-than", abort_older_than)
     _check_flags(void, accept, yes=yes)
     if not dry_run:
         remove_abandoned_scratch(runs_directory(os.environ))
     files = NamedFiles(file, destination)
-    commands, request = request_of("recover", files, table or ())
-    if job_id := void or accept:
+    with Phases(console.err, PHASES["documents"], quiet=console.silent()) as phases:
+        # From here on boto3 is imported, which takes longer than everything before it.
+        from lakeload.commands.lake_tables import request_of
+
+        commands, request = request_of("recover", files, table or (), phases=phases)
+        job_id = void or accept
         act = not dry_run and (yes or void is None)
-        resolved = commands.resolve(request, "void" if void else "accept", job_id, act=act)
+        if job_id:
+            resolved = commands.resolve(request, "void" if void else "accept", job_id, act=act)
+        else:
+            report = commands.recover(request, abort_older_than=age, dry_run=dry_run)
+    if job_id:
         code = resolved.exit_code if act or dry_run else ExitCode.INVALID
         if output is OutputFormat.JSON:
             console.show_json(view.resolution_document(resolved, code))
@@ -80,7 +89,6 @@ def recover(
             command = _command(files, table or (), answer)
             view.show_resolution(resolved, command, console.out, console.err)
         raise typer.Exit(code)
-    report = commands.recover(request, abort_older_than=age, dry_run=dry_run)
     if output is OutputFormat.JSON:
         console.show_json(view.to_document(report))
     else:

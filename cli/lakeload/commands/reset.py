@@ -43,14 +43,21 @@ def reset(
     An Iceberg table is removed as a whole, and only if all of its rows are this pipeline's.
     Exit code 0; 1 when a table could not be reset; 3 when AWS denies a request.
     """
-    from lakeload.commands.lake_tables import request_of
     from lakeload.documents.load import load_pipeline
+    from lakeload.ui.display import Phases
+    from lakeload.ui.progress import PHASES
     from lakeload.ui.reset import show_text, to_document
 
-    # Only a pipeline says whose rows they are.
     files = NamedFiles(pipeline, destination)
-    commands, request = request_of("reset", files, tables, option="", read=load_pipeline)
-    report = commands.reset(request, with_log=with_log, act=yes)
+    with Phases(console.err, PHASES["documents"], quiet=console.silent()) as phases:
+        # From here on boto3 is imported, which takes longer than everything before it.
+        from lakeload.commands.lake_tables import request_of
+
+        # Only a pipeline says whose rows they are.
+        commands, request = request_of(
+            "reset", files, tables, option="", phases=phases, read=load_pipeline
+        )
+        report = commands.reset(request, with_log=with_log, act=yes)
     if output is OutputFormat.JSON:
         console.show_json(to_document(report))
     else:

@@ -50,14 +50,19 @@ def runs(
     if local or file is None:
         _show_local(file, destination, table or [], limit, output)
         return
-    from lakeload.commands.lake_tables import request_of
     from lakeload.documents.named_files import NamedFiles
+    from lakeload.ui.display import Phases
+    from lakeload.ui.progress import PHASES
     from lakeload.ui.runs import show_text, to_document
 
     files = NamedFiles(file, destination)
-    commands, request = request_of("runs", files, table or ())
-    report = commands.runs(request, limit)
-    running = _running(request)
+    with Phases(console.err, PHASES["documents"], quiet=console.silent()) as phases:
+        # From here on boto3 is imported, which takes longer than everything before it.
+        from lakeload.commands.lake_tables import request_of
+
+        commands, request = request_of("runs", files, table or (), phases=phases)
+        report = commands.runs(request, limit)
+        running = _running(request)
     if output is OutputFormat.JSON:
         console.show_json(to_document(report, running))
     else:

@@ -13,6 +13,7 @@ from lakeload.documents.load import PipelineDocument
 from lakeload.documents.named_files import NamedFiles
 from lakeload.documents.spec import specs_of, table_specs
 from lakeload.launch.spec import select_tables
+from lakeload.ui.display import no_phases
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.spec import JdbcInput
 from tests.servers.mariadb import PASSWORD as MARIA_PASSWORD
@@ -118,7 +119,7 @@ def test_globs_find_tables_and_tables_have_the_key_of_the_database(
 
         # Commands about tables that are loaded choose among those that are found.
         path = tmp_path / "pipeline.yaml"
-        _, request = request_of("runs", NamedFiles(path), ["public.a*"])
+        _, request = request_of("runs", NamedFiles(path), ["public.a*"], phases=no_phases())
         chosen = select_tables(specs_of(request.document)[1], request.globs)
         assert [table.target for table in chosen] == ["public.added"]
 
