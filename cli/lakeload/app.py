@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from lakeload.commands.options import with_common_options
 from lakeload.ui.console import survive_any_terminal
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, disk_full
+from lakeload_jobs.core.names import nearest
 
 
 class Entry(NamedTuple):
@@ -140,6 +141,19 @@ class Command(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return options and arguments, `--help` among them."""
         return _without_flag_types(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line. The error of a value that is none of several names the nearest."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            if wrong := _NO_CHOICE.search(error.message):
+                near = nearest(wrong[1], re.findall(r"'([^']+)'", wrong[2]))
+                error.message += f" Did you mean '{near}'?" if near else ""
+            raise
+
+
+_NO_CHOICE = re.compile(r"'([^']*)' is not one of (.*)", re.DOTALL)
 
 
 class ErrorBoundary(TyperGroup):

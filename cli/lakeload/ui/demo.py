@@ -37,7 +37,13 @@ def show_heading(console: Console, text: str) -> None:
 
 
 def show_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
-    """Show names and values, aligned."""
+    """Show names and values, aligned; where no terminal limits them, each in one line."""
+    if not console.is_terminal:
+        pairs = list(facts)
+        width = max((len(name) for name, _ in pairs), default=0)
+        for name, value in pairs:
+            console.print(Text(f"  {name:{width}}  {value}"), soft_wrap=True)
+        return
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from lakeload import app as application
@@ -21,6 +22,7 @@ from lakeload.app import COMMANDS, app
 from lakeload.commands import validate as validate_command
 from lakeload.config.problems import InvalidDocuments
 from lakeload.ui import console
+from lakeload.ui.demo import show_facts
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError, Refused
 from tests.unit.commands.command import CONFIGS, lakeload
 
@@ -34,6 +36,27 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
         raise error
 
     monkeypatch.setattr(validate_command, "inspect_all", fail)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "near"),
+    [(["lake", "statsu"], "status"), (["plan", "p.yml", "--output", "jsn"], "json")],
+)
+def test_slip_in_one_of_several_values_is_told_with_the_nearest(
+    arguments: list[str], near: str
+) -> None:
+    ended = CliRunner().invoke(app, arguments)
+
+    assert ended.exit_code == ExitCode.INVALID
+    assert f"Did you mean '{near}'?" in " ".join(ended.output.replace("│", "").split())
+
+
+def test_facts_in_a_pipe_are_whole_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    path = "/a/folder/with/a/name/longer/than/any/terminal" * 3
+
+    show_facts(Console(file=sys.stdout, width=80), [("data", path), ("log file", "l")])
+
+    assert capsys.readouterr().out == f"  data      {path}\n  log file  l\n"
 
 
 def bug_exit(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
