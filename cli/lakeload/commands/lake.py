@@ -83,7 +83,7 @@ def lake(
     keys of its own. Data, keys and ports stay when it stops. It is for trying:
     one process without TLS or copies of the data. `lakeload init --local` writes
     a destination for it. Exit code 0; 2 when a query is wrong; 4 when the server
-    does not start or, of `status`, does not run.
+    does not start or, of `status`, does not run or cannot write.
     """
     from lakeload.lake.server import Lake, lake_directory
 
@@ -146,7 +146,7 @@ def _query(own: Lake, sql: str, table_format: Format | None, output: OutputForma
 def _report(action: Action, own: Lake, *, delete: bool, yes: bool, output: OutputFormat) -> None:
     from lakeload.ui.lake import LakeState, show_deleted, show_state, to_document
 
-    state = LakeState.of(own)
+    state = LakeState.of(own, writes=action is Action.STATUS)
     if delete and yes:
         own.stop()
         own.delete()
@@ -156,5 +156,5 @@ def _report(action: Action, own: Lake, *, delete: bool, yes: bool, output: Outpu
         show_deleted(state, done=yes)
     else:
         show_state(state, started=action is Action.UP)
-    if action is Action.STATUS and not state.responds:
+    if action is Action.STATUS and (not state.responds or state.write_failure is not None):
         raise typer.Exit(ExitCode.MACHINE)

@@ -23,7 +23,7 @@ from typing import BinaryIO
 
 import platformdirs
 
-from lakeload_jobs.contract.errors import InvalidInput, MachineNotReady
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, MachineNotReady
 from lakeload_jobs.contract.secrets import LAKE_KEYS, SecretReference, resolve_locally
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
@@ -46,6 +46,7 @@ _FIRST_PORTS = range(18_300, 18_400, 10)
 """Below the ports that systems hand out by themselves, those of gRPC too."""
 _SOCKETS = {"s3": "s3.sock", "filer": "filer.sock"}
 """In the server's working folder, the lake's, and not in /tmp."""
+_PROBE = "_lakeload/probe/lake-status"
 _START_SECONDS, _STOP_SECONDS = 60.0, 30.0
 _MEMORY = "600MiB"
 """From here on Go's collector works harder: without, uploads take the server to 2 GB."""
@@ -289,6 +290,23 @@ class Lake:
         except (OSError, AwsError):
             return False
         return True
+
+    def write_failure(self) -> str | None:
+        """Return why an object cannot be written, None where it can: on a full disk the lake still
+        responds."""
+        from lakeload_jobs.aws import AwsSession
+        from lakeload_jobs.storage.objects import Objects
+
+        destination = self.destination("PARQUET")
+        session = AwsSession(destination, label="lake").waiting(read_timeout=10, max_attempts=1)
+        objects = Objects(session, destination)
+        try:
+            objects.put(_PROBE, secrets.token_bytes(1024))
+            if entry := objects.find(_PROBE):
+                objects.delete(_PROBE, entry.etag)
+        except (OSError, LakeloadError) as error:
+            return getattr(error, "message", None) or str(error)
+        return None
 
     def _has_all_files(self) -> bool:
         """Return whether the master knows every file of objects: S3 responds up to some seconds

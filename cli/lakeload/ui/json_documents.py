@@ -202,6 +202,8 @@ class LakeDocument(TypedDict):
     tables: list[str]
     bytes: int
     log: str
+    write_failure: str | None
+    """Of `lake status`: why nothing can be written."""
     deleted: bool
 
 

@@ -32,10 +32,13 @@ class LakeState:
     tables: tuple[str, ...]
     bytes: int
     log: str
+    write_failure: str | None = None
+    """Why nothing can be written to it; None also where this was not asked."""
 
     @classmethod
-    def of(cls, lake: Lake) -> LakeState:
-        """Ask the server, if one runs. Raises `AwsError`, `CatalogError`."""
+    def of(cls, lake: Lake, *, writes: bool = False) -> LakeState:
+        """Ask the server, if one runs; with `writes` also whether it can write. Raises `AwsError`,
+        `CatalogError`."""
         pid = lake.pid()
         responds = pid is not None and lake.responds()
         names = (
@@ -53,6 +56,7 @@ class LakeState:
             tables=tuple(sorted(set(names))),
             bytes=lake.bytes(),
             log=str(lake.log),
+            write_failure=lake.write_failure() if writes and responds else None,
         )
 
 
@@ -65,6 +69,8 @@ def show_state(state: LakeState, *, started: bool) -> None:
     running = f"runs, process {state.pid}" if state.responds else "does not run"
     if state.pid is not None and not state.responds:
         running = f"process {state.pid} does not respond: read its log"
+    if state.write_failure is not None:
+        running += f", but writes fail: {state.write_failure}"
     facts = [
         ("state", running),
         ("S3 endpoint", state.endpoint or ""),
@@ -78,6 +84,8 @@ def show_state(state: LakeState, *, started: bool) -> None:
     show_facts(console.out, facts)
     if state.pid is None:
         console.note("`lakeload lake up` starts it")
+    if state.write_failure is not None:
+        console.note(f"make room on the disk of {state.folder}; {state.log} says more")
     if started and not console.quiet():
         console.answer(
             "\nThis lake is for trying: one process, no TLS, no copies of the data.\n\nNext:\n"
@@ -115,6 +123,7 @@ def to_document(state: LakeState, *, deleted: bool) -> LakeDocument:
         "tables": list(state.tables),
         "bytes": state.bytes,
         "log": state.log,
+        "write_failure": state.write_failure,
         "deleted": deleted,
     }
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import stat
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -133,6 +135,22 @@ def test_init_local_writes_destinations_that_pass_every_check(
     refused = run(app, ["plan", "PARQUET/pipeline.yml"])
     assert refused.exit_code == 2
     assert "`lakeload lake up` makes the keys" in refused.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits another process")
+def test_status_of_a_lake_whose_writes_fail_says_so(lake: Lake) -> None:
+    lake.start()
+    assert document(lake, "status")["write_failure"] is None
+    pid = lake.pid()
+    assert pid is not None
+    # As on a full disk, no file can grow.
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+
+    shown = lake_command(lake, "status")
+
+    assert shown.exit_code == 4
+    assert f"runs, process {pid}, but writes fail: writing `s3://lake/" in shown.stdout
+    assert f"make room on the disk of {lake.folder}" in shown.stderr
 
 
 def _check_only_its_owner_reaches_it(lake: Lake, pid: int) -> None:
