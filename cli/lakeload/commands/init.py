@@ -99,6 +99,8 @@ def init(
         # Its catalog refuses names with capitals.
         answers = replace(answers, name=answers.name.lower(), table=answers.table.lower())
         tables = tuple(replace(table, name=table.name.lower()) for table in tables)
+        if database is not None:
+            database = replace(database, lower_in=answers.name)
     names = [visible_name(table.name) for table in tables]
     warnings = (*warnings, *_without_key(answers, tables))
     if database is not None:

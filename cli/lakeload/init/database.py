@@ -55,6 +55,8 @@ class Database:
     password: bool
     """Whether its password is in the environment."""
     tables: tuple[DatabaseTable, ...]
+    lower_in: str | None = None
+    """The `destination_prefix` of a pipeline into a catalog that refuses capitals; None: any."""
 
     @property
     def names(self) -> list[str]:
@@ -88,11 +90,26 @@ class Database:
         for table, visible in zip(self.tables, names, strict=True):
             by_xmin = postgres and table.kind in TABLES
             lines = list(_lines(table, _mode(table, mode, append_only=append_only), by_xmin))
-            if normalize(table.source_table).startswith("_") and taken[visible.lower()] == 1:
-                lines.insert(1, f"    name: {visible}   # names that begin with _ may be hidden")
+            if taken[visible.lower()] == 1:
+                lines[1:1] = self._name_lines(table, visible)
             if table.kind not in TABLES:
                 lines = [f"  # {line[2:]}" for line in lines]
             yield lines
+
+    def _name_lines(self, table: DatabaseTable, visible: str) -> Iterator[str]:
+        """Yield the names in the lake where the table's own ones may be hidden there, or have
+        capitals that the catalog refuses."""
+        lower = self.lower_in is not None
+        if normalize(table.source_table).startswith("_"):
+            name = visible.lower() if lower else visible
+            yield f"    name: {name}   # names that begin with _ may be hidden"
+        elif lower and visible != visible.lower():
+            yield f"    name: {visible.lower()}   # the catalog accepts no capitals"
+        if self.lower_in is not None:
+            parts = [self.lower_in, *(part.text for part in name_parts(table.name)[:-1])]
+            schema = normalize("_".join(parts))
+            if schema != schema.lower():
+                yield f"    namespace: {schema.lower()}   # the catalog accepts no capitals"
 
 
 def _mode(table: DatabaseTable, mode: str, *, append_only: bool) -> str:

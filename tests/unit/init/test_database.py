@@ -27,6 +27,27 @@ def written(url: str, table: DatabaseTable, mode: str = "", *, append_only: bool
     return settings
 
 
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("public.Orders", {"name": "orders"}),
+        ("Sales.Orders", {"name": "orders", "namespace": "shop_sales"}),
+        ("public._Old", {"name": "old"}),
+        ("public.orders", {}),
+    ],
+)
+def test_catalog_that_refuses_capitals_gets_names_in_lower_case(
+    name: str, settings: dict[str, str]
+) -> None:
+    table = DatabaseTable(name, "table")
+    [lines] = Database(POSTGRES, True, (table,), "shop").table_lines("", append_only=False)
+    [written_names] = yaml.safe_load("\n".join(lines))
+
+    assert {key: written_names[key] for key in ("name", "namespace") if key in written_names} == (
+        settings
+    )
+
+
 UPSERT = {"mode": "UPSERT", "detect_deletes": True}
 
 

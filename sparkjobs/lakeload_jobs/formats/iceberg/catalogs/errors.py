@@ -118,6 +118,20 @@ def advice(said: str) -> str:
     return ""
 
 
+_NAME = re.compile(
+    r"\b(table|namespace) name (?:must|contains|cannot)\b|\binvalid (table|namespace) name\b",
+    re.IGNORECASE,
+)
+
+
+def name_advice(said: str) -> str | None:
+    """Return the setting of a name that the catalog refuses, None where it speaks of no name."""
+    if (found := _NAME.search(said)) is None:
+        return None
+    setting = "`name` of the table" if (found[1] or found[2]).lower() == "table" else "`namespace`"
+    return f"set {setting} in the pipeline, in lower-case letters, digits and `_`"
+
+
 def _privilege(said: str) -> str:
     found = _POLARIS_OPERATION.search(said)
     return _PRIVILEGES.get(found[1], "") if found else ""

@@ -33,7 +33,12 @@ from lakeload_jobs.aws.network_errors import (
 )
 from lakeload_jobs.aws.signing import signed_headers
 from lakeload_jobs.contract.secrets import Secret, without_secrets
-from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_A_CATALOG, REDIRECTED, CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.errors import (
+    NOT_A_CATALOG,
+    REDIRECTED,
+    CatalogError,
+    name_advice,
+)
 
 MARGIN_SECONDS = 60.0
 """A token is renewed this long before it expires, or at half of its life if that is shorter."""
@@ -273,6 +278,7 @@ def error_from(
         code=code or _phrase(status),
         status=status,
         said=said,
+        hint=name_advice(said) if status == HTTPStatus.BAD_REQUEST else None,
         retryable=status in _BUSY or status >= 500,
     )
 
