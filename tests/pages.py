@@ -268,7 +268,7 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
     "MalformedRecord": (
         "A record of a CSV or JSON file is broken: its width, quotes or encoding.",
         "Correct `separator`, `quote`, `encoding` or `multiLine` "
-        "([CSV options](file-formats.md#options)), or set `on_bad_value: QUARANTINE`.",
+        "([CSV options](csv-files.md#options)), or set `on_bad_value: QUARANTINE`.",
     ),
     "UnreadableFile": (
         "A file is damaged, or of another format than `format` says.",

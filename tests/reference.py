@@ -182,7 +182,7 @@ def _reader_options() -> str:
     lines = [
         "## Reader options\n",
         "You can set these `options`. Names are compared without case, and unknown ones are",
-        "rejected. Those of CSV are [lakeload's](file-formats.md#options) and Spark's names for",
+        "rejected. Those of CSV are [lakeload's](csv-files.md#options) and Spark's names for",
         "them. All others are those of Spark 4.1's readers.\n",
         "| format | options |",
         "|---|---|",

@@ -1,6 +1,6 @@
 """Writes the ORC files of the corpus: `python -m tests.corpus.generate_orc`.
 
-The types of docs/file-formats.md are written by pyarrow and pyorc (both ORC's C++ writer) and by
+The types of docs/orc-files.md are written by pyarrow and pyorc (both ORC's C++ writer) and by
 Spark (ORC's Java writer), in several encodings, codecs and zones of time. What is expected are the
 values that were given to them.
 """
@@ -275,7 +275,7 @@ PAGE: dict[str, tuple[str, Any]] = {
 
 
 def page() -> Iterator[dict[str, Any]]:
-    """The examples of docs/file-formats.md, of which the page has what is expected."""
+    """The examples of docs/orc-files.md, of which the page has what is expected."""
     for name, (kind, value) in PAGE.items():
         by_pyorc(f"page_{name}.orc", kind, [value])
     yield from ()

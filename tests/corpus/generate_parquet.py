@@ -1,6 +1,6 @@
 """Writes the Parquet files of the corpus: `python -m tests.corpus.generate_parquet`.
 
-Each type of docs/file-formats.md is written by pyarrow in several encodings, by pandas, polars and
+Each type of docs/parquet-files.md is written by pyarrow in several encodings, by pandas, polars and
 DuckDB. What is expected are the values that were given to them, as text: the writers are trusted
 with them where they read them back themselves.
 """

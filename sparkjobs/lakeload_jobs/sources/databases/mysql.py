@@ -69,7 +69,7 @@ SETTINGS = {
     "net_write_timeout": "3600",
     "wait_timeout": "28800",
 }
-"""Of each session (docs/databases.md)."""
+"""Of each session (docs/mysql.md)."""
 SETTINGS_OF_SOME = {
     # Else a recursive query ends early, with a warning.
     "max_recursive_iterations": "4294967295",

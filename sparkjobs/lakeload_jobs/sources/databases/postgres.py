@@ -96,7 +96,7 @@ SETTINGS = {
     "transaction_timeout": "0",
     "idle_session_timeout": "0",
 }
-"""Of each session, where the server's version has them (docs/databases.md): values are written in
+"""Of each session, where the server's version has them (docs/postgres.md): values are written in
 one way."""
 _SEARCH_PATH = (
     "pg_catalog.rtrim(pg_catalog.concat("

@@ -1,5 +1,5 @@
 """Settings of the server and of the user that change what a SELECT returns: no load depends on
-them, and docs/databases.md has each of them."""
+them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -26,7 +25,6 @@ from lakeload_jobs.sources.databases.jvm import split_frames
 from tests.servers.mariadb import MariaDb
 from tests.servers.postgres import Postgres
 
-PAGE = Path(__file__).parents[4] / "docs/databases.md"
 IDENTITY = TaskIdentity(DestinationSpec("none", "us-east-1"), "test", on_executor=False)
 WORD = "secret-1"
 

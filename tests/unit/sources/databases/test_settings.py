@@ -17,8 +17,7 @@ from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import JdbcInput, TableSpec
-from lakeload_jobs.sources.databases import mysql, oracle, sqlserver
-from lakeload_jobs.sources.databases.postgres import RULES
+from lakeload_jobs.sources.databases import mysql, oracle, postgres, sqlserver
 from tests.unit.documents.documents import pipeline, problems_of
 
 LOGIN = "password: {env: SHOP_PASSWORD}"
@@ -158,8 +157,23 @@ def test_the_page_has_the_table_of_types() -> None:
     text = "".join((docs / page).read_text(encoding="utf-8") for page in pages)
     rows = [line.split("|") for line in text.splitlines() if line.startswith("| `")]
     shown = [(row[1].strip().strip("`"), row[2].strip().strip("`")) for row in rows]
-    rules = (*RULES, *mysql.RULES, *sqlserver.RULES, *oracle.RULES)
+    rules = (*postgres.RULES, *mysql.RULES, *sqlserver.RULES, *oracle.RULES)
     assert shown == [(rule.type, rule.target) for rule in rules]
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("postgres.md", {*postgres.SETTINGS, *postgres.REFUSED}),
+        ("mysql.md", {*mysql.SETTINGS, *mysql.SETTINGS_OF_SOME, "max_allowed_packet"}),
+    ],
+)
+def test_the_page_of_an_engine_names_each_variable_of_the_session(
+    page: str, names: set[str]
+) -> None:
+    text = (Path(__file__).parents[4] / "docs" / page).read_text(encoding="utf-8")
+    section = text.partition("### Variables of the session")[2].partition("\n## ")[0]
+    assert {name for name in names if f"`{name}`" not in section} == set()
 
 
 MARIADB = """\

@@ -33,7 +33,7 @@ class OptionProblem:
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """How CSV files are written, and how their values are read (docs/file-formats.md)."""
+    """How CSV files are written, and how their values are read (docs/csv-files.md)."""
 
     separator: str = ","
     quote: str = '"'
@@ -72,7 +72,7 @@ class CsvOptions:
 
 @dataclass(frozen=True)
 class JsonOptions:
-    """How JSON files are written, and how their values are read (docs/file-formats.md)."""
+    """How JSON files are written, and how their values are read (docs/json-files.md)."""
 
     encoding: str | None = None
     infer: Infer = "SAFE"

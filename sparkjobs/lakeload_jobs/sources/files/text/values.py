@@ -68,7 +68,7 @@ class TextFormats:
     date_pattern: str | None = None
     timestamp_pattern: str | None = None
     timestamp_ntz_pattern: str | None = None
-    """Patterns (`patterns`); None is ISO 8601, see docs/file-formats.md."""
+    """Patterns (`patterns`); None is ISO 8601, see docs/text-values.md."""
     timestamp_unit: TimestampUnit | None = None
     """What whole numbers count under `timestamp` since 1970; None: they are bad."""
     zone: str = "UTC"

@@ -302,17 +302,18 @@ def _with_intervals(found: Found) -> Found:
 
 
 _INTERVAL = "interval day to second"
-FORMATS = "file-formats.md"
+AVRO_PAGE = "avro-files.md"
+PARQUET_PAGE = "parquet-files.md"
 INTENDED = {
     "no value at all": Intended(
-        r"v:struct<>>$", "v:void>$", 1, "| null | no type | `null` |", FORMATS
+        r"v:struct<>>$", "v:void>$", 1, "| null | no type | `null` |", AVRO_PAGE
     ),
     "decimals of more than 38 digits": Intended(
         "^DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION$",
         "v:string>$",
         1,
         "| decimal(50,3) | text |",
-        FORMATS,
+        AVRO_PAGE,
     ),
     "what Spark takes for numbers and bytes": Intended(
         "v:(binary|int|bigint)>$",
@@ -320,16 +321,16 @@ INTENDED = {
         6,
         "**Columns that earlier versions loaded as numbers or binary** (`time-…`, `…-nanos`, "
         "`uuid` and `duration` of fixed bytes)",
-        FORMATS,
+        AVRO_PAGE,
     ),
     "records without fields": Intended(
-        "v:struct<>>$", "which has no fields", 1, "A record without fields is refused", FORMATS
+        "v:struct<>>$", "which has no fields", 1, "A record without fields is refused", AVRO_PAGE
     ),
     "intervals": Intended(
-        "", "", 6, "**Intervals** of Spark are numbers of microseconds", FORMATS, _with_intervals
+        "", "", 6, "**Intervals** of Spark are numbers of microseconds", AVRO_PAGE, _with_intervals
     ),
     "keys that are there twice": Intended(
-        "v:map<", "has this key twice$", 1, "**Maps** that have a key twice are bad.", FORMATS
+        "v:map<", "has this key twice$", 1, "**Maps** that have a key twice are bad.", PARQUET_PAGE
     ),
 }
 
@@ -384,6 +385,6 @@ def test_avro_files_of_several_schemas_are_read_as_spark_reads_them_with_one(
     found = {name: (by_spark[name], lakeload[name]) for name in made}
 
     nulls = Intended(
-        "^FAILED_READ_FILE", "v:string>$", 1, "| any type | NULL | that type |", FORMATS
+        "^FAILED_READ_FILE", "v:string>$", 1, "| any type | NULL | that type |", PARQUET_PAGE
     )
     check(found, {"a type and null": nulls})

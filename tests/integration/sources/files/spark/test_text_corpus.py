@@ -22,7 +22,7 @@ from tests.integration.sources.files.spark.recorded import SparkOracle
 from tests.integration.sources.files.spark.spark_rows import check_sentence
 
 CORPUS = Path(__file__).parents[4] / "corpus"
-FORMATS = "file-formats.md"
+CSV_PAGE = "csv-files.md"
 OTHER_CSV = {
     "mixed_line_ends": "You can end a record with `\\n`, `\\r\\n` or `\\r`, and mix them.",
     "blank_lines_of_one_column": "**Blank lines** are skipped, except in a file of one column",
@@ -159,7 +159,7 @@ def test_csv_records_of_the_corpus_are_those_of_spark(
     ours = {file.name: [_one_line_break(row) for row in _rows(file.table)] for file in files}
     different = {name for name, rows in ours.items() if rows != found[name]}
     for sentence in (*OTHER_CSV.values(), "**Null** is an empty value, quoted or not."):
-        check_sentence(FORMATS, sentence)
+        check_sentence(CSV_PAGE, sentence)
     assert len(files) == 412
     assert {name: (found[name], ours[name]) for name in different - OTHER_CSV.keys()} == {}
     assert different == OTHER_CSV.keys()
@@ -182,7 +182,7 @@ def test_json_records_of_the_corpus_are_those_of_spark(
     different = _different(files, found)
     for name in ("lines_minus_zero", "stream_minus_zero"):
         assert different.pop(name)[0][0] == {"v": "0.0"}
-    check_sentence("file-formats.md", "the number `-0` keeps its sign: Spark reads `-0` as 0.0")
+    check_sentence("json-files.md", "the number `-0` keeps its sign: Spark reads `-0` as 0.0")
     first = {file.name for file in files if _rows(file.table)[:1] == found[file.name]}
     assert len(files) == 176
     assert {name: both for name, both in different.items() if name not in first} == {}

@@ -62,9 +62,10 @@ class Reason:
     types: Sequence[str]
     text: str
     sentence: str
+    page: str = "text-values.md"
 
 
-PAGE = "file-formats.md"
+JSON_PAGE = "json-files.md"
 STRING = r'"(?s:.*)"'
 EXACT = "A value is read as exactly what is written, or it is a bad value"
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?"
@@ -111,13 +112,14 @@ REASONS = {
     ),
     "dates with a time": Reason("lakeload", ("date",), rf"{_DATE}.+", EXACT),
     "years before 1 and after 9999": Reason(
-        "lakeload", TIMES, '"(0000-|9999-12-31).*"', "The years are 1 to 9999"
+        "lakeload", TIMES, '"(0000-|9999-12-31).*"', "The years are 1 to 9999", "file-formats.md"
     ),
     "numbers as timestamps": Reason(
         "lakeload",
         ("timestamp",),
         r"-?\d+",
         "A number is no timestamp unless the type has a unit",
+        JSON_PAGE,
     ),
     "zones": Reason(
         "Spark",
@@ -133,9 +135,12 @@ REASONS = {
         (*NUMBERS, "boolean"),
         STRING,
         "**Strings** in a column of another type stand for what they hold",
+        JSON_PAGE,
     ),
     "Base64 that is cut off": Reason("lakeload", ("binary",), STRING, EXACT),
-    "the sign of zero": Reason(None, ("float", "double"), "-0", "Spark reads `-0` as 0.0"),
+    "the sign of zero": Reason(
+        None, ("float", "double"), "-0", "Spark reads `-0` as 0.0", JSON_PAGE
+    ),
 }
 
 
@@ -227,7 +232,7 @@ def _check(found: Iterator[tuple[str | None, str, str, Any, Any]]) -> Counter[st
             reasons[reason] += 1
     assert not unknown, "\n".join(map(str, unknown))
     for reason in reasons:
-        check_sentence(PAGE, REASONS[reason].sentence)
+        check_sentence(REASONS[reason].page, REASONS[reason].sentence)
     return reasons
 
 

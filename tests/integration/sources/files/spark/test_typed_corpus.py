@@ -73,11 +73,12 @@ def _replaced(value: Any, pattern: re.Pattern[str], text: str) -> Any:
     return pattern.sub(text, value) if whole else value
 
 
-FORMATS = "file-formats.md"
+PARQUET_PAGE = "parquet-files.md"
+ORC_PAGE = "orc-files.md"
 BELOW_MICROSECONDS = "A value that has digits below a microsecond is bad"
 PARQUET = {
     "whole numbers and doubles in several files": Intended(
-        "^FAILED_READ_FILE", "^struct<v:double>$", 1, "| bigint | double | double |", FORMATS
+        "^FAILED_READ_FILE", "^struct<v:double>$", 1, "| bigint | double | double |", PARQUET_PAGE
     ),
     "types of which Spark has none": Intended(
         r"PARQUET_TYPE_(ILLEGAL|NOT_SUPPORTED): .*\((TIME|UUID|FLOAT16|INTERVAL)"
@@ -93,22 +94,22 @@ PARQUET = {
         "cannot be loaded: it has digits below a microsecond$",
         2,
         BELOW_MICROSECONDS,
-        FORMATS,
+        PARQUET_PAGE,
     ),
     "keys that are there twice": Intended(
         "^struct<v:map<",
         "the map has this key twice$",
         1,
         "**Maps** that have a key twice",
-        FORMATS,
+        PARQUET_PAGE,
     ),
     "VARIANT": Intended(
-        "", "", 2, "The fields of an object have the order of the file", FORMATS, _as_variant
+        "", "", 2, "The fields of an object have the order of the file", PARQUET_PAGE, _as_variant
     ),
 }
 ORC = {
     "days of a writer that counts no Julian ones": Intended(
-        "", "", 10, "those of ORC's Java writer that name no calendar", FORMATS, _as_julian
+        "", "", 10, "those of ORC's Java writer that name no calendar", ORC_PAGE, _as_julian
     ),
     "local times": Intended(
         "",
@@ -116,7 +117,7 @@ ORC = {
         67,
         "**`timestamp`** is a local time, without a zone: the clock of the writer, whatever zone "
         "its file names.",
-        FORMATS,
+        ORC_PAGE,
         _as_instants,
     ),
     "types of which Spark has none": Intended(
@@ -129,10 +130,10 @@ ORC = {
         "fractions of seconds before 1970 in ORC that Arrow wrote",
     ),
     "digits below a microsecond": Intended(
-        "^struct<", "it has digits below a microsecond$", 4, BELOW_MICROSECONDS, FORMATS
+        "^struct<", "it has digits below a microsecond$", 4, BELOW_MICROSECONDS, PARQUET_PAGE
     ),
     "keys that are there twice": Intended(
-        "^struct<v:map<", "the map has this key twice$", 1, "text and maps** are as", FORMATS
+        "^struct<v:map<", "the map has this key twice$", 1, "text and maps** are as", ORC_PAGE
     ),
 }
 _ZONES = {"kolkata": "Asia/Kolkata", "los_angeles": "America/Los_Angeles"}

@@ -1,4 +1,4 @@
-"""Tables of CSV files: what docs/file-formats.md says of them, and large files in parts."""
+"""Tables of CSV files: what docs/csv-files.md says of them, and large files in parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Avro files: columns and values are those of docs/file-formats.md; fastavro writes them."""
+"""Avro files: columns and values are those of docs/avro-files.md; fastavro writes them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import type_name
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
 from tests.environments import many
-from tests.unit.sources.files.typed.test_parquet import PAGE, UUID, shown
+from tests.unit.sources.files.typed.test_parquet import DOCS, UUID, shown
 from tests.unit.sources.files.typed.typed_files import file_states, read_rows, replace_bytes
 
 INSTANT = datetime(2024, 2, 29, 1, 2, 3, 4, UTC)
@@ -106,7 +106,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
 
 
 def rows_of_the_page() -> list[tuple[str, str, str]]:
-    text = PAGE.read_text(encoding="utf-8").split("### Types of Avro")[1]
+    text = (DOCS / "avro-files.md").read_text(encoding="utf-8").split("## Types of Avro")[1]
     lines = text.split("\n#")[0].splitlines()
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
     return [(row[0], row[1], row[2].strip("`")) for row in rows[1:]]

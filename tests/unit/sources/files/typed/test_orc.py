@@ -1,4 +1,4 @@
-"""ORC files: columns and values are those of docs/file-formats.md."""
+"""ORC files: columns and values are those of docs/orc-files.md."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from lakeload_jobs.sources.files.typed.columns import (
 from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPiece, split_files
 from tests.environments import EXHAUSTIVE, many
-from tests.unit.sources.files.typed.test_parquet import PAGE, shown
+from tests.unit.sources.files.typed.test_parquet import DOCS, shown
 from tests.unit.sources.files.typed.typed_files import file_states, read_rows, replace_bytes
 
 
@@ -69,7 +69,7 @@ EXAMPLES = {
 
 
 def rows_of_the_page() -> list[tuple[str, str, str]]:
-    text = PAGE.read_text(encoding="utf-8").split("### Types of ORC")[1]
+    text = (DOCS / "orc-files.md").read_text(encoding="utf-8").split("## Types of ORC")[1]
     lines = text.split("\n#")[0].splitlines()
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
     return [(row[0], row[1], row[2].strip("`")) for row in rows[1:]]

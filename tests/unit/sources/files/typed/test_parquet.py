@@ -1,4 +1,4 @@
-"""Parquet files by their footers: columns and values are those of docs/file-formats.md."""
+"""Parquet files by their footers: columns and values are those of docs/parquet-files.md."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ from tests.unit.sources.files.typed.typed_files import (
     write_encrypted,
 )
 
-PAGE = Path(__file__).parents[5] / "docs" / "file-formats.md"
+DOCS = Path(__file__).parents[5] / "docs"
+PAGE = DOCS / "parquet-files.md"
 PLAIN = ParquetSettings()
 
 
@@ -124,8 +125,8 @@ def shown(value: Any) -> str:
 
 
 def rows_of_the_page() -> list[tuple[str, str, str]]:
-    text = PAGE.read_text(encoding="utf-8").split("### Types of Parquet")[1]
-    lines = text.split("### ")[0].splitlines()
+    text = PAGE.read_text(encoding="utf-8").split("## Types of Parquet")[1]
+    lines = text.split("\n## ")[0].splitlines()
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
     return [(row[0], row[1], row[2].strip("`")) for row in rows[1:]]
 

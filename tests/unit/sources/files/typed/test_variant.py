@@ -103,7 +103,7 @@ ON_PAGE = {
 
 
 def test_variant_page_equals_the_reader() -> None:
-    page = PAGE.read_text(encoding="utf-8").split("### VARIANT")[1].split("\n- ")[0]
+    page = PAGE.read_text(encoding="utf-8").split("## VARIANT")[1].split("\n- ")[0]
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
 
     assert {name: shown.strip("`") for name, shown in rows[1:]} == {

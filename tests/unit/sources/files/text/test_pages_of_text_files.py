@@ -1,4 +1,4 @@
-"""docs/file-formats.md: every example of its tables is executed."""
+"""The pages of text files: every example of their tables is executed."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from lakeload_jobs.sources.files.text.patterns import compile_pattern
 from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextFiles
 from lakeload_jobs.sources.files.text.values import TextFormats, declared_type, parse_text
 
-_PAGE = Path(__file__).parents[5] / "docs" / "file-formats.md"
+_DOCS = Path(__file__).parents[5] / "docs"
 _EXAMPLE = re.compile(r"`([^`]+)`(?: → `([^`]+)`)?")
 
 
-def _rows(header: str) -> list[list[str]]:
-    """Return the cells of the table below a header."""
-    lines = _PAGE.read_text(encoding="utf-8").splitlines()
+def _rows(page: str, header: str) -> list[list[str]]:
+    """Return the cells of the table of a page below a header."""
+    lines = (_DOCS / page).read_text(encoding="utf-8").splitlines()
     rows = []
     for line in lines[lines.index(header) + 2 :]:
         if not line.startswith("|"):
@@ -43,7 +43,7 @@ def _codes(cell: str) -> list[str]:
 
 
 def _values() -> Iterator[tuple[str, str, str]]:
-    for types, good, bad in _rows("| type | text → value | bad |"):
+    for types, good, bad in _rows("text-values.md", "| type | text → value | bad |"):
         for text, value in _EXAMPLE.findall(good):
             yield types.strip("`"), text, value or text
         for text in _codes(bad):
@@ -59,7 +59,8 @@ def test_text_is_the_value_of_the_table(kind: str, text: str, value: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "cell", [row[-1] for row in _rows("| letters | stand for | pattern, text → value |")]
+    "cell",
+    [row[-1] for row in _rows("text-values.md", "| letters | stand for | pattern, text → value |")],
 )
 def test_texts_match_the_patterns_of_the_table(cell: str) -> None:
     (pattern, _), (text, value) = _EXAMPLE.findall(cell)
@@ -68,7 +69,9 @@ def test_texts_match_the_patterns_of_the_table(cell: str) -> None:
     assert str(shown) == value
 
 
-@pytest.mark.parametrize(("texts", "safe", "full"), _rows("| values of a column | SAFE | FULL |"))
+@pytest.mark.parametrize(
+    ("texts", "safe", "full"), _rows("text-values.md", "| values of a column | SAFE | FULL |")
+)
 def test_types_are_inferred_as_the_table_says(texts: str, safe: str, full: str) -> None:
     evidence = ColumnEvidence()
     evidence.add(pa.array(_codes(texts)))
@@ -76,7 +79,7 @@ def test_types_are_inferred_as_the_table_says(texts: str, safe: str, full: str) 
 
 
 @pytest.mark.parametrize(
-    ("recorded", "texts", "kind"), _rows("| in the table | values | read as |")
+    ("recorded", "texts", "kind"), _rows("text-values.md", "| in the table | values | read as |")
 )
 def test_columns_have_the_type_that_the_table_says(recorded: str, texts: str, kind: str) -> None:
     evidence = ColumnEvidence()
@@ -88,7 +91,7 @@ _ESCAPE = re.compile(r"\\([nrt])")
 
 
 @pytest.mark.parametrize(
-    ("values", "safe", "full"), _rows("| values of a key | SAFE | `infer: FULL` |")
+    ("values", "safe", "full"), _rows("json-files.md", "| values of a key | SAFE | `infer: FULL` |")
 )
 def test_types_of_json_are_inferred_as_the_table_says(values: str, safe: str, full: str) -> None:
     texts = [None if text == "null" else text.encode() for text in _codes(values)]
@@ -98,7 +101,9 @@ def test_types_of_json_are_inferred_as_the_table_says(values: str, safe: str, fu
         assert evidence.infer(mode).replace("`", "") == kind.strip("`")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("file", "options", "rows"), _rows("| file | options | rows |"))
+@pytest.mark.parametrize(
+    ("file", "options", "rows"), _rows("csv-files.md", "| file | options | rows |")
+)
 def test_csv_files_are_read_as_the_table_says(
     tmp_path: Path, file: str, options: str, rows: str
 ) -> None:
@@ -110,7 +115,7 @@ _DUMP = re.compile(r"```text\n(.*?)```\n\n```yaml\n(.*?)```\n\n```json\n(.*?)\n`
 
 
 @pytest.mark.parametrize(
-    ("file", "options", "rows"), _DUMP.findall(_PAGE.read_text(encoding="utf-8"))
+    ("file", "options", "rows"), _DUMP.findall((_DOCS / "dumps.md").read_text(encoding="utf-8"))
 )
 def test_dumps_are_read_as_the_page_says(
     tmp_path: Path, file: str, options: str, rows: str
@@ -123,7 +128,9 @@ def test_dumps_are_read_as_the_page_says(
     _check(f"`{rows}`", CsvTable((file_state(str(path)),), texts))
 
 
-@pytest.mark.parametrize(("file", "settings", "rows"), _rows("| JSON file | settings | rows |"))
+@pytest.mark.parametrize(
+    ("file", "settings", "rows"), _rows("json-files.md", "| JSON file | settings | rows |")
+)
 def test_json_files_are_read_as_the_table_says(
     tmp_path: Path, file: str, settings: str, rows: str
 ) -> None:
