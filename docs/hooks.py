@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from pathlib import Path
@@ -34,6 +35,8 @@ FOR_CONTRIBUTORS = (
 """Pages that the search finds after those for users. Guides come before references: who asks in
 words of a task wants the steps."""
 
+QUESTIONS, SEARCH = ROOT / "docs/questions.txt", ROOT / "docs/search.js"
+
 _FENCED = re.compile(r"^( *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 
@@ -49,9 +52,9 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     """Point links at the site's own pages. Of links to code the text remains."""
     of_site = page.file.src_uri
     if of_site.startswith(FOR_CONTRIBUTORS):
-        page.meta["search"] = {"boost": 0.01}
+        page.meta["search"] = {"boost": 0.2}
     elif page.parent is not None and page.parent.title == "Guides":
-        page.meta["search"] = {"boost": 2}
+        page.meta["search"] = {"boost": 1.2}
     in_repository = of_site if of_site in OUTSIDE else f"docs/{of_site}"
 
     def link(match: re.Match[str]) -> str:
@@ -71,3 +74,13 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
 
     parts = _FENCED.split(markdown)
     return "".join(part if i % 2 else _LINK.sub(link, part) for i, part in enumerate(parts))
+
+
+def on_post_build(config: Any, **_: Any) -> None:
+    """Put the search of docs/search.js in the place of the theme's, which compares beginnings of
+    words only."""
+    [worker] = Path(config.site_dir, "assets/javascripts/workers").glob("search.*.min.js")
+    questions = json.dumps(QUESTIONS.read_text(encoding="utf-8"))
+    search = SEARCH.read_text(encoding="utf-8")
+    worker.write_text(f'"use strict";\nconst QUESTIONS = {questions};\n{search}', encoding="utf-8")
+    worker.with_name(f"{worker.name}.map").unlink()

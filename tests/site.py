@@ -1,4 +1,4 @@
-"""The documentation site, built, and its own search: the script that the browser runs."""
+"""The documentation site, built, and its search: the script that the browser runs."""
 
 from __future__ import annotations
 
@@ -73,8 +73,20 @@ class Search:
         return answers
 
 
-def questions() -> list[tuple[str, str]]:
-    """Return questions that users type into the search, each with the page that answers it."""
+def questions() -> list[tuple[str, set[str]]]:
+    """Return questions that users type into the search, each with the pages that answer it."""
     lines = (ROOT / "tests/cases/questions.tsv").read_text(encoding="utf-8").splitlines()
     found = [line.split("\t") for line in lines if not line.startswith("#")]
-    return [(question, page) for question, page in found]
+    return [(question, set(pages.split("|"))) for question, pages in found]
+
+
+def page_questions() -> dict[str, list[str]]:
+    """Return the questions by which the search finds a page (docs/questions.txt), of each page."""
+    text = (ROOT / "docs/questions.txt").read_text(encoding="utf-8")
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if line.endswith("/"):
+            lines = found.setdefault(line, [])
+        elif line and not line.startswith("#"):
+            lines.append(line)
+    return found

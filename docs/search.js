@@ -1,0 +1,346 @@
+// The search of the site: it runs in the browser in the place of the theme's own worker, with the
+// theme's index and messages. docs/hooks.py puts docs/questions.txt before it, as QUESTIONS. A search
+// finds pages, and the sections of a page that fit best. Words are compared by their stem, and words
+// of one meaning find each other.
+
+// Messages of the theme. What is sent and received has one of these types.
+const SETUP = 0, READY = 1, QUERY = 2, RESULT = 3;
+
+// Words of one meaning, a group on each line: those of users, and those of the pages. A word may be
+// in several groups. Words that are joined by `_` stand for a sequence, which only a question has.
+const SYNONYMS = `
+again twice double duplicate duplication repeat dedup deduplicate rerun idempotent re_run more_than_once two_times second_time copies_of
+right permission privilege grant policy access action allow iam role authorize
+denied forbidden unauthorized 403 refused accessdenied permission
+password secret credential login token authenticate key
+load import ingest copy sync transfer pull extract replicate upload etl write fetch bring ship push insert
+delete remove drop erase purge truncate gone vanish disappear
+hide exclude mask sensitive private leave_out leave_away omit ignore skip_column drop_column
+resume crash restart die dead death node guarantee loss lose lost kill kill abort recover interrupt continue die died halfway half_way power_cut power_loss power_failure reboot middle signal sigterm sigkill ctrl preempt evicted
+fail failure error break broken problem exception failure issue trouble wrong
+slow fast speed performance quick duration long takes_long throughput tune quicker faster hours takes_forever takes_ages bottleneck
+memory ram heap oom out_of_memory gigabytes
+disk space storage full
+undo revert rollback roll_back restore back_out mistake accident accidentally wrongly
+schedule cron periodic nightly hourly daily every_night every_hour every_day every_morning timer automatically automatic unattended
+continuous interval realtime streaming stream real_time near_real_time daemon loop round second minute tail poll watch constantly permanently every_minute every_few_minutes every_few_seconds every_second
+incremental delta new changed cursor watermark newest latest bookmark
+upsert merge update change modify overwrite combine correct correction
+alert notify notification notice know_when monitor metric observability email slack alarm pager health
+skip reject quarantine bad_rows bad_records malformed corrupt broken_lines dirty invalid bad tolerate unparsable garbage
+column field attribute property header
+row record line entry tuple
+source origin upstream input
+target destination lake sink downstream output
+schema_evolution add_column added_column new_column new_field extra_column schema_drift schema_change schema_changes column_was_added
+reset start_over scratch from_zero from_scratch start_fresh wipe clean_slate
+backfill full_refresh reload historic history past load_everything months weeks years last_year reprocess rebuild
+install setup set_up pip get_started begin quickstart first
+firewall proxy corporate vpc subnet endpoint private host port security_group open_ports offline network airgapped air_gapped intranet internet
+certificate tls ssl encrypted
+compare versus vs alternative difference better instead competitor
+migrate switch move_from coming_from replace cutover
+concurrent parallel simultaneous concurrency at_the_same_time at_once same_time two_processes race simultaneously overlap conflict
+compaction compact maintain grow pile storage vacuum optimize small_files too_many_files many_files cleanup expire housekeeping
+query select read pandas duckdb trino athena spark_sql analyze analyst scan consume reader
+number numeric integer decimal float double amount money currency cent price round rounding precision
+text string varchar
+date timestamp datetime timezone time_zone day
+table dataset relation
+file object delivery
+folder directory path prefix subfolder location
+separator delimiter semicolon tab comma excel spreadsheet
+encoding charset utf latin1 umlaut character accent
+null empty missing blank none zero nothing
+nested struct json array list envelope wrap inside
+large big huge giant blob
+compressed gzip zip
+database db postgres postgresql mysql mariadb rdbms
+environment dev staging production prod test stage
+deploy container docker kubernetes k8s pod helm cluster manifest
+ci pipeline_check github pull_request
+orchestrator airflow dagster prefect
+late delay lag stale fresh behind old outdated freshness current
+check validate verify test try
+preview dry_run plan see_what without_writing simulate
+rename move relocate collide collision collapse
+cost price cheap expensive bill requests money
+gdpr privacy personal pii
+partition partitioned partitioning
+primary_key unique key identify
+snapshot consistent
+travel snapshot yesterday time_travel as_of old_version earlier_version previous_version last_week last_month
+license licence open_source
+version upgrade update
+wildcard glob pattern many_files several_files all_files
+environment_variable variable env
+log debug verbose
+exit code status return
+lineage audit auditor provenance tracking origin originate where_from came_from when_loaded who_loaded provenance
+hang stuck freeze blocked waiting lock
+limit sample few_rows subset only_some
+config configuration settings yaml option
+example sample template
+command cli flag terminal
+explain meaning mean
+type cast convert conversion
+count number_of mismatch compare_rows
+stop end shutdown cancel terminate
+user account person
+view materialized
+`;
+
+const STOP_WORDS = new Set(`
+a about after also although always am an and any anybody anyone anything are as at be because
+become becomes been before being but by came can cannot come comes could did do does doesn doing
+don during each ever every everybody everything fall falls fine for from get gets getting give
+given go goes going got had happen happened happens has have having here how however i if im in
+into is isn it its just keep keeps know lakeload leave let like little look lot made make many may
+maybe me mean means might most much must my need needs never nobody nothing now of off often ok
+okay on once one onto or others our out over own please possible properly put really s same say
+says see seem seems shall should show shows sit sits so some somebody someone something sometimes
+sort still stuff such sure t take takes tell than that the their them then there these they thing
+things think this those to too tried until up us use used using want wanting wants was way we well
+went were what when where which while who whole why will with without won work working works would
+wrote yet you your
+`.trim().split(/\s+/));
+
+// Weights of the ranking, chosen with the questions of tests/cases/questions.tsv.
+const RANK = {
+  // What counts how much: the text, the best section, titles, and the questions of the page.
+  section: 1, title: 1.2, heading: 0.75, whole: 2, question: 1.4, about: 0.5,
+  // How much a match of another word counts, and a word that is in no title or question.
+  synonym: 0.65, prefix: 0.7, typo: 0.5, partOfSequence: 0.65, aside: 0.65,
+  // How much rare words count, and pages that have all words.
+  rare: 0.8, coverage: 0.7,
+  // BM25: saturation, and the influence of lengths.
+  k: 1.5, pageLength: 0.55, sectionLength: 0.4,
+};
+const SECTIONS_OF_A_PAGE = 6, PAGES = 30;
+
+/** Return what the forms of a word have in common: `load` of `loads`, `loaded` and `loading`. */
+function stem(word) {
+  if (word.length < 4 || /[^a-z]/.test(word)) return word;
+  let found = word;
+  if (/ie[sd]$/.test(found) && found.length > 4) found = found.slice(0, -3) + "y";
+  else if (/(ss|x|sh|ch|z)es$/.test(found)) found = found.slice(0, -2);
+  else if (/[^sui]s$/.test(found)) found = found.slice(0, -1);
+  for (const ending of ["ing", "ed", "ion", "ly", "able", "er", "or"]) {
+    const rest = found.slice(0, -ending.length);
+    if (!found.endsWith(ending) || rest.length < 4 - (ending.length === 2 ? 1 : 0)) continue;
+    if (!/[aeiouy]/.test(rest)) continue;
+    found = /([bdgmnprt])\1$/.test(rest) ? rest.slice(0, -1) : rest;
+    break;
+  }
+  return found.length > 3 && found.endsWith("e") ? found.slice(0, -1) : found;
+}
+
+const plain = html => html.replace(/<[^>]*>/g, " ").replace(/&(amp|lt|gt|quot|#39);/g, " ");
+
+class Search {
+  constructor({config, docs}) {
+    this.separator = new RegExp(config.separator.replace(/\]\+$/, "?!;&|%<>*+]+"), "g");
+    this.pages = [];
+    const byLocation = new Map();
+    for (const doc of docs) {
+      const [location, anchor] = doc.location.split("#");
+      if (!byLocation.has(location)) {
+        const page = {doc, about: new Set(), questions: [], boost: doc.boost || 1, sections: [], terms: new Map(), length: 0};
+        byLocation.set(location, page);
+        this.pages.push(page);
+      }
+      const page = byLocation.get(location);
+      const section = {doc, terms: new Map(), length: 0};
+      page.sections.push(section);
+      section.title = new Set(this.words(doc.title).map(stem));
+      const words = this.words(doc.text);
+      for (const term of [...words.map(stem), ...section.title])
+        for (const item of [page, section]) item.terms.set(term, (item.terms.get(term) || 0) + 1);
+      section.length = words.length + 5;
+      page.length += section.length;
+    }
+    let page;
+    for (const line of QUESTIONS.split("\n").filter(line => line && !line.startsWith("#"))) {
+      if (line.endsWith("/")) page = byLocation.get(line);
+      else {
+        const terms = new Set(this.words(line).filter(word => !STOP_WORDS.has(word)).map(stem));
+        page.questions.push(terms);
+        for (const term of terms) page.about.add(term);
+      }
+    }
+    this.pageCount = new Map();
+    for (const page of this.pages) for (const term of new Set([...page.terms.keys(), ...page.about]))
+      this.pageCount.set(term, (this.pageCount.get(term) || 0) + 1);
+    const sections = this.pages.flatMap(page => page.sections);
+    this.topics = new Set([...this.pages.flatMap(page => [...page.about]),
+      ...sections.flatMap(section => [...section.title])]);
+    const mean = items => items.reduce((sum, item) => sum + item.length, 0) / items.length;
+    this.meanPage = mean(this.pages);
+    this.meanSection = mean(sections);
+    this.vocabulary = [...this.pageCount.keys()].sort();
+    this.groups = new Map();
+    this.sequences = new Map();
+    for (const line of SYNONYMS.trim().split("\n")) {
+      const group = line.split(" ");
+      const terms = group.filter(word => !word.includes("_")).map(stem);
+      for (const word of group) {
+        const into = word.includes("_") ? this.sequences : this.groups;
+        if (into === this.groups) this.topics.add(stem(word));
+        const key = word.split("_").map(stem).join(" ");
+        into.set(key, [...(into.get(key) || []), ...terms]);
+      }
+    }
+  }
+
+  words(html) {
+    return plain(html).toLowerCase().split(this.separator).filter(word => word);
+  }
+
+  /** Return the ideas of a question: each is a map of terms with the weight of their match. */
+  ideas(question) {
+    const words = question.toLowerCase().replace(/['’](s|t|re|ve|ll|d|m)\b/g, "")
+      .split(this.separator).filter(word => word);
+    const stems = words.map(stem);
+    const ideas = [];
+    const inSequence = new Set();
+    for (let first = 0; first < stems.length; first++) for (const size of [4, 3, 2]) {
+      const key = stems.slice(first, first + size).join(" ");
+      if (first + size > stems.length || !this.sequences.has(key)) continue;
+      ideas.push(new Map(this.sequences.get(key).map(term => [term, RANK.synonym])));
+      for (let i = first; i < first + size; i++) inSequence.add(i);
+      break;
+    }
+    const meant = words.map((word, i) => i).filter(i => !STOP_WORDS.has(words[i]));
+    const typed = /\S$/.test(question) ? words.length - 1 : -1;
+    for (const i of meant.length || ideas.length ? meant : words.keys()) {
+      const idea = new Map();
+      const add = (term, weight) => idea.set(term, Math.max(weight, idea.get(term) || 0));
+      for (const term of this.groups.get(stems[i]) || []) add(term, RANK.synonym);
+      if (i === typed || !this.pageCount.has(stems[i]))
+        for (const term of this.begins(stems[i])) add(term, RANK.prefix);
+      if (!this.pageCount.has(stems[i]) && !idea.size)
+        for (const term of this.vocabulary) if (isTypo(stems[i], term)) add(term, RANK.typo);
+      add(stems[i], 1);
+      if (inSequence.has(i)) for (const [term, weight] of idea) idea.set(term, weight * RANK.partOfSequence);
+      ideas.push(idea);
+    }
+    return ideas;
+  }
+
+  begins(prefix) {
+    if (prefix.length < 3) return [];
+    return this.vocabulary.filter(term => term.startsWith(prefix)).slice(0, 40);
+  }
+
+  /** Return what a term tells of a page: little if many have it, or if no title does. */
+  rarity(term) {
+    const count = this.pageCount.get(term) || 0;
+    const weight = this.topics.has(term) ? 1 : RANK.aside;
+    return weight * Math.log(1 + (this.pages.length - count + 0.5) / (count + 0.5)) ** RANK.rare;
+  }
+
+  /** Return how well a page or a section fits (BM25); of an idea, its best term counts. */
+  score(item, ideas, mean, b) {
+    const norm = RANK.k * (1 - b + b * item.length / mean);
+    return this.sum(ideas, term => {
+      const count = item.terms.get(term) || 0;
+      return count * (RANK.k + 1) / (count + norm);
+    });
+  }
+
+  /** Return how well a title fits: what it has of the question, and the question of it. */
+  ofTitle(title, ideas) {
+    const all = [...title].reduce((sum, term) => sum + this.rarity(term), 0);
+    const found = this.sum(ideas, term => title.has(term) ? 1 : 0);
+    return found + RANK.whole * found * Math.min(1, found / (all || 1));
+  }
+
+  ofSection(section, ideas) {
+    return this.score(section, ideas, this.meanSection, RANK.sectionLength)
+      + RANK.heading * this.ofTitle(section.title, ideas);
+  }
+
+  sum(ideas, fits) {
+    let total = 0;
+    for (const idea of ideas) {
+      let best = 0;
+      for (const [term, weight] of idea) {
+        const fit = fits(term);
+        if (fit) best = Math.max(best, weight * this.rarity(term) * fit);
+      }
+      total += best;
+    }
+    return total;
+  }
+
+  /** Return the pages that fit, the best first, each with its sections that fit. */
+  ranking(ideas) {
+    const found = [];
+    for (const page of this.pages) {
+      const ofPage = this.score(page, ideas, this.meanPage, RANK.pageLength);
+      const asked = this.sum(ideas, term => page.about.has(term) ? 1 : 0);
+      if (!ofPage && !asked) continue;
+      const sections = page.sections
+        .map(section => ({section, score: this.ofSection(section, ideas)}))
+        .filter(({score}) => score > 0)
+        .sort((one, other) => other.score - one.score);
+      const score = ofPage + RANK.about * asked
+        + RANK.section * (sections.length ? sections[0].score : 0)
+        + RANK.title * this.ofTitle(page.sections[0].title, ideas)
+        + RANK.question * Math.max(0, ...page.questions.map(terms => this.ofTitle(terms, ideas)));
+      const has = term => page.terms.has(term) || page.about.has(term);
+      const part = ideas.filter(idea => [...idea.keys()].some(has)).length / ideas.length;
+      found.push({page, sections, score: page.boost * score * part ** RANK.coverage});
+    }
+    return found.sort((one, other) => other.score - one.score).slice(0, PAGES);
+  }
+
+  search(question) {
+    const ideas = this.ideas(question);
+    const terms = new Set(ideas.flatMap(idea => [...idea.keys()]));
+    return {items: this.ranking(ideas).map(({page, sections}) => {
+      const shown = sections.slice(0, SECTIONS_OF_A_PAGE).map(({section, score}) =>
+        this.result(section.doc, score, terms));
+      if (!shown.some(item => item.location === page.doc.location))
+        shown.push(this.result(page.doc, 0, terms));
+      return shown;
+    })};
+  }
+
+  /** Return what the theme shows of a section: its title, and its part that has most of the words. */
+  result(doc, score, terms) {
+    const matched = {};
+    const mark = text => text.replace(/[^\s<>&;]+/g, word => {
+      const parts = this.words(word).map(part => [part, terms.has(stem(part))]);
+      for (const [part, isMatch] of parts) if (isMatch) matched[part] = true;
+      return parts.some(([, isMatch]) => isMatch) ? `<mark>${word}</mark>` : word;
+    });
+    const blocks = doc.text.split(/<\/?(?:p|li|tr|pre|ul|ol|table|tbody|thead|div)\b[^>]*>/)
+      .map(block => block.replace(/<\/t[dh]>/g, " ").replace(/<[^>]*>/g, "").trim())
+      .filter(block => block);
+    const count = block =>
+      new Set(this.words(block).map(stem).filter(term => terms.has(term))).size;
+    const best = blocks.reduce((one, other) => count(other) > count(one) ? other : one, "");
+    const text = best || blocks[0] || "";
+    const end = text.length > 320 ? text.lastIndexOf(" ", 320) : text.length;
+    const shown = text.slice(0, end) + (end < text.length ? " …" : "");
+    return {...doc, title: mark(doc.title), text: shown && `<p>${mark(shown)}</p>`, score,
+      terms: matched};
+  }
+}
+
+/** Return whether two words differ in one letter: one more, one less, another one, or two swapped. */
+function isTypo(word, other) {
+  if (word.length < 5 || Math.abs(word.length - other.length) > 1) return false;
+  let start = 0;
+  while (start < word.length && word[start] === other[start]) start++;
+  const [a, b] = [word.slice(start), other.slice(start)];
+  return a.slice(1) === b || a === b.slice(1) || a.slice(1) === b.slice(1)
+    || (a[0] === b[1] && a[1] === b[0] && a.slice(2) === b.slice(2));
+}
+
+let site;
+self.addEventListener("message", ({data: {type, data}}) => {
+  if (type === SETUP) site = new Search(data);
+  self.postMessage(type === SETUP ? {type: READY} : {type: RESULT, data: site.search(data)});
+});
