@@ -333,6 +333,7 @@ PROBLEMS: Mapping[str, str] = {
     "remote-input": "Tasks on other machines cannot read this path. Use `local[*]`.",
     "remote-secret": "Tasks on other machines cannot read this reference. Use `aws_secret`.",
     "reserved-name": "The name is lakeload's own. Rename the table or column.",
+    "round-limit": "`round_limit` is not for this source or table. The hint says what can be done.",
     "secret-literal": "A secret is written into the file. Write a reference ([credentials]).",
     "several-documents": "The file has several YAML documents. Split it.",
     "sts-of-aws": "A warning: the role is assumed at AWS, and the store is not AWS.",

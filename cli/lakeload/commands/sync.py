@@ -25,6 +25,7 @@ from lakeload.commands.options import (
     Schema,
     Tables,
 )
+from lakeload.config.document import quoted
 from lakeload.documents.durations import parse_duration, parse_interval
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
@@ -185,11 +186,12 @@ def sync(
         times.begin("documents")
         job = read()
         context = Context(os.environ, stop, console.err, console.quiet(), times, phases)
-        schedule = None if for_once else flags.schedule(job.document.model)
+        limited = any(table.round_limit is not None for table in job.tables)
+        schedule = None if for_once else flags.schedule(job.document.model, limited=limited)
         if schedule is not None:
             from lakeload.commands.sync_rounds import Rounds
 
-            show = functools.partial(_show_round, output=output)
+            show = functools.partial(_show_round, output=output, idle=schedule.interval is None)
             raise typer.Exit(Rounds(read, show, schedule, context).run(job))
         context.begin("machine")
         from lakeload.commands.sync_once import sync_once
@@ -210,6 +212,10 @@ def sync(
         if archive_for is not None and _shows_hint(archive_for, output):
             hint = _hint(job.document.files, archive_for)
         _show(job, synced, time.monotonic() - started, output, wall_time, hint)
+        if left := [table.table for table in synced.outcome.tables if table.more]:
+            console.note(
+                f"`round_limit` left new files or rows of {quoted(left, 10)} for the next load"
+            )
         raise typer.Exit(synced.outcome.exit_code)
 
 
@@ -237,8 +243,9 @@ class _Rounds:
             return pipeline.upload_interval
         return _parsed("--every", self.every, parse_interval)
 
-    def schedule(self, pipeline: Pipeline) -> Schedule | None:
-        """Return when rounds begin; None where there is no interval. Raises `InvalidInput`."""
+    def schedule(self, pipeline: Pipeline, *, limited: bool) -> Schedule | None:
+        """Return when rounds begin; None where all is loaded at once, without an interval and with
+        no table `limited`. Raises `InvalidInput`."""
         interval = self.interval(pipeline)
         if interval is None:
             if self._given:
@@ -246,7 +253,8 @@ class _Rounds:
                     f"`{self._given[0]}` needs an interval",
                     hint=f"add `--every PT5M`, or remove `{self._given[0]}`",
                 )
-            return None
+            if not limited:
+                return None
         from lakeload.commands.sync_rounds import Schedule
 
         within = _parsed("--stop-within", self.stop_within, parse_duration).total_seconds()
@@ -272,11 +280,12 @@ def _parsed(option: str, text: str, parse: Callable[[str], timedelta]) -> timede
         raise InvalidInput(f"`{option}`: {error.message}", hint=error.hint) from None
 
 
-def _show_round(done: Round, *, output: OutputFormat) -> None:
-    """Show a round: all of it in JSON, a document a line; in text what is new, or failed."""
+def _show_round(done: Round, *, output: OutputFormat, idle: bool) -> None:
+    """Show a round: all of it in JSON, a document a line; in text what is new, or failed, and with
+    `idle` what is not."""
     if not done.idle:
         console.note(f"round {done.number}: job {done.job.attempt.job_id}")
-    if output is OutputFormat.JSON or not done.idle:
+    if output is OutputFormat.JSON or not done.idle or idle:
         _show(done.job, done.synced, done.seconds, output, None, None, number=done.number)
     elif done.number == 1:
         console.note("nothing new")

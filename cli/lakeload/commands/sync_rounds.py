@@ -64,22 +64,28 @@ def _refuse_appending(tables: Sequence[TableSpec], table_format: TableFormat) ->
 class Schedule:
     """When rounds begin, and which is the last."""
 
-    interval: timedelta
+    interval: timedelta | None
+    """None: one after the other, until all that is new is loaded."""
     max_rounds: int | None = None
     until_idle: bool = False
     health_file: Path | None = None
     stop_within: float = 25.0
     """Seconds that tables under way have to commit after a stop signal."""
 
+    @property
+    def seconds(self) -> float:
+        """The interval, 0 where there is none."""
+        return self.interval.total_seconds() if self.interval else 0.0
+
     def due(self, now: float) -> float:
         """Return when the next round begins after one that began at `now`: rounds are aligned to
         the interval. Seconds since 1970."""
-        seconds = self.interval.total_seconds()
+        seconds = self.seconds
         return (now // seconds + 1) * seconds
 
     def pause(self, failures: int) -> float:
         """Return the seconds before a round that has failed so often is tried again."""
-        first = min(_FIRST_PAUSE, self.interval.total_seconds())
+        first = min(_FIRST_PAUSE, self.seconds)
         return float(first * 2 ** (failures - 1))
 
 
@@ -112,6 +118,11 @@ class Round:
         errors += [self.outcome.error] if self.outcome.error else []
         refused = self.outcome.exit_code in (ExitCode.REFUSED, ExitCode.FOLLOW_UP_FAILED)
         return refused or any(error.retryable for error in errors)
+
+    @property
+    def unfinished(self) -> frozenset[str]:
+        """The tables that `round_limit` has left new files or rows of."""
+        return frozenset(table.table for table in self.outcome.tables if table.more)
 
     @property
     def cut_off(self) -> bool:
@@ -147,6 +158,8 @@ class Rounds:
         cut nothing off. Raises `Refused` where a process of this machine does the same already, and
         `InvalidInput` for a table that would append all of its rows in each round.
         """
+        if self._schedule.interval is None:
+            return self._run_until_loaded(job)
         _refuse_appending(job.tables, job.destination.table_format)
         with (
             _only_one(job, runs_directory(self._context.environment)),
@@ -166,6 +179,23 @@ class Rounds:
                 if not self._wait(until):
                     return ExitCode.OK
                 job = self._following(done, kept)
+
+    def _run_until_loaded(self, job: LoadJob) -> ExitCode:
+        """Run rounds one after the other, each for the tables of which the one before has left new
+        files or rows. A table that fails is in no further round."""
+        code = ExitCode.OK
+        with Resident(self._schedule.stop_within, self._liveness.alive) as driver:
+            kept, number = Kept(driver.run_job), 0
+            while True:
+                number += 1
+                done = self._round(number, job, kept)
+                code = code or done.outcome.exit_code
+                tables = tuple(table for table in job.tables if table.source in done.unfinished)
+                if not tables or done.outcome.error is not None:
+                    return code
+                if self._context.stop.requested is not None:
+                    return ExitCode.INTERRUPTED
+                job = replace(job, tables=tables, attempt=new_attempt(None))
 
     def _round(self, number: int, job: LoadJob, kept: Kept) -> Round:
         started = time.monotonic()
@@ -198,10 +228,12 @@ class Rounds:
         if 0 < self._failures <= RETRIES:
             return now + self._schedule.pause(self._failures)
         self._failures = 0
+        if done.unfinished:
+            return now
         due = self._schedule.due(began)
         late, self._late = self._late, now > due
         if self._late and not late:
-            interval = format_duration(self._schedule.interval)
+            interval = format_duration(timedelta(seconds=self._schedule.seconds))
             self._context.note(
                 f"the round took {now - began:.0f} s, longer than the interval of {interval}: "
                 "the next one begins at once"

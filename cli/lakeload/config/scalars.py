@@ -192,6 +192,18 @@ def _file_size(value: Any) -> int:
     return size
 
 
+def _bytes(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise refusal("this is not a size", "write it as `512MiB` or `10GiB`")
+    try:
+        size = parse_size(value)
+    except InvalidInput as error:
+        raise refusal(f"`{shown(str(value))}` is not a size", error.hint) from None
+    if size < 1:
+        raise refusal(f"`{shown(str(value))}` is out of range", "write at least one byte")
+    return size
+
+
 def _driver_memory(value: str) -> str:
     try:
         size = parse_jvm_memory(value)
@@ -249,6 +261,12 @@ PipelineName = Annotated[str, AfterValidator(_pipeline_name)]
 FileSize = Annotated[
     int,
     BeforeValidator(_file_size),
+    Called("size"),
+    WithJsonSchema({"type": ["string", "integer"]}),
+]
+ByteCount = Annotated[
+    int,
+    BeforeValidator(_bytes),
     Called("size"),
     WithJsonSchema({"type": ["string", "integer"]}),
 ]

@@ -21,6 +21,7 @@ from lakeload.config.secret_names import shown
 from lakeload.documents.destination import Destination
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.pipeline import Numbered, Table, valid_tables
+from lakeload.documents.rounds import RoundLimit
 from lakeload.documents.spark import master_finding
 from lakeload.runtimes import runtime_of
 from lakeload.sources.registry import source_type_of
@@ -57,6 +58,7 @@ def pipeline_findings(
         _detected_deletes(tables, data),
         _late_rows(tables),
         _appended_in_rounds(tables, data, destination),
+        _round_limits(tables, data),
         FORMAT_RULES[destination.table_format].pipeline_findings(tables, data)
         if destination
         else (),
@@ -76,6 +78,7 @@ def pipeline_notes(data: dict[str, Any], destination: Destination | None) -> Ite
             "ignored",
         )
     yield from _limits_of_nothing(data)
+    yield from _not_in_rounds(data)
 
 
 def _limits_of_nothing(data: dict[str, Any]) -> Iterator[Finding]:
@@ -259,6 +262,76 @@ def _appended_in_rounds(
             ("tables", i),
             "appended-in-rounds",
         )
+
+
+def _round_limits(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
+    """Refuse limits that the source does not know, and tables that are loaded whole."""
+    kind, places = source_type_of(data), [(("tables", i), t.round_limit) for i, t in tables]
+    shared = _shared_limit(data)
+    for at, limit in (*places, ((), shared)):
+        for name in limit.given if limit else ():
+            if name not in kind.round_limits:
+                known = " and ".join(f"`{one}`" for one in kind.round_limits) or "no limit"
+                yield Finding(
+                    f"`{name}` does not limit a source of type {kind.name}, which has {known}",
+                    "remove the line",
+                    (*at, "round_limit", name),
+                    "round-limit",
+                )
+    without = dict(_without_rounds(tables, data))
+    for i, table in tables:
+        if table.round_limit is not None and i in without:
+            why, instead = without[i]
+            yield Finding(
+                f"`round_limit` of `{shown(table.table)}`: {why}",
+                instead,
+                ("tables", i, "round_limit"),
+                "round-limit",
+            )
+    if shared is not None and tables and len(without) == len(tables):
+        why, instead = next(iter(without.values()))
+        message = f"`round_limit`: no table is loaded in rounds; of the first one, {why}"
+        yield Finding(message, instead, ("round_limit",), "round-limit")
+
+
+def _shared_limit(data: dict[str, Any]) -> RoundLimit | None:
+    try:
+        return RoundLimit.model_validate(data["round_limit"]) if "round_limit" in data else None
+    except ValidationError:
+        # Said where it stands.
+        return None
+
+
+def _without_rounds(
+    tables: Numbered, data: dict[str, Any]
+) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Yield the tables that cannot be loaded in rounds, each with the reason and what to do."""
+    kind = source_type_of(data)
+    try:
+        source = kind.settings.model_validate(data.get("source"))
+    except ValidationError:
+        return
+    for i, table in tables:
+        if (reason := kind.without_rounds(kind.written(source, table))) is not None:
+            yield i, reason
+
+
+def _not_in_rounds(data: dict[str, Any]) -> Iterator[Finding]:
+    """Say which tables the `round_limit` of the pipeline is not for."""
+    if _shared_limit(data) is None:
+        return
+    tables = valid_tables(data)
+    without = dict(_without_rounds(tables, data))
+    if len(without) == len(tables):
+        return
+    for i, table in tables:
+        if i in without and table.round_limit is None:
+            yield Finding(
+                f"`round_limit` has no effect on `{shown(table.table)}`: {without[i][0]}",
+                without[i][1].replace("remove the line", "set it for the other tables"),
+                ("tables", i),
+                "ignored",
+            )
 
 
 def _tracking_of_deletes(table: Table) -> tuple[str, ...]:

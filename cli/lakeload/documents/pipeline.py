@@ -29,6 +29,7 @@ from lakeload.documents.conditions import condition_problem
 from lakeload.documents.destination import Destination
 from lakeload.documents.durations import parse_interval
 from lakeload.documents.iceberg import TableProperties
+from lakeload.documents.rounds import RoundLimit
 from lakeload.documents.spark import Spark
 from lakeload.sources.base import SourceSettings, SourceType, TableSettings
 from lakeload.sources.registry import source_type_of
@@ -156,6 +157,8 @@ class Table(TableSettings):
     warning or a note (`ALLOW`)."""
     on_append_again: OnAppendAgain | None = setting(None, "the pipeline's")
     """Policy for rows of this table that are appended again; overrides the pipeline's."""
+    round_limit: RoundLimit | None = setting(None, "the pipeline's")
+    """How much one job loads of this table; overrides the pipeline's."""
     columns: Columns = Columns()
     where: Text | None = None
     """A Spark SQL condition over source columns; only rows that meet it are loaded."""
@@ -247,6 +250,8 @@ class Pipeline(Model):
     upload_interval: Interval | None = None
     """`lakeload sync` stays running and loads what is new this often: `PT1S` to `PT4H`, or as
     `5m`."""
+    round_limit: RoundLimit | None = None
+    """Tables that load what is new: load it in several jobs, oldest first. Default: in one."""
     source: SourceSettings
     tables: Annotated[tuple[Table, ...], Field(min_length=1)]
     """The tables, each with its own settings."""

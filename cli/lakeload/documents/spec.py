@@ -27,6 +27,7 @@ from lakeload_jobs.contract.spec import (
     OnAppendAgain,
     OnTypeConflict,
     PartitionField,
+    RoundLimit,
     RunOptions,
     TableFormat,
     TableSpec,
@@ -89,7 +90,10 @@ def table_specs(
         read = source.resolved(written.input, model.source, document.path.parent)
         policy = table.on_append_again or model.on_append_again
         again = _append_again(written, policy, destination.table_format, options)
-        specs.append(replace(written, input=read, fingerprint=mark, append_again=again))
+        limit = _round_limit(model, table, written)
+        specs.append(
+            replace(written, input=read, fingerprint=mark, append_again=again, round_limit=limit)
+        )
     return tuple(specs)
 
 
@@ -118,6 +122,14 @@ def _table_spec(model: Pipeline, table: Table, target: TableTarget) -> TableSpec
         max_rejected=table.max_rejected,
         on_same_key=table.on_same_key,
     )
+
+
+def _round_limit(model: Pipeline, table: Table, written: TableSpec) -> RoundLimit | None:
+    """Return the limit of a table that loads what is new; None for any other."""
+    given = table.round_limit or model.round_limit
+    if given is None or SOURCES[model.source.type].without_rounds(written.input) is not None:
+        return None
+    return given.spec
 
 
 def _append_again(

@@ -26,7 +26,7 @@ from lakeload_jobs.contract.errors import (
 )
 from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, RoundLimit, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.sources.databases.xids import XminWindow
 from lakeload_jobs.sources.files.listing import SourceReaders
@@ -62,6 +62,9 @@ class IncrementalPlan:
     state_bytes: int
     reload: bool
     skipped: int = 0
+    later_files: int = 0
+    """New files that `round_limit` leaves for later jobs."""
+    later_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -220,6 +223,8 @@ class TablePlan:
     cursor: CursorPlan | None = None
     detect_deletes: DeletesPlan | None = None
     """None: keys are not compared."""
+    round_limit: RoundLimit | None = None
+    """How much one job loads of what is new; None: all."""
 
 
 def exit_code_of(plans: Sequence[TablePlan]) -> ExitCode:
@@ -264,6 +269,7 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
         key_from=_key_from(table),
         incremental=_incremental(state, reload=request.options.reload),
         detect_deletes=_detect_deletes(state),
+        round_limit=table.round_limit,
     )
 
 
@@ -302,6 +308,8 @@ def _incremental(state: TableState, *, reload: bool) -> IncrementalPlan | None:
         skipped=len(selection.skipped),
         state_bytes=len(json.dumps(selection.state.after)),
         reload=reload,
+        later_files=len(selection.later),
+        later_bytes=sum(file.size for file in selection.later),
     )
 
 

@@ -96,10 +96,29 @@ def check_options(
     `--full-refresh` cannot replace the rows of every table."""
     incremental = any(table.input.incremental for table in tables)
     refuse_limit(incremental=incremental, limit=options.limit)
+    _check_round_limit(tables, options)
     if options.since is not None:
         _check_since(tables, options)
     if options.full_refresh:
         _check_full_refresh(tables, table_format, options)
+
+
+def _check_round_limit(tables: Sequence[TableSpec], options: RunOptions) -> None:
+    """What is loaded again is loaded in one job: nothing would say how far it has come."""
+    given = {
+        "--reload": options.reload,
+        "--full-refresh": options.full_refresh,
+        "--from": options.since is not None,
+    }
+    flag = next((name for name, is_given in given.items() if is_given), None)
+    limited = [table.source for table in tables if table.round_limit is not None]
+    if flag is not None and limited:
+        raise InvalidInput(
+            f"`{flag}` loads all rows in one job, and {quoted(limited, 10)} "
+            f"{'has' if len(limited) == 1 else 'have'} a `round_limit`",
+            hint="remove `round_limit` for this load, or empty the table with `lakeload reset` and "
+            "load it in rounds",
+        )
 
 
 def _check_since(tables: Sequence[TableSpec], options: RunOptions) -> None:

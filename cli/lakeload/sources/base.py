@@ -211,6 +211,14 @@ class SourceType(ABC, Generic[S, T, I]):
             return "set `mode: OVERWRITE`, which replaces the rows of earlier loads"
         return "empty the table with `lakeload reset` before a load"
 
+    round_limits: ClassVar[tuple[str, ...]] = ()
+    """The limits of `round_limit` that it knows."""
+
+    def without_rounds(self, read: I) -> tuple[str, str] | None:
+        """Return why a table cannot be loaded in rounds, as a clause, and what to do about it; None
+        for a table that can."""
+        return "it is loaded whole each time", "remove the line"
+
     def findings(self, source: Any, tables: Sequence[tuple[int, T]]) -> Iterator[Finding]:
         """Yield what no single setting can tell. `source` is what stands there, valid or not;
         `tables` are those that are valid, with their places."""

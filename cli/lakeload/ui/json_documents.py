@@ -63,7 +63,8 @@ class MissingArchive(TypedDict):
 
 
 class SyncDocument(TypedDict):
-    """`sync --output json`. `timings` is there with `--timings`, `round` with an interval."""
+    """`sync --output json`. `timings` is there with `--timings`, `round` with an interval and with
+    `round_limit`."""
 
     job_id: str
     attempt_id: str

@@ -30,6 +30,7 @@ from lakeload.ui.names import Name
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import ErrorInfo
+from lakeload_jobs.contract.spec import RoundLimit
 from lakeload_jobs.core.sizes import counted, format_size
 
 STYLES = {"LOAD": "green", "NO_OP": "green", "BLOCKED": "red", "FAIL": "red"}
@@ -256,6 +257,8 @@ def _details(plan: TablePlan) -> list[str]:
         lines.append(_new_files(plan.incremental))
     if plan.cursor is not None:
         lines.append(_new_rows(plan.cursor, idle=plan.action == "NO_OP"))
+    if plan.round_limit is not None and plan.action == "LOAD":
+        lines.append(_round_limit(plan.round_limit, plan.incremental))
     if plan.schema is not None:
         lines += _schema(plan.schema)
     if plan.action == "LOAD" and (plan.reader == "direct" or plan.why_jvm):
@@ -319,6 +322,18 @@ def _new_files(found: IncrementalPlan) -> str:
     changed = f", {found.changed:,} of them new versions" if found.changed else ""
     skipped = f", {found.skipped:,} of them changed and skipped" if found.skipped else ""
     return f"new files: {files}{changed}; known: {found.known_files:,}{skipped}"
+
+
+def _round_limit(limit: RoundLimit, found: IncrementalPlan | None) -> str:
+    """Say how much each job loads, and what is left for later ones."""
+    amounts = [counted(limit.files, "file")] if limit.files is not None else []
+    amounts += [format_size(limit.bytes)] if limit.bytes is not None else []
+    amounts += [counted(limit.rows, "row")] if limit.rows is not None else []
+    line = f"each job loads up to {' and '.join(amounts)} (round_limit)"
+    if found is None or not found.later_files:
+        return line
+    later = f"{counted(found.later_files, 'file')} ({format_size(found.later_bytes)})"
+    return f"{line}: later jobs load {later} more"
 
 
 def _new_rows(found: CursorPlan, *, idle: bool) -> str:

@@ -117,6 +117,8 @@ class TableResult:
     """None: no two rows had the same key, or nothing was merged."""
     file_count: int = 0
     """How many files there are, also where they are too many for `files` to name them."""
+    more: bool = False
+    """Whether `round_limit` left new files or rows for a later job."""
 
 
 @dataclass(frozen=True)

@@ -326,6 +326,16 @@ DELETE_LIMIT = RejectLimit(percent=30)
 
 
 @dataclass(frozen=True)
+class RoundLimit:
+    """How much of what is new one job reads of a table, at least one file or one value of the
+    cursor. None: no limit of this kind."""
+
+    files: int | None = None
+    bytes: int | None = None
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
 class AppendAgain:
     """What becomes of a load that appends all rows of a source of which an earlier load has rows
     in the table. `instead` is the setting with which each row is loaded once, as an action."""
@@ -377,6 +387,8 @@ class TableSpec:
     the key of a table of a database, else a warning."""
     append_again: AppendAgain | None = None
     """None: no row is appended twice, or it was asked for."""
+    round_limit: RoundLimit | None = None
+    """Of an incremental table. None: a job reads all that is new."""
     input_bytes: int | None = None
     """About how much a load reads, None: not known. It decides which tables start first."""
     inspected: Any = field(default=None, repr=False)

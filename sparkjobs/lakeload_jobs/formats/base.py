@@ -113,6 +113,8 @@ class PreparedRows:
     filled: tuple[str, ...] = ()
     read: str = ""
     """What of the source they are, for people; '' for all of it."""
+    more: bool = False
+    """Whether new rows are left for a later load, which then compares the keys of the source."""
 
     @property
     def frame(self) -> DataFrame:

@@ -100,7 +100,9 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
     expected = opened.expected()
     rows = given.rows(opened, found, bookmark.state, expected.known)
     with explained_by_change(rows.check_unchanged):
-        prepared = replace(prepare_rows(spec, table, rows, expected), read=found.sentence)
+        prepared = replace(
+            prepare_rows(spec, table, rows, expected), read=found.sentence, more=found.more
+        )
         writer = opened.check(prepared)
     if writer is None:
         rows.check_unchanged()
@@ -133,7 +135,7 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
     except BaseException:
         staged.abandon()
         raise
-    result = staged.commit(change)
+    result = replace(staged.commit(change), more=found.more)
     return _told(result, opened, found, prepared, writer, staged, same_key)
 
 

@@ -88,6 +88,10 @@ class Slice(Protocol):
         """What is new, for people; '' where everything is read each time."""
 
     @property
+    def more(self) -> bool:
+        """Whether a limit leaves files or rows that are new for a later load."""
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What may not be meant, such as rows that are appended once more."""
 
@@ -118,6 +122,7 @@ class AllRows:
     idle: bool = False
     records_anyway: bool = False
     must_record: bool = False
+    more: bool = False
     sentence: str = ""
     warnings: tuple[str, ...] = ()
     bytes: int | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -329,3 +330,63 @@ def test_flags_of_rounds_that_have_no_effect_or_no_meaning_are_refused(
 
     assert done.exit_code == 2
     assert words in " ".join(done.output.split())
+
+
+MORE = replace(LOADED, more=True)
+
+
+def run_until_loaded(
+    job: LoadJob,
+    stop: StopRequests,
+    loads: FakeLoads,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+) -> ExitCode:
+    monkeypatch.setattr(sync_rounds, "sync_once", loads)
+    monkeypatch.setattr(sync_rounds, "_collect_garbage", lambda: None)
+    environment = {"LAKELOAD_RUN_DIR": str(folder / "runs")}
+    context = Context(environment, stop, Console(quiet=True), quiet=True)
+    return Rounds(lambda: job, lambda done: None, Schedule(None), context).run(job)
+
+
+def test_limited_load_goes_on_until_nothing_is_left(
+    job: LoadJob, stop: StopRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    loads = FakeLoads([MORE, MORE, LOADED])
+    code = run_until_loaded(job, stop, loads, monkeypatch, tmp_path)
+
+    assert code == ExitCode.OK
+    assert len({load.attempt.job_id for load in loads.jobs}) == len(loads.jobs) == 3
+
+
+def test_table_that_fails_ends_a_limited_load_with_its_code(
+    job: LoadJob, stop: StopRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    loads = FakeLoads([MORE, RETRYABLE])
+    code = run_until_loaded(job, stop, loads, monkeypatch, tmp_path)
+
+    assert code == ExitCode.TABLE_FAILED
+    assert len(loads.jobs) == 2
+
+
+def test_stop_between_limited_jobs_says_that_something_is_left(
+    job: LoadJob, stop: StopRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stop.hold()
+    loads = FakeLoads([MORE, MORE], lambda: os.kill(os.getpid(), signal.SIGTERM))
+    code = run_until_loaded(job, stop, loads, monkeypatch, tmp_path)
+
+    assert code == ExitCode.INTERRUPTED
+    assert len(loads.jobs) == 2
+
+
+def test_round_with_more_to_load_is_followed_at_once(
+    job: LoadJob, stop: StopRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    loads = FakeLoads([MORE])
+    done = Round(1, job, loads(job, Context({}, stop, Console(quiet=True), quiet=True), None), 0.0)
+    hourly = Schedule(timedelta(hours=1))
+    context = Context({}, stop, Console(quiet=True), quiet=True)
+    rounds = Rounds(lambda: job, lambda done: None, hourly, context)
+
+    assert rounds._next(done, time.time()) <= time.time()

@@ -30,6 +30,7 @@ from lakeload_jobs.contract.spec import (
     ParquetSpec,
     PartitionField,
     RejectLimit,
+    RoundLimit,
     RunOptions,
     SigV4Spec,
     TableFormat,
@@ -181,6 +182,8 @@ CHANGES: Mapping[type, Mapping[str, Change]] = {
         # It fails a load, or not.
         "on_same_key": ("WARN", NEVER),
         "append_again": (AppendAgain("FAIL", ""), NEVER),
+        # It decides which job loads a row, not which rows are loaded.
+        "round_limit": (RoundLimit(files=1), NEVER),
         "fingerprint": ("f", NEVER),
         "inspected": ("x", NEVER),
     },
@@ -333,6 +336,7 @@ def test_every_pipeline_setting_is_in_the_fingerprint_or_listed_as_excluded() ->
         "schema_changes",
         "on_append_again",
         "upload_interval",
+        "round_limit",
         "spark",
     }
 

@@ -405,6 +405,18 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
     settings = JdbcSettings
     table = JdbcTable
     cursor_reads = True
+    round_limits = ("rows",)
+
+    def without_rounds(self, read: JdbcInput) -> tuple[str, str] | None:
+        """Return why a table is loaded at once: no column orders its rows."""
+        if not read.incremental:
+            return "it is loaded whole each time", "set `cursor` to a column"
+        if read.by_xmin:
+            why = "`cursor: xmin` orders no rows"
+            return why, "set `cursor` to a column that grows with each new or changed row"
+        if read.database in BY_DRIVER:
+            return "its database is read with a JDBC driver, by one statement", "remove the line"
+        return None
 
     def written(self, source: JdbcSettings, table: JdbcTable) -> JdbcInput:
         """Return the table with the parts of the URL."""

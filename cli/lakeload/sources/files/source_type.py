@@ -60,6 +60,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
 
     settings = Source
     table = FilesTable
+    round_limits = ("files", "bytes")
 
     def written(self, source: Source, table: FilesTable) -> FilesInput:
         """Return the files of a table; options of the source belong to its format."""
@@ -106,6 +107,12 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
     def loads_once(self, read: FilesInput, *, replaces: bool) -> str:
         """Return the setting that keeps account of files."""
         return "set `incremental: true` in `source` and begin again with `lakeload reset`"
+
+    def without_rounds(self, read: FilesInput) -> tuple[str, str] | None:
+        """Return why files that are not incremental are loaded at once."""
+        if read.incremental:
+            return None
+        return "it is loaded whole each time", "set `incremental: true` in `source`"
 
     def findings(self, source: Any, tables: Numbered) -> Iterator[Finding]:
         """Yield patterns where names belong, and options that the format's reader does not have."""
@@ -212,6 +219,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
             contents=(lambda files: content_hashes(files, read, readers))
             if read.content_hash
             else None,
+            limit=table.round_limit,
         )
         return InputInspected(listed, selection)
 

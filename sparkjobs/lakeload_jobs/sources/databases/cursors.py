@@ -151,6 +151,17 @@ class Cursor:
             less = "0" if than is None else f"CASE WHEN {less} THEN 1 ELSE 0 END"
         return f"SELECT {text}, {less} FROM {relation}"  # noqa: S608
 
+    def bound(self, relation: str, last: str | None, rows: int) -> str:
+        """Return the SELECT of the value of the last of so many rows that are greater than `last`,
+        in the order of the cursor. It finds nothing where there are fewer."""
+        where = "" if last is None else f" WHERE {self.value} > {self.literal(last)}"
+        order = f"ORDER BY 1 LIMIT 1 OFFSET {rows - 1}"
+        select = f"SELECT {self.value} AS bound FROM {relation}{where} {order}"  # noqa: S608
+        if self.database != "POSTGRESQL":
+            return select
+        # As text only here: `ORDER BY` means what is selected.
+        return f"SELECT bound::text FROM ({select}) lakeload"  # noqa: S608
+
 
 def value_of(kind: Kind, text: str) -> Any:
     """Return the value that text writes, as Python has it."""
@@ -251,6 +262,8 @@ class Window:
     """Whether there is a `lookback`."""
     given: bool = False
     """Whether the user has said where it begins."""
+    more: bool = False
+    """Whether there are rows greater than `high`, which a limit leaves for later loads."""
 
     @property
     def condition(self) -> str:
@@ -266,7 +279,8 @@ class Window:
         if self.high is None:
             return "the source has no rows"
         low = f"{self.low} (`--from`)" if self.given else self.low
-        return rows_between(name, low, self.high)
+        later = "; there are later ones" if self.more else ""
+        return f"{rows_between(name, low, self.high)}{later}"
 
 
 @dataclass(frozen=True)
@@ -288,6 +302,8 @@ class CursorRequest:
     since: str | None = None
     """Where the load begins, whatever the state says; None: as the state says."""
     identity: RelationIdentity | None = None
+    limit: int | None = None
+    """How many rows a load reads of those that are new; None: all."""
 
 
 def request_of(
@@ -322,7 +338,7 @@ def request_of(
         ) from None
     return CursorRequest(
         cursor, relation.sql, name, tuple(selected), key, options, lookback, appends, since,
-        relation.identity,
+        relation.identity, table.round_limit.rows if table.round_limit else None,
     )  # fmt: skip
 
 
@@ -357,6 +373,11 @@ def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Windo
             same = StateChange(bookmark.state, bookmark.state)
             return Window(cursor, last, last, True, same, warnings)
         high = last
+    more = False
+    if given.limit is not None and high is not None and high != last:
+        found = fetch(cursor.bound(given.relation, last, given.limit))
+        bound = _text(found[0][0]) if found else high
+        high, more = bound, bound != high
     kept_from = None if high is None else earlier(high, given.lookback)
     at = None if kept_from is None else _text(fetch(_digest(given, kept_from, high))[0][0])
     idle = before is not None and (before.last, before.at) == (high, at)
@@ -375,7 +396,9 @@ def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Windo
         relation = before.relation
     after = CursorState(cursor.name, cursor.kind, high, at, noted, relation=relation)
     state = StateChange(bookmark.state, after.to_json())
-    return Window(cursor, low, high, idle, state, warnings, appended, bool(given.lookback))
+    return Window(
+        cursor, low, high, idle, state, warnings, appended, bool(given.lookback), more=more
+    )
 
 
 def _window_since(

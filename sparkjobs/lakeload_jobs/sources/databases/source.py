@@ -291,6 +291,11 @@ class DatabaseSlice:
         return self.records_anyway
 
     @property
+    def more(self) -> bool:
+        """Whether there are later rows, which a limit leaves for later loads."""
+        return isinstance(self.window, Window) and self.window.more
+
+    @property
     def sentence(self) -> str:
         """From where to where rows are read."""
         return self.window.sentence if self.window else ""
@@ -529,7 +534,7 @@ class MysqlSlice(DatabaseSlice):
         remote = not spec.runtime.tasks_share_driver
         identity = TaskIdentity(spec.destination, spec.label, remote)
         wanted, keys = self.wanted, tuple[str, ...]()
-        if wanted and self.source.table.max_deleted is not None:
+        if wanted and self.source.table.max_deleted is not None and not self.more:
             keys = tuple(source_names(self.source.table.primary_key, found.names).values())
         reader = mysql.ReadTable(
             given, identity, found.relation, found.selected,

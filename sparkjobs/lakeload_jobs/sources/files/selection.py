@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import OnChangedFile
+from lakeload_jobs.contract.spec import OnChangedFile, RoundLimit
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.sources.files.bookmark import (
     FilesState,
@@ -51,6 +51,16 @@ class Selection:
     skipped: tuple[str, ...] = ()
     folder: str = ""
     same: tuple[str, ...] = ()
+    later: tuple[FileState, ...] = ()
+    """New files that a limit leaves for later jobs."""
+    first: bool = False
+    """Whether no job has loaded any file."""
+
+    @property
+    def typed_by(self) -> tuple[FileState, ...]:
+        """The files that the columns are found by: all that are there at the first load, because
+        later ones keep to its types."""
+        return (*self.files, *self.later) if self.first else self.files
 
     def noted(self, rejected_from: Collection[str], contents: Sequence[str] = ()) -> Evidence:
         """Return what the load notes when records of these files were set aside, and with the
@@ -73,6 +83,8 @@ class Selection:
     def sentence(self) -> str:
         """What is new, for people."""
         new = f"{len(self.files):,} new file" + "s" * (len(self.files) != 1)
+        if self.later:
+            new = f"{len(self.files):,} of {len(self.files) + len(self.later):,} new files"
         same = f", {len(self.same):,} of them rewritten with the same content" if self.same else ""
         return f"{new if self.files else 'no new files'} ({self.known:,} known{same})"
 
@@ -95,11 +107,13 @@ def choose_files(
     reload: bool = False,
     on_changed_file: OnChangedFile | None = None,
     contents: Contents | None = None,
+    limit: RoundLimit | None = None,
 ) -> Selection:
     """Choose those of the listed files that no job of this pipeline has loaded; all for `reload`.
-    `on_changed_file` says what becomes of new versions of files that one has loaded. None loads
-    them, unless records of the older version were set aside. `contents` returns the hashes of files
-    that may only have been written again, which are no new versions; without it all are.
+    Of more than `limit` these are the oldest. `on_changed_file` says what becomes of new versions
+    of files that one has loaded. None loads them, unless records of the older version were set
+    aside. `contents` returns the hashes of files that may only have been written again, which are
+    no new versions; without it all are.
 
     Known names are those of files below `folder`, without it, and the whole path of all others.
     Reads the evidence of earlier loads only where the state alone cannot tell
@@ -125,19 +139,24 @@ def choose_files(
     if again and not reload:
         _check_changed(again, names, on_changed_file, left_rejects)
         skipped = again if on_changed_file == "SKIP" else ()
+    left_out = {*skipped, *same}
+    new = [file for file in resolved.new if file not in left_out]
+    load = here if reload else new
+    later: frozenset[FileState] = frozenset()
+    if limit is not None and not reload:
+        later = _beyond(limit, new)
+        load = [file for file in new if file not in later]
+        again = tuple(file for file in again if file not in later)
     since = before.since if before else bookmark.next_number
     if repeat := known is not None and _worth_repeating(known):
         since = bookmark.next_number
     after = advance(
         before,
-        here,
-        new=len(resolved.new),
+        [file for file in here if file not in later] if later else here,
+        new=len(resolved.new) - len(later),
         since=since,
         known=known.files if known else None,
     )
-    left_out = {*skipped, *same}
-    new = [file for file in resolved.new if file not in left_out]
-    load = here if reload else new
     repeated = known.files if known and repeat else ()
     # What is not loaded leaves the rows and the rejected records of the older version as they were.
     remembered = (
@@ -154,7 +173,22 @@ def choose_files(
         skipped=_paths(skipped, names),
         folder=folder,
         same=_paths(same, names),
+        later=tuple(names[file.path] for file in new if file in later),
+        first=before is None,
     )
+
+
+def _beyond(limit: RoundLimit, new: Sequence[FileState]) -> frozenset[FileState]:
+    """Return the files behind the oldest ones that are within a limit; the first one always is."""
+    oldest = sorted(new, key=lambda file: (file.modified, file.path))
+    size = 0
+    for place, file in enumerate(oldest):
+        size += file.size
+        many = limit.files is not None and place >= limit.files
+        large = limit.bytes is not None and size > limit.bytes
+        if place and (many or large):
+            return frozenset(oldest[place:])
+    return frozenset()
 
 
 def _with_known_content(

@@ -508,7 +508,7 @@ def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Writ
 def _find_deleted(given: Stage, base: int | None) -> DeletedKeys | None:
     """Return the keys of the table that the source no longer has."""
     table, key = given.table, given.rows.key
-    if table.max_deleted is None or given.replaces or base is None:
+    if table.max_deleted is None or given.replaces or base is None or given.rows.prepared.more:
         return None
     if base != given.begun:
         # The source was read before those rows came in, and may have them now.

@@ -145,7 +145,7 @@ class ParquetWriter:
     def _find_deleted(self) -> DeletedKeys | None:
         """Return the keys of the table that the source no longer has."""
         load, table, mapping = self.load, self.load.table, self.prepared.mapping
-        if table.max_deleted is None:
+        if table.max_deleted is None or self.prepared.more:
             return None
         files = loaded_files(
             load.objects,

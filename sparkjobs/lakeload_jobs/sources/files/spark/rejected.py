@@ -86,6 +86,7 @@ class RejectedSlice:
     records: pa.Table | None
     records_anyway: bool = False
     must_record: bool = False
+    more: bool = False
     warnings: tuple[str, ...] = ()
     change: StateChange | None = None
 

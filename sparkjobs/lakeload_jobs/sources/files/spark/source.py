@@ -81,6 +81,7 @@ class FilesSource:
             reload=spec.options.reload,
             on_changed_file=given.on_changed_file,
             contents=self._contents if given.content_hash else None,
+            limit=self.table.round_limit,
         )
         return FilesSlice(spec, self.table, given, self.s3, selection, self.unreadable)
 
@@ -117,6 +118,11 @@ class FilesSlice:
         """Whether new versions are not loaded: they are remembered."""
         found = self.selection
         return found is not None and bool(found.skipped or found.same)
+
+    @property
+    def more(self) -> bool:
+        """Whether new files are left for a later load."""
+        return self.selection is not None and bool(self.selection.later)
 
     @property
     def sentence(self) -> str:
@@ -192,15 +198,27 @@ class FilesSlice:
         self, spark: SparkSession, files: tuple[FileState, ...], earlier: EarlierColumns
     ) -> FilesRows:
         given, table, s3 = self.given, self.table, self.s3
+        typed_by = self.selection.typed_by if self.selection and self.selection.later else None
         if not files:
             empty = StructType([])
             nothing = DeferredFrame(empty, lambda: spark.createDataFrame([], empty))
             return FilesRows(nothing, (), (), False, given, s3)
         sparks = only_sparks(given.format, given.options)
         if given.format in TEXT_FORMATS:
-            return open_text_files(spark, self.spec, table, given, s3, files=files, earlier=earlier)
+            return open_text_files(
+                spark,
+                self.spec,
+                table,
+                given,
+                s3,
+                files=files,
+                earlier=earlier,
+                typed_by=typed_by,
+            )
         if sparks is None:
-            opened = TypedTable(spark, self.spec, table, given, files, s3, self.unreadable)
+            opened = TypedTable(
+                spark, self.spec, table, given, files, s3, self.unreadable, typed_by=typed_by
+            )
             return open_typed_files(opened, earlier)
         rows = open_files(
             spark,

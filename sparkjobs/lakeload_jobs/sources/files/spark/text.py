@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -45,9 +45,11 @@ def open_text_files(
     files: Sequence[FileState] | None = None,
     earlier: EarlierColumns = NO_COLUMNS,
     stored: StoredFiles | None = None,
+    typed_by: Sequence[FileState] | None = None,
 ) -> FilesRows:
     """Open CSV or JSON files and read them once for what they hold. `files` are those that are
-    read; None lists them here. `earlier` is what earlier loads made of source columns.
+    read; None lists them here. `typed_by` are those that the columns are found by; None: the same.
+    `earlier` is what earlier loads made of source columns.
     `stored` has rejected records, which are read in their place.
 
     Raises `LoadFailed` for what cannot be read, `InvalidInput` for options, types and columns that
@@ -59,6 +61,8 @@ def open_text_files(
         s3.check_runtime(listed)
     opener = stored or FileBytes(s3.readers.identity(given), s3.label)
     read = text_files(spec, table, given, listed, earlier, opener, spec.max_rejected_of(table))
+    if typed_by is not None:
+        read = replace(read, files=tuple(typed_by), loaded=frozenset(listed))
     found = read.split(_Runner(spark), _parallelism(spark))
     why = "`spark.reader` is `JVM`" if spec.reader == "JVM" else ""
     if found.splits.parts and not found.names:

@@ -118,6 +118,8 @@ class TypedTable:
     s3: S3Source
     unreadable: dict[FileState, UnreadableFile] = field(default_factory=dict)
     stored: StoredRecords | None = None
+    typed_by: tuple[FileState, ...] | None = None
+    """The files that the columns are found by; None: those whose rows are loaded."""
 
     @property
     def on_bad_value(self) -> OnBadValue:
@@ -154,10 +156,17 @@ def open_typed_files(table: TypedTable, earlier: EarlierColumns) -> FilesRows:
     check_options(table.given)
     if table.stored is None:
         table.s3.check_runtime(table.files)
-    all_files = _schemas(table)
+    loaded = frozenset(table.files)
+    all_files = _schemas(replace(table, files=table.typed_by or table.files))
     faults = [schema.fault for schema in all_files if schema.fault is not None]
     schemas = tuple(schema for schema in all_files if schema.fault is None)
-    aside = set_aside_warnings([(fault.path, fault.why) for fault in faults])
+    aside = set_aside_warnings(
+        [
+            (schema.fault.path, schema.fault.why)
+            for schema in all_files
+            if schema.fault is not None and schema.file in loaded
+        ]
+    )
     if faults and not schemas:
         return replace(_only_rejects(table, all_files, faults[0]), warnings=aside)
     shared = _spellings(table, schemas, earlier)
@@ -178,6 +187,8 @@ def open_typed_files(table: TypedTable, earlier: EarlierColumns) -> FilesRows:
     schema = _schema(table, columns, has_folders=base is not None, by_spark=bool(only_spark))
     names = (*named, *(name for name in schema.names if name not in named))
     casts = _casts(table, names, schema)
+    all_files = tuple(one for one in all_files if one.file in loaded)
+    schemas = tuple(one for one in schemas if one.file in loaded)
     if not only_spark:
         try:
             arrow = to_arrow_schema(schema)

@@ -136,6 +136,8 @@ class TextFiles(ABC):
     max_rejected: RejectLimit = REJECT_LIMIT
     targets: Mapping[str, str] = field(default_factory=dict)
     spelled: SharedNames = field(default_factory=dict)
+    loaded: frozenset[FileState] | None = None
+    """The files whose rows are loaded: others only say which columns there are. None: all."""
 
     @abstractmethod
     def _format(self, loaded: Columns) -> _Format: ...
@@ -181,9 +183,10 @@ class TextFiles(ABC):
             infers=how.evidence,
             sets_aside=sets_aside,
         )
-        scanned = scan_files(pieces, scan, run)
+        every = scan_files(pieces, scan, run)
+        scanned = [found for found in every if self._loads(found.piece.file)]
         check_bad(scanned, self.on_bad_value, values, self.max_rejected)
-        readable = [found for found in scanned if not found.set_aside]
+        readable = [found for found in every if not found.set_aside]
         if not readable and scanned:
             return _only_rejects(how, scanned, parallelism)
         names = self._names(readable)
@@ -226,9 +229,13 @@ class TextFiles(ABC):
         splits = split_text(scanned, read, parallelism)
         text = [name for name, kind in types.items() if kind == ColumnType("string", "INFERRED")]
         numbers = number_warnings(text, [found.numbers for found in readable], formats)
-        warnings = (*self._warnings(readable), *numbers, *_set_aside(scanned))
+        read_now = [found for found in scanned if not found.set_aside]
+        warnings = (*self._warnings(read_now), *numbers, *_set_aside(scanned))
         spellings = other_spellings(self.spelled, names)
         return TextTable(names, read.batch_schema, splits, warnings, spellings)
+
+    def _loads(self, file: FileState) -> bool:
+        return self.loaded is None or file in self.loaded
 
     def _second_reader(self, how: _Format, schema: pa.Schema, declared: Declared) -> PieceReader:
         return how.reader

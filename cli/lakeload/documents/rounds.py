@@ -1,0 +1,42 @@
+"""Settings of loads in rounds, and which tables can have them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from lakeload.config.model import Model, refusal
+from lakeload.config.scalars import ByteCount
+from lakeload_jobs.contract import spec
+
+Count = Annotated[int | None, Field(ge=1, le=10**12)]
+
+
+class RoundLimit(Model):
+    """How much one job loads of what is new: a large load becomes several jobs, oldest first."""
+
+    files: Count = None
+    """FILES: so many files."""
+    bytes: ByteCount | None = None
+    """FILES: files of so many bytes together, but at least one: `10GiB`."""
+    rows: Count = None
+    """JDBC with a `cursor`: so many rows, and all that have the last value of the cursor."""
+
+    @model_validator(mode="after")
+    def _limits_something(self) -> Self:
+        if not self.given:
+            raise refusal(
+                "`round_limit` limits nothing", "write `{files: 1000}` or `{rows: 1000000}`"
+            )
+        return self
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The limits that are set."""
+        return tuple(name for name in ("files", "bytes", "rows") if getattr(self, name) is not None)
+
+    @property
+    def spec(self) -> spec.RoundLimit:
+        """The contract's form."""
+        return spec.RoundLimit(self.files, self.bytes, self.rows)
