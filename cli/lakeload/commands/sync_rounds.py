@@ -21,12 +21,12 @@ from lakeload.commands.liveness import Liveness
 from lakeload.commands.spark_job import Context
 from lakeload.commands.sync_once import Kept, LoadJob, Synced, sync_once
 from lakeload.documents.durations import format_duration
+from lakeload.documents.rounds import loads_once_instead
 from lakeload.launch.outcome import Outcome
 from lakeload.launch.resident import Resident
 from lakeload.launch.run_folder import lake_of, runs_directory
 from lakeload.launch.spec import new_attempt
 from lakeload.launch.timings import Timings
-from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.codec import format_instant, parse_instant, to_json
 from lakeload_jobs.contract.errors import (
     ExitCode,
@@ -36,7 +36,6 @@ from lakeload_jobs.contract.errors import (
     Refused,
 )
 from lakeload_jobs.contract.spec import TableFormat, TableSpec
-from lakeload_jobs.contract.traits import FORMATS
 
 RETRIES = 5
 """Retries of a failed round under its own job id."""
@@ -46,18 +45,16 @@ _FATAL = (ExitCode.INVALID, ExitCode.MACHINE, ExitCode.BUG)
 """Exit codes that a retry cannot change: they end the command in the first round."""
 
 
-def _refuse_appending(tables: Sequence[TableSpec], table_format: TableFormat) -> None:
+def refuse_appending(tables: Sequence[TableSpec], table_format: TableFormat) -> None:
     """Raise `InvalidInput` for a table that would append all of its rows in each round."""
-    again = next((t for t in tables if t.mode == "APPEND" and not t.input.incremental), None)
-    if again is not None:
-        instead = source_of(again.input).loads_once(
-            again.input, replaces=not FORMATS[table_format].append_only
-        )
-        raise InvalidInput(
-            f"`{again.source}` would be appended whole in each round: its rows would be in the "
-            "table once for each",
-            hint=instead,
-        )
+    for table in tables:
+        instead = loads_once_instead(table.mode, table.input, table_format)
+        if instead is not None:
+            raise InvalidInput(
+                f"`{table.source}` would be appended whole in each round: its rows would be in the "
+                "table once for each",
+                hint=instead,
+            )
 
 
 @dataclass(frozen=True)
@@ -160,7 +157,7 @@ class Rounds:
         """
         if self._schedule.interval is None:
             return self._run_until_loaded(job)
-        _refuse_appending(job.tables, job.destination.table_format)
+        refuse_appending(job.tables, job.destination.table_format)
         with (
             _only_one(job, runs_directory(self._context.environment)),
             Resident(self._schedule.stop_within, self._liveness.alive) as driver,
@@ -263,7 +260,7 @@ class Rounds:
             kept.forget()
             try:
                 job = self._read()
-                _refuse_appending(job.tables, job.destination.table_format)
+                refuse_appending(job.tables, job.destination.table_format)
             except LakeloadError as error:
                 self._context.note(f"the configuration stays as it was: {error.message}")
             else:

@@ -21,7 +21,7 @@ from lakeload.config.secret_names import shown
 from lakeload.documents.destination import Destination
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.pipeline import Numbered, Table, valid_tables
-from lakeload.documents.rounds import RoundLimit
+from lakeload.documents.rounds import RoundLimit, loads_once_instead
 from lakeload.documents.spark import master_finding
 from lakeload.runtimes import runtime_of
 from lakeload.sources.registry import source_type_of
@@ -252,16 +252,16 @@ def _appended_in_rounds(
     except ValidationError:
         # Said where it stands.
         return
-    replaces = destination is not None and not FORMATS[destination.table_format].append_only
+    table_format = None if destination is None else destination.table_format
     for i, table in tables:
-        if table.mode != "APPEND" or (read := kind.written(source, table)).incremental:
-            continue
-        yield Finding(
-            "`upload_interval`: this table would be appended whole in each round",
-            kind.loads_once(read, replaces=replaces),
-            ("tables", i),
-            "appended-in-rounds",
-        )
+        instead = loads_once_instead(table.mode, kind.written(source, table), table_format)
+        if instead is not None:
+            yield Finding(
+                "`upload_interval`: this table would be appended whole in each round",
+                instead,
+                ("tables", i),
+                "appended-in-rounds",
+            )
 
 
 def _round_limits(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:

@@ -8,7 +8,9 @@ from pydantic import Field, model_validator
 
 from lakeload.config.model import Model, refusal
 from lakeload.config.scalars import ByteCount
+from lakeload.sources.registry import source_of
 from lakeload_jobs.contract import spec
+from lakeload_jobs.contract.traits import FORMATS
 
 Count = Annotated[int | None, Field(ge=1, le=10**12)]
 
@@ -40,3 +42,14 @@ class RoundLimit(Model):
     def spec(self) -> spec.RoundLimit:
         """The contract's form."""
         return spec.RoundLimit(self.files, self.bytes, self.rows)
+
+
+def loads_once_instead(
+    mode: spec.Mode, read: spec.TableInput, table_format: spec.TableFormat | None
+) -> str | None:
+    """Return the setting with which each row is loaded once, as an action, for a table whose loads
+    append all rows each time; None for any other table. `table_format` None: not known."""
+    if mode != "APPEND" or read.incremental:
+        return None
+    replaces = table_format is not None and not FORMATS[table_format].append_only
+    return source_of(read).loads_once(read, replaces=replaces)

@@ -14,6 +14,7 @@ from lakeload.documents.cross import TableTarget, glue_prefix, targets
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.load import DestinationDocument, PipelineDocument
 from lakeload.documents.pipeline import Pipeline, Table
+from lakeload.documents.rounds import loads_once_instead
 from lakeload.sources.registry import SOURCES
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.spec import (
@@ -32,7 +33,6 @@ from lakeload_jobs.contract.spec import (
     TableFormat,
     TableSpec,
 )
-from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
 
 
@@ -137,11 +137,9 @@ def _append_again(
 ) -> AppendAgain | None:
     """Return what becomes of rows that are appended again; None where each is loaded once, or all
     were asked for."""
-    once = table.mode != "APPEND" or table.input.incremental
-    if once or options.starts_over or policy == "ALLOW":
+    instead = loads_once_instead(table.mode, table.input, table_format)
+    if instead is None or options.starts_over or policy == "ALLOW":
         return None
-    replaces = not FORMATS[table_format].append_only
-    instead = SOURCES[table.input.type].loads_once(table.input, replaces=replaces)
     return AppendAgain(policy, instead)
 
 
