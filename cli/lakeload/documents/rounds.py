@@ -51,5 +51,5 @@ def loads_once_instead(
     append all rows each time; None for any other table. `table_format` None: not known."""
     if mode != "APPEND" or read.incremental:
         return None
-    replaces = table_format is not None and not FORMATS[table_format].append_only
+    replaces = not FORMATS[table_format].append_only if table_format else False
     return source_of(read).loads_once(read, replaces=replaces)
