@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import psutil
 import pytest
 
 from tests.e2e.command import SECONDS, lakeload, start
+from tests.open_metrics import samples
 from tests.servers.ministack import Lake
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -54,7 +56,7 @@ def test_rounds_load_each_file_once_in_one_driver_through_a_kill_and_a_stop(
     (tmp_path / "landing").mkdir()
     arrives(tmp_path, "1.csv", 1, 2)
     arguments = ("sync", "pipeline.yml", "--every", "1s", "--output", "json")
-    process = start(lake, tmp_path, *arguments)
+    process = start(lake, tmp_path, *arguments, "--metrics-file", "shop.prom")
     try:
         rounds = documents(process)
         first = loaded(rounds)
@@ -85,6 +87,16 @@ def test_rounds_load_each_file_once_in_one_driver_through_a_kill_and_a_stop(
     assert [done["tables"][0]["rows"] for done in (first, second, third)] == [2, 1, 1]
     assert len({done["job_id"] for done in (first, second, third)}) == 3
     assert first["round"] == 1
+    assert first["usage"]["cpu_seconds"] > second["usage"]["cpu_seconds"] > 0
+    assert first["usage"]["requests"]["s3.CompleteMultipartUpload"] == 1
+    newest = (tmp_path / "landing" / "2.csv").stat().st_mtime
+    position = datetime.fromisoformat(second["tables"][0]["position"])
+    assert position.timestamp() == pytest.approx(newest, abs=0.001)
+    text = (tmp_path / "shop.prom").read_text()
+    values = {one.name: one.value for one in samples(text)}
+    assert values["lakeload_table_rows_total"] == 4
+    assert values["lakeload_table_files_total"] == 3
+    assert values["lakeload_job_peak_memory_bytes"] > 100e6
     files = [str(file) for file in lake.download(tmp_path / "lake") if "/t/" in str(file)]
     with duckdb.connect() as connection:
         found = connection.execute("select n from read_parquet(?) order by n", [files]).fetchall()

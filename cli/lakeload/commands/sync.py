@@ -26,6 +26,7 @@ from lakeload.commands.options import (
     Tables,
 )
 from lakeload.config.document import quoted
+from lakeload.config.secret_names import absolute_path
 from lakeload.documents.durations import parse_duration, parse_interval
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from lakeload.documents.pipeline import Pipeline
     from lakeload.launch.timings import WallTime
     from lakeload.ui.json_documents import MissingArchive
+    from lakeload.ui.summary import Summary
 
 
 def sync(
@@ -118,6 +120,16 @@ def sync(
             show_default=False,
         ),
     ] = None,
+    metrics_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--metrics-file",
+            metavar="FILE",
+            help="Write metrics into this file after each job, in the text format of OpenMetrics; "
+            "overrides `metrics_file`.",
+            show_default=False,
+        ),
+    ] = None,
     output: Output = OutputFormat.TEXT,
 ) -> None:
     """Load the tables of a pipeline: all rows of a table or none, each job once.
@@ -186,12 +198,18 @@ def sync(
         times.begin("documents")
         job = read()
         context = Context(os.environ, stop, console.err, console.quiet(), times, phases)
+        recorder = _Recorder(metrics_file)
         limited = any(table.round_limit is not None for table in job.tables)
         schedule = None if for_once else flags.schedule(job.document.model, limited=limited)
         if schedule is not None:
             from lakeload.commands.sync_rounds import Rounds
 
-            show = functools.partial(_show_round, output=output, idle=schedule.interval is None)
+            show = functools.partial(
+                _show_round,
+                output=output,
+                recorder=recorder,
+                idle=schedule.interval is None,
+            )
             raise typer.Exit(Rounds(read, show, schedule, context).run(job))
         context.begin("machine")
         from lakeload.commands.sync_once import sync_once
@@ -205,17 +223,20 @@ def sync(
         # What is shown from here on is decided: a signal changes neither it nor the exit code.
         stop.hold()
         phases.stop()
-        wall_time = times.finish() if timings else None
         # A load that failed has more urgent things to say.
         archive_for = synced.archive_for if synced.outcome.exit_code is ExitCode.OK else None
         hint = None
         if archive_for is not None and _shows_hint(archive_for, output):
             hint = _hint(job.document.files, archive_for)
-        _show(job, synced, time.monotonic() - started, output, wall_time, hint)
+        summary = recorder.summary(
+            job, synced, time.monotonic() - started, times.finish(), hint, timings=timings
+        )
+        _show(summary, output)
         if left := [table.table for table in synced.outcome.tables if table.more]:
             console.note(
                 f"`round_limit` left new files or rows of {quoted(left, 10)} for the next load"
             )
+        recorder.record(job, summary)
         raise typer.Exit(synced.outcome.exit_code)
 
 
@@ -280,41 +301,80 @@ def _parsed(option: str, text: str, parse: Callable[[str], timedelta]) -> timede
         raise InvalidInput(f"`{option}`: {error.message}", hint=error.hint) from None
 
 
-def _show_round(done: Round, *, output: OutputFormat, idle: bool) -> None:
-    """Show a round: all of it in JSON, a document a line; in text what is new, or failed, and with
-    `idle` what is not."""
+class _Recorder:
+    """Makes the summaries of jobs, and records each where the pipeline or a flag says."""
+
+    def __init__(self, metrics_file: Path | None) -> None:
+        from lakeload.launch.usage import CommandUsage
+
+        self._metrics_file = metrics_file
+        self._usage = CommandUsage()
+
+    def summary(
+        self,
+        job: LoadJob,
+        synced: Synced,
+        seconds: float,
+        wall_time: WallTime,
+        hint: MissingArchive | None = None,
+        *,
+        timings: bool = False,
+    ) -> Summary:
+        """Return all that is known of a job that has just ended."""
+        from lakeload.ui.summary import Summary
+
+        return Summary(
+            job.attempt.job_id,
+            job.attempt.attempt_id,
+            job.document.model.name,
+            job.document.destination.model.bucket,
+            job.attempt.synced,
+            seconds,
+            synced.outcome,
+            synced.log,
+            wall_time,
+            self._usage.take(),
+            timings,
+            hint,
+        )
+
+    def record(self, job: LoadJob, summary: Summary) -> None:
+        """Record a job that was shown."""
+        from lakeload.monitoring.monitor import Monitor
+        from lakeload.ui.summary import to_document
+
+        path, model = self._metrics_file, job.document.model
+        if path is None and model.metrics_file is not None:
+            path = Path(absolute_path(job.document.path.parent, model.metrics_file))
+        targets = [table.target for table in job.tables]
+        Monitor(model.name, _warn, path).record(dict(to_document(summary)), targets)
+
+
+def _warn(text: str) -> None:
+    """Warn on stderr of what fails no load."""
+    from lakeload.ui.errors import say
+
+    if not console.quiet():
+        say(console.err, "warning", text)
+
+
+def _show_round(done: Round, *, output: OutputFormat, recorder: _Recorder, idle: bool) -> None:
+    """Show a round, and record it: all of it in JSON, a document a line; in text what is new, or
+    failed, and with `idle` what is not."""
+    summary = recorder.summary(done.job, done.synced, done.seconds, done.wall_time)
     if not done.idle:
         console.note(f"round {done.number}: job {done.job.attempt.job_id}")
     if output is OutputFormat.JSON or not done.idle or idle:
-        _show(done.job, done.synced, done.seconds, output, None, None, number=done.number)
+        _show(summary, output, done.number)
     elif done.number == 1:
         console.note("nothing new")
+    recorder.record(done.job, summary)
 
 
-def _show(
-    job: LoadJob,
-    synced: Synced,
-    seconds: float,
-    output: OutputFormat,
-    wall_time: WallTime | None,
-    hint: MissingArchive | None,
-    number: int | None = None,
-) -> None:
+def _show(summary: Summary, output: OutputFormat, number: int | None = None) -> None:
     """Show the summary; `number` is that of a round."""
-    from lakeload.ui.summary import Summary, show_text, show_what_next, to_document
+    from lakeload.ui.summary import show_text, show_what_next, to_document
 
-    summary = Summary(
-        job.attempt.job_id,
-        job.attempt.attempt_id,
-        job.document.model.name,
-        job.document.destination.model.bucket,
-        job.attempt.synced,
-        seconds,
-        synced.outcome,
-        synced.log,
-        wall_time,
-        hint,
-    )
     if output is OutputFormat.JSON and number is not None:
         console.show_json_line({**to_document(summary), "round": number})
         show_what_next(summary, console.err)

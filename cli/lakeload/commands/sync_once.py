@@ -24,7 +24,7 @@ from lakeload.documents.load import PipelineDocument
 from lakeload.documents.spec import destination_spec
 from lakeload.formats.inspection import InspectionRequest, TableState, outcome_without_spark
 from lakeload.formats.registry import commands_of
-from lakeload.launch.outcome import Outcome, exit_code_of, refused, with_warning
+from lakeload.launch.outcome import Outcome, OutcomeKind, exit_code_of, refused, with_warning
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings, takes_class_data
 from lakeload.launch.run import Launcher, RunJob, launch, refuse_without_any_input
@@ -134,7 +134,8 @@ def _united(last: Outcome, tables: tuple[TableResult, ...]) -> Outcome:
     if len(tables) == len(last.tables):
         return last
     code = exit_code_of(tables)
-    return Outcome("LOADED" if code in (0, 5) else "FAILED", code, tables)
+    kind: OutcomeKind = "LOADED" if code in (0, 5) else "FAILED"
+    return Outcome(kind, code, tables, usage=last.usage)
 
 
 def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
@@ -227,7 +228,8 @@ def _with_idle(outcome: Outcome, states: Sequence[TableState]) -> Outcome:
     if outcome.error is not None or outcome.kind == "INTERRUPTED":
         return replace(outcome, tables=tables)
     code = exit_code_of(tables)
-    return Outcome("LOADED" if code in (0, 5) else "FAILED", code, tables)
+    kind: OutcomeKind = "LOADED" if code in (0, 5) else "FAILED"
+    return Outcome(kind, code, tables, usage=outcome.usage)
 
 
 def _warnings(

@@ -26,7 +26,7 @@ from lakeload.launch.outcome import Outcome
 from lakeload.launch.resident import Resident
 from lakeload.launch.run_folder import lake_of, runs_directory
 from lakeload.launch.spec import new_attempt
-from lakeload.launch.timings import Timings
+from lakeload.launch.timings import NO_TIME, Timings, WallTime
 from lakeload_jobs.contract.codec import format_instant, parse_instant, to_json
 from lakeload_jobs.contract.errors import (
     ExitCode,
@@ -94,6 +94,7 @@ class Round:
     job: LoadJob
     synced: Synced
     seconds: float
+    wall_time: WallTime = NO_TIME
 
     @property
     def outcome(self) -> Outcome:
@@ -200,7 +201,8 @@ class Rounds:
         synced = sync_once(job, context, kept)
         self._context.stop.hold()
         self._context.phases.stop()
-        done = Round(number, job, synced, time.monotonic() - started)
+        seconds = time.monotonic() - started
+        done = Round(number, job, synced, seconds, context.timings.finish())
         if done.outcome.exit_code != ExitCode.OK:
             kept.forget()
         self._show(done)

@@ -252,6 +252,9 @@ class Pipeline(Model):
     `5m`."""
     round_limit: RoundLimit | None = None
     """Tables that load what is new: load it in several jobs, oldest first. Default: in one."""
+    metrics_file: Text | None = None
+    """After each job, metrics of the pipeline are written into this file, in the text format of
+    OpenMetrics; relative to this file."""
     source: SourceSettings
     tables: Annotated[tuple[Table, ...], Field(min_length=1)]
     """The tables, each with its own settings."""

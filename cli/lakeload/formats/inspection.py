@@ -27,6 +27,7 @@ from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.sources.files.selection import Selection
+from lakeload_jobs.sources.position import position_of
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.databases.cursors import Window
@@ -128,9 +129,15 @@ class TableState(ABC):
         if self.error is not None:
             return replace(result, status="FAILED", error=ErrorInfo.of(self.error, "open"))
         if self.selection is not None:
-            return replace(result, notes=(self.selection.sentence,))
+            position = position_of(self.selection.state.before)
+            return replace(result, notes=(self.selection.sentence,), position=position)
         if self.window is not None:
-            return replace(result, notes=(self.window.sentence,), warnings=self.window.warnings)
+            return replace(
+                result,
+                notes=(self.window.sentence,),
+                warnings=self.window.warnings,
+                position=position_of(self.window.state.before),
+            )
         return self.loaded(result)
 
 

@@ -25,6 +25,7 @@ from lakeload_jobs.contract.maintain import MaintainResult
 from lakeload_jobs.contract.plan import PlanResult
 from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult, TableStatus
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, TableSpec
+from lakeload_jobs.contract.usage import Usage
 
 R = TypeVar("R", RunResult, MaintainResult, PlanResult)
 
@@ -229,6 +230,8 @@ class Outcome:
     tables: tuple[TableResult, ...]
     error: ErrorInfo | None = None
     native_end: NativeEnd | None = None
+    usage: Usage | None = None
+    """What Spark's driver and its processes have used; None where it has not reported it."""
 
     @property
     def status(self) -> str:

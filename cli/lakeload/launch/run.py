@@ -99,7 +99,8 @@ def launch(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Outcome:
     ended = (launcher.run or run_job)(spec, folder, launcher)
     result = read_result(folder.result, spec.attempt_id)
     maybe = format_of(spec.destination).commit_unknown
-    return decide(ended.ending, result, ended.observed, spec.tables, ended.cause, maybe=maybe)
+    outcome = decide(ended.ending, result, ended.observed, spec.tables, ended.cause, maybe=maybe)
+    return replace(outcome, usage=None if isinstance(result, ResultProblem) else result.usage)
 
 
 def run_job(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Ended:

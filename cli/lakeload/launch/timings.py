@@ -71,6 +71,9 @@ class WallTime:
     tables: tuple[TableTime, ...]
 
 
+NO_TIME = WallTime(0.0, (), ())
+
+
 class Timings:
     """The times of one sync while it runs."""
 

@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 from lakeload.launch.timings import WallTime
 from lakeload_jobs.contract.maintain import TableMaintenance
 from lakeload_jobs.contract.result import ErrorInfo, FileResult, TableResult
+from lakeload_jobs.contract.usage import Usage
 
 
 class ProblemDocument(TypedDict):
@@ -63,8 +64,7 @@ class MissingArchive(TypedDict):
 
 
 class SyncDocument(TypedDict):
-    """`sync --output json`. `timings` is there with `--timings`, `round` with an interval and with
-    `round_limit`."""
+    """`sync --output json`. `round` is there with an interval and with `round_limit`."""
 
     job_id: str
     attempt_id: str
@@ -77,7 +77,8 @@ class SyncDocument(TypedDict):
     error: ErrorInfo | None
     log: str | None
     class_data: MissingArchive | None
-    timings: NotRequired[WallTime]
+    usage: Usage
+    timings: WallTime
     round: NotRequired[int]
 
 

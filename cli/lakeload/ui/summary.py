@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakeload.launch.outcome import NOTHING_COMMITTED, Outcome
-from lakeload.launch.timings import PHASES, TableTime, WallTime
+from lakeload.launch.timings import NO_TIME, PHASES, TableTime, WallTime
 from lakeload.ui.console import MANY_TABLES
 from lakeload.ui.errors import say, show_trouble
 from lakeload.ui.json_documents import MissingArchive, SyncDocument
@@ -21,6 +21,7 @@ from lakeload.ui.progress import STYLES
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import RowChanges, TableResult
+from lakeload_jobs.contract.usage import Usage
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.core.sizes import counted, format_size
 
@@ -38,8 +39,12 @@ class Summary:
     outcome: Outcome
     log: Path | None = None
     """spark.log, when Spark was started."""
-    wall_time: WallTime | None = None
-    """The time of each phase, where `--timings` wants to know."""
+    wall_time: WallTime = NO_TIME
+    """The time of each phase."""
+    usage: Usage = field(default_factory=Usage)
+    """What the command has used, besides what the outcome has of Spark."""
+    timings: bool = False
+    """Whether text shows the time of each phase."""
     class_data: MissingArchive | None = None
     """The AppCDS archive that Spark could have started with; None where a hint is not due."""
 
@@ -47,7 +52,7 @@ class Summary:
 def to_document(summary: Summary) -> SyncDocument:
     """Return the JSON document of `sync --output json`; keys are only ever added."""
     outcome = summary.outcome
-    document: SyncDocument = {
+    return {
         "job_id": summary.job_id,
         "attempt_id": summary.attempt_id,
         "pipeline": summary.pipeline,
@@ -61,10 +66,9 @@ def to_document(summary: Summary) -> SyncDocument:
         "error": to_json(outcome.error),
         "log": str(summary.log) if summary.log else None,
         "class_data": summary.class_data,
+        "usage": to_json(summary.usage.with_more(outcome.usage)),
+        "timings": to_json(summary.wall_time),
     }
-    if summary.wall_time is not None:
-        document["timings"] = to_json(summary.wall_time)
-    return document
 
 
 def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = False) -> None:
@@ -78,7 +82,7 @@ def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = Fal
         snapshots, folders = ((), ()) if many else (_snapshots(summary), _folders(summary))
         for line in [*snapshots, *counts, *folders]:
             out.print(Text(line, "dim"), soft_wrap=True, highlight=False)
-    if summary.wall_time is not None:
+    if summary.timings:
         _show_times(summary.wall_time, out)
     if summary.class_data is not None and not quiet:
         out.print(Text(_without_archive(summary.class_data), "dim"), soft_wrap=True)

@@ -27,6 +27,7 @@ from lakeload_jobs.aws.handover import handed_over, variable, variables
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.secrets import Secret, SecretReference, resolve_locally
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
+from lakeload_jobs.contract.usage import REQUESTS
 
 if TYPE_CHECKING:
     from mypy_boto3_glue import GlueClient
@@ -248,6 +249,7 @@ class AwsSession:
         )
         client = make_client(session, service, self._destination, config)
         client.meta.events.register("response-received", self._identity.clock.note)
+        client.meta.events.register("before-send", _count)
         return client
 
     def _final_session(self) -> boto3.Session:
@@ -334,3 +336,8 @@ def _session_name(label: str) -> str:
     """Return a valid RoleSessionName (2–64 of `[A-Za-z0-9_+=,.@-]`)."""
     text = re.sub(r"[^A-Za-z0-9_+=,.@-]", "-", f"lakeload-{label}" if label else "lakeload")
     return text[:64]
+
+
+def _count(event_name: str = "", **_: Any) -> None:
+    """Count a request that botocore is about to send: `before-send.s3.GetObject`."""
+    REQUESTS.add(event_name.partition(".")[2])

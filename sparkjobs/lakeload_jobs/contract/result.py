@@ -8,6 +8,7 @@ from typing import Literal, Self
 
 from lakeload_jobs.contract.errors import LakeloadError, docs_link
 from lakeload_jobs.contract.events import Stage
+from lakeload_jobs.contract.usage import Usage
 
 TableStatus = Literal[
     "LOADED", "NO_OP", "LOADED_CATALOG_OUT_OF_DATE", "FAILED", "SKIPPED", "INTERRUPTED"
@@ -119,6 +120,9 @@ class TableResult:
     """How many files there are, also where they are too many for `files` to name them."""
     more: bool = False
     """Whether `round_limit` left new files or rows for a later job."""
+    position: datetime | None = None
+    """Up to when the source is loaded: the time of the newest file, or the greatest value of a
+    `cursor` of dates or timestamps. None where neither tells a time."""
 
 
 @dataclass(frozen=True)
@@ -139,3 +143,5 @@ class RunResult(JobResult):
 
     tables: tuple[TableResult, ...] = ()
     error: ErrorInfo | None = None
+    usage: Usage | None = None
+    """What the driver, its JVM and its workers on this machine have used."""

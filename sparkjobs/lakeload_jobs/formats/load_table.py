@@ -32,6 +32,7 @@ from lakeload_jobs.sources.base import (
     explained_by_change,
     with_all_bad_values,
 )
+from lakeload_jobs.sources.position import position_of
 from lakeload_jobs.storage.backoff import pause
 
 ROUNDS = 10
@@ -96,7 +97,7 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
     bookmark = opened.bookmark
     found = given.slice(bookmark)
     if found.idle and not opened.replaces and table.max_deleted is None:
-        return replace(opened.keep(found), notes=_notes(found), warnings=found.warnings)
+        return _kept(opened, found, bookmark.state)
     expected = opened.expected()
     rows = given.rows(opened, found, bookmark.state, expected.known)
     with explained_by_change(rows.check_unchanged):
@@ -119,7 +120,7 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         staged = writer.stage(counted)
     if found.idle and not opened.replaces and not staged.deleted:
         staged.abandon()
-        return replace(opened.keep(found), notes=_notes(found), warnings=found.warnings)
+        return _kept(opened, found, bookmark.state)
     try:
         rows.check_unchanged()
         if spec.on_bad_value_of(table) == "QUARANTINE":
@@ -135,8 +136,15 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
     except BaseException:
         staged.abandon()
         raise
-    result = replace(staged.commit(change), more=found.more)
+    state = bookmark.state if change is None else change.after
+    result = replace(staged.commit(change), more=found.more, position=position_of(state))
     return _told(result, opened, found, prepared, writer, staged, same_key)
+
+
+def _kept(opened: OpenTable, found: Slice, state: object) -> TableResult:
+    """Return the result of a table with nothing new, whose source has this state."""
+    kept = opened.keep(found)
+    return replace(kept, notes=_notes(found), warnings=found.warnings, position=position_of(state))
 
 
 def _told(

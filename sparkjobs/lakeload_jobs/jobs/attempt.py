@@ -7,6 +7,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar, get_args
@@ -22,6 +23,7 @@ from lakeload_jobs.contract.spec import CONTRACT_VERSION, JobName, JobSpec
 from lakeload_jobs.jobs import stop_signals
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import describe
+from lakeload_jobs.jobs.usage import METER
 from lakeload_jobs.session import build_session
 
 
@@ -78,8 +80,15 @@ def attempt(
             stop_signals.hold()
             logger.warning("the job failed", exc_info=True)
             result = failed(spec, started_at, describe(error, "session"))
+        result = _measured(result, spec)
         write_result(Path(spec.result_path), result)
         events.emit("closed", name=result.status)
+    return result
+
+
+def _measured(result: Result, spec: JobSpec) -> Result:
+    if isinstance(result, RunResult):
+        return replace(result, usage=METER.take(spec.result_path))
     return result
 
 

@@ -8,6 +8,7 @@ a cluster there is no such file, and progress is that of Spark's tasks.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 import uuid
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.contract.usage import REQUESTS
 
 _SECONDS = 0.5
 """So often a task says how far it is."""
@@ -24,6 +26,11 @@ def _folder(spec: JobSpec) -> Path:
     """Return the folder of the run's files, named by a table's place in the spec, a dot, and what
     tells one attempt to read or write it from another."""
     return Path(spec.result_path).parent / "progress"
+
+
+def requests_file(folder: Path) -> Path:
+    """Return the file of a run's folder in which tasks count their requests."""
+    return folder / "requests.jsonl"
 
 
 def new_progress_file(spec: JobSpec, table: TableSpec) -> str | None:
@@ -54,19 +61,35 @@ class TaskProgress:
         With `last` in any case: a task that fails takes back what it has told by two zeros.
         """
         now = time.monotonic()
+        if last:
+            self._tell_requests()
         if self._path is None or (now < self._next and not last):
             return
         self._next = now + _SECONDS
         line = b"%d %d\n" % (rows - self._told[0], size - self._told[1])
         self._told = (rows, size)
-        # Whatever is wrong with the disk, the load does not depend on this file.
-        with contextlib.suppress(OSError):
-            # One write of a short line at the end of a file is not torn by those of other tasks.
-            file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
-            try:
-                os.write(file, line)
-            finally:
-                os.close(file)
+        _append(self._path, line, os.O_WRONLY | os.O_APPEND)
+
+    def _tell_requests(self) -> None:
+        """Tell the requests of this process: the task has ended, and others may follow."""
+        if self._path is None or (counts := REQUESTS.take()) == {}:
+            return
+        path = requests_file(Path(self._path).parent.parent)
+        _append(str(path), json.dumps(counts).encode() + b"\n", _NEW)
+
+
+_NEW = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+
+
+def _append(path: str, line: bytes, flags: int) -> None:
+    # Whatever is wrong with the disk, the load does not depend on this file.
+    with contextlib.suppress(OSError):
+        # One write of a short line at the end of a file is not torn by those of other tasks.
+        file = os.open(path, flags, 0o600)
+        try:
+            os.write(file, line)
+        finally:
+            os.close(file)
 
 
 class ProgressFiles:

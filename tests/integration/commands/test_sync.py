@@ -24,6 +24,7 @@ from lakeload_jobs.formats.parquet.log.table_log import TableLog
 from lakeload_jobs.storage.objects import Objects
 from tests.e2e.command import Ended, argv, environment, lakeload
 from tests.fakes.spark_home import fake_spark_home
+from tests.open_metrics import samples
 from tests.servers.fault_proxy import FaultProxy, answer
 from tests.servers.ministack import Lake
 
@@ -80,12 +81,12 @@ def test_the_json_document_has_exactly_the_agreed_keys(lake: Lake, folder: Path)
     ended = run(lake, folder, "success", "--output", "json")
     assert list(ended.document) == [
         *("job_id", "attempt_id", "pipeline", "status", "exit_code", "started_at", "seconds"),
-        *("tables", "error", "log", "class_data"),
+        *("tables", "error", "log", "class_data", "usage", "timings"),
     ]
     assert set(ended.document["tables"][0]) == {
         *("table", "target", "status", "rows", "bytes", "seconds", "files", "snapshot_id"),
         *("changes", "reader", "why_jvm", "index", "warnings", "notes", "error", "file_count"),
-        *("rejected", "deleted", "writer", "why_spark", "same_key", "more"),
+        *("rejected", "deleted", "writer", "why_spark", "same_key", "more", "position"),
     }
     assert ended.document["status"] == "SUCCEEDED"
     assert ended.document["error"] is None
@@ -113,6 +114,25 @@ def test_timings_add_up_to_the_time_of_the_command(lake: Lake, folder: Path) -> 
     assert [table["table"] for table in times["tables"]] == ["orders", "customers"]
     stages = [stage["name"] for stage in times["tables"][0]["stages"]]
     assert stages == ["open", "count", "stage", "commit"]
+
+
+def test_metrics_of_jobs_add_up_in_the_file(lake: Lake, folder: Path) -> None:
+    path = folder / "shop.prom"
+    run(lake, folder, "success", "--metrics-file", str(path))
+    ended = run(lake, folder, "one_table_fails", "--metrics-file", str(path))
+    away = run(lake, folder, "success", "--metrics-file", str(folder / "away" / "shop.prom"))
+
+    assert ended.code == 1
+    found = {
+        (sample.name.removeprefix("lakeload_"), sample.labels.get("table", "")): sample.value
+        for sample in samples(path.read_text())
+    }
+    assert found["job_exit_code", ""] == 1
+    assert found["table_consecutive_failures", "shop.orders"] == 1
+    assert found["table_consecutive_failures", "shop.customers"] == 0
+    assert found["job_cpu_seconds_total", ""] > 0.1
+    assert away.code == 0
+    assert away.stderr.count("warning: the metrics file") == 1
 
 
 def test_timings_of_a_dry_run_are_rejected(lake: Lake, folder: Path) -> None:

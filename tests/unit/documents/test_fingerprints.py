@@ -337,6 +337,7 @@ def test_every_pipeline_setting_is_in_the_fingerprint_or_listed_as_excluded() ->
         "on_append_again",
         "upload_interval",
         "round_limit",
+        "metrics_file",
         "spark",
     }
 

@@ -33,6 +33,7 @@ from lakeload_jobs.aws.network_errors import (
 )
 from lakeload_jobs.aws.signing import signed_headers
 from lakeload_jobs.contract.secrets import Secret, without_secrets
+from lakeload_jobs.contract.usage import REQUESTS
 from lakeload_jobs.formats.iceberg.catalogs.errors import (
     NOT_A_CATALOG,
     REDIRECTED,
@@ -222,6 +223,7 @@ class _Adapter(HTTPAdapter):
 
     def send(self, request: requests.PreparedRequest, **settings: Any) -> requests.Response:  # type: ignore[override]
         settings["timeout"] = settings.get("timeout") or self._timeout
+        REQUESTS.add(f"catalog.{request.method}")
         return super().send(request, **settings)
 
 

@@ -1,0 +1,303 @@
+"""Metrics of a pipeline in the text format of OpenMetrics, from the documents of its jobs.
+
+https://prometheus.io/docs/specs/om/open_metrics_spec/. Counters go on where an earlier process has
+written the file, so that loads from cron add up too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from lakeload_jobs import __version__
+from lakeload_jobs.contract.codec import parse_instant
+from lakeload_jobs.contract.errors import ExitCode
+
+CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+"""Of the text over HTTP."""
+
+MODE = 0o644
+"""Of the file: node_exporter runs as another user."""
+
+Labels = tuple[tuple[str, str], ...]
+Document = Mapping[str, Any]
+"""The document of `sync --output json`."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """One metric. A counter's samples are named `NAME_total`; its unit is the end of its name."""
+
+    name: str
+    kind: Literal["counter", "gauge", "info"]
+    labels: tuple[str, ...]
+    about: str
+    unit: str = ""
+
+    @property
+    def sample(self) -> str:
+        """The name of its samples."""
+        return self.name + {"counter": "_total", "info": "_info"}.get(self.kind, "")
+
+
+_TABLE = ("pipeline", "table")
+_JOB = ("pipeline",)
+
+FAMILIES = {
+    family.name: family
+    for family in (
+        Family("lakeload_build", "info", ("version",), "The version of lakeload."),
+        Family("lakeload_jobs", "counter", (*_JOB, "status"), "Jobs by their status."),
+        Family("lakeload_job_exit_code", "gauge", _JOB, "Exit code of the last job."),
+        Family(
+            "lakeload_job_consecutive_failures",
+            "gauge",
+            _JOB,
+            "Jobs that have failed since the last one with exit code 0.",
+        ),
+        Family(
+            "lakeload_job_last_end_timestamp_seconds",
+            "gauge",
+            _JOB,
+            "When the last job ended.",
+            "seconds",
+        ),
+        Family(
+            "lakeload_job_last_success_timestamp_seconds",
+            "gauge",
+            _JOB,
+            "When the last job with exit code 0 ended.",
+            "seconds",
+        ),
+        Family("lakeload_job_seconds", "counter", _JOB, "Duration of jobs.", "seconds"),
+        Family(
+            "lakeload_job_phase_seconds",
+            "counter",
+            (*_JOB, "phase"),
+            "Duration of the phases of jobs.",
+            "seconds",
+        ),
+        Family("lakeload_job_cpu_seconds", "counter", _JOB, "CPU time of jobs.", "seconds"),
+        Family(
+            "lakeload_job_peak_memory_bytes",
+            "gauge",
+            _JOB,
+            "The largest resident memory of the processes of the last job.",
+            "bytes",
+        ),
+        Family(
+            "lakeload_job_requests",
+            "counter",
+            (*_JOB, "service", "operation"),
+            "Requests to AWS and to the catalog.",
+        ),
+        Family("lakeload_table_loads", "counter", (*_TABLE, "status"), "Loads by their status."),
+        Family("lakeload_table_rows", "counter", _TABLE, "Rows that were loaded."),
+        Family("lakeload_table_bytes", "counter", _TABLE, "Bytes that were written.", "bytes"),
+        Family("lakeload_table_files", "counter", _TABLE, "Files that were written."),
+        Family("lakeload_table_rejected_records", "counter", _TABLE, "Records set aside."),
+        Family("lakeload_table_deleted_rows", "counter", _TABLE, "Rows deleted in the source."),
+        Family("lakeload_table_seconds", "counter", _TABLE, "Duration of loads.", "seconds"),
+        Family(
+            "lakeload_table_stage_seconds",
+            "counter",
+            (*_TABLE, "stage"),
+            "Duration of the stages of loads.",
+            "seconds",
+        ),
+        Family(
+            "lakeload_table_position_timestamp_seconds",
+            "gauge",
+            _TABLE,
+            "Time of the newest file, or the greatest value of the cursor, that is loaded.",
+            "seconds",
+        ),
+        Family(
+            "lakeload_table_last_success_timestamp_seconds",
+            "gauge",
+            _TABLE,
+            "When the table was last loaded, or had nothing new.",
+            "seconds",
+        ),
+        Family(
+            "lakeload_table_consecutive_failures",
+            "gauge",
+            _TABLE,
+            "Loads that have failed since the last one that succeeded.",
+        ),
+    )
+}
+"""All metrics by name."""
+
+GOOD = ("LOADED", "NO_OP", "LOADED_CATALOG_OUT_OF_DATE")
+"""Statuses of tables whose rows are loaded."""
+
+
+class Metrics:
+    """The metrics of one pipeline. They go on from `text`, where an earlier process wrote it."""
+
+    def __init__(self, pipeline: str, text: str = "") -> None:
+        self._pipeline = pipeline
+        self._values: dict[tuple[str, Labels], float] = dict(_read(text, pipeline))
+
+    def add(self, document: Document, targets: Sequence[str]) -> None:
+        """Add a job. `targets` are its tables: a job that failed early does not name them."""
+        self._values = {
+            key: value for key, value in self._values.items() if key[0] != "lakeload_build"
+        }
+        self._set("lakeload_build", 1, version=__version__)
+        ended = _ended(document)
+        self._add_job(document, ended)
+        named = {table["target"] for table in document["tables"]}
+        for table in document["tables"]:
+            self._add_table(table, ended)
+        for target in targets:
+            if target not in named:
+                self._failures("lakeload_table", document["status"], table=target)
+        for times in document["timings"]["tables"]:
+            target = _target(document, times["table"])
+            for stage in times["stages"]:
+                name = "lakeload_table_stage_seconds"
+                self._add(name, stage["seconds"], table=target, stage=stage["name"])
+
+    def text(self) -> str:
+        """Return the text of OpenMetrics."""
+        lines: list[str] = []
+        for family in FAMILIES.values():
+            samples = sorted(labels for name, labels in self._values if name == family.name)
+            if not samples:
+                continue
+            lines.append(f"# TYPE {family.name} {family.kind}")
+            if family.unit:
+                lines.append(f"# UNIT {family.name} {family.unit}")
+            lines.append(f"# HELP {family.name} {family.about}")
+            for labels in samples:
+                shown = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels)
+                value = self._values[family.name, labels]
+                lines.append(f"{family.sample}{{{shown}}} {_number(value)}")
+        return "\n".join([*lines, "# EOF", ""])
+
+    def _add_job(self, document: Document, ended: float) -> None:
+        self._add("lakeload_jobs", 1, status=document["status"])
+        self._set("lakeload_job_exit_code", document["exit_code"])
+        self._set("lakeload_job_last_end_timestamp_seconds", ended)
+        if document["exit_code"] == ExitCode.OK:
+            self._set("lakeload_job_last_success_timestamp_seconds", ended)
+        self._failures("lakeload_job", document["status"])
+        self._add("lakeload_job_seconds", document["seconds"])
+        for phase in document["timings"]["phases"]:
+            self._add("lakeload_job_phase_seconds", phase["seconds"], phase=phase["name"])
+        usage = document["usage"]
+        self._add("lakeload_job_cpu_seconds", usage["cpu_seconds"])
+        self._set("lakeload_job_peak_memory_bytes", usage["peak_memory_bytes"])
+        for kind, number in usage["requests"].items():
+            service, _, operation = kind.partition(".")
+            self._add("lakeload_job_requests", number, service=service, operation=operation)
+
+    def _add_table(self, table: Mapping[str, Any], ended: float) -> None:
+        target = table["target"]
+        self._add("lakeload_table_loads", 1, table=target, status=table["status"])
+        self._add("lakeload_table_rows", table["rows"], table=target)
+        self._add("lakeload_table_bytes", table["bytes"], table=target)
+        files = max(table["file_count"], len(table["files"]))
+        self._add("lakeload_table_files", files, table=target)
+        self._add("lakeload_table_rejected_records", table["rejected"], table=target)
+        self._add("lakeload_table_deleted_rows", table["deleted"], table=target)
+        self._add("lakeload_table_seconds", table["seconds"], table=target)
+        if table["position"] is not None:
+            at = parse_instant(table["position"]).timestamp()
+            self._set("lakeload_table_position_timestamp_seconds", at, table=target)
+        status = "SUCCEEDED" if table["status"] in GOOD else table["status"]
+        if status == "SUCCEEDED":
+            self._set("lakeload_table_last_success_timestamp_seconds", ended, table=target)
+        self._failures("lakeload_table", status, table=target)
+
+    def _failures(self, of: str, status: str, **labels: str) -> None:
+        """Count a failure. What a signal stopped has neither failed nor succeeded."""
+        name = f"{of}_consecutive_failures"
+        if status == "SUCCEEDED":
+            self._set(name, 0, **labels)
+        else:
+            self._add(name, 0 if status == "INTERRUPTED" else 1, **labels)
+
+    def _set(self, name: str, value: float, **labels: str) -> None:
+        self._values[name, self._labels(name, labels)] = value
+
+    def _add(self, name: str, value: float, **labels: str) -> None:
+        key = (name, self._labels(name, labels))
+        self._values[key] = self._values.get(key, 0) + value
+
+    def _labels(self, name: str, labels: Mapping[str, str]) -> Labels:
+        given = {"pipeline": self._pipeline, **labels}
+        return tuple((label, given[label]) for label in FAMILIES[name].labels)
+
+
+def add_to_file(path: Path, pipeline: str, document: Document, targets: Sequence[str]) -> None:
+    """Add a job to the metrics in a file, which is replaced at once. Raises `OSError`."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        text = ""
+    metrics = Metrics(pipeline, text)
+    metrics.add(document, targets)
+    # node_exporter reads names that end in `.prom`.
+    number, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(metrics.text())
+            os.fchmod(file.fileno(), MODE)
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
+
+def _ended(document: Document) -> float:
+    return parse_instant(document["started_at"]).timestamp() + float(document["seconds"])
+
+
+def _target(document: Document, source: str) -> str:
+    found = (table["target"] for table in document["tables"] if table["table"] == source)
+    return next(found, source)
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(round(value, 6))
+
+
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", '"': '\\"'}
+
+
+def _escaped(text: str) -> str:
+    return "".join(_ESCAPES.get(char, char) for char in text)
+
+
+_SAMPLE = re.compile(r"(\w+)\{(.*)\} (\S+)", re.ASCII)
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"(?:,|$)', re.ASCII)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+def _read(text: str, pipeline: str) -> Iterator[tuple[tuple[str, Labels], float]]:
+    """Yield what a text holds of a pipeline; other lines are left out."""
+    samples = {family.sample: family for family in FAMILIES.values()}
+    for line in text.splitlines():
+        match = _SAMPLE.fullmatch(line)
+        family = samples.get(match[1]) if match else None
+        if match is None or family is None:
+            continue
+        labels = {name: _unescaped(value) for name, value in _LABEL.findall(match[2])}
+        if tuple(labels) != family.labels or labels.get("pipeline", pipeline) != pipeline:
+            continue
+        with contextlib.suppress(ValueError):
+            yield (family.name, tuple(labels.items())), float(match[3])
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda match: "\n" if match[1] == "n" else match[1], text)
