@@ -14,9 +14,11 @@ from typing import Any
 import duckdb
 import psutil
 import pytest
+import requests
 
 from tests.e2e.command import SECONDS, lakeload, start
 from tests.open_metrics import samples
+from tests.servers.free_ports import free_ports
 from tests.servers.ministack import Lake
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -56,7 +58,10 @@ def test_rounds_load_each_file_once_in_one_driver_through_a_kill_and_a_stop(
     (tmp_path / "landing").mkdir()
     arrives(tmp_path, "1.csv", 1, 2)
     arguments = ("sync", "pipeline.yml", "--every", "1s", "--output", "json")
-    process = start(lake, tmp_path, *arguments, "--metrics-file", "shop.prom")
+    [port] = free_ports(1)
+    address = f"127.0.0.1:{port}"
+    recorded = ("--metrics-file", "shop.prom", "--listen", address)
+    process = start(lake, tmp_path, *arguments, *recorded)
     try:
         rounds = documents(process)
         first = loaded(rounds)
@@ -68,6 +73,11 @@ def test_rounds_load_each_file_once_in_one_driver_through_a_kill_and_a_stop(
         second_command = lakeload(lake, tmp_path, *arguments)
         assert second_command.code == 3
         assert f"by process {process.pid} of this machine" in second_command.stdout
+
+        served = requests.get(f"http://{address}/metrics", timeout=10).text
+        names = {(one.name, one.value) for one in samples(served)}
+        assert ("lakeload_table_rows_total", 3) in names
+        assert requests.get(f"http://{address}/healthz", timeout=10).status_code == 200
 
         java.kill()
         arrives(tmp_path, "3.csv", 4)

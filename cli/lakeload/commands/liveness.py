@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from lakeload_jobs.contract.errors import InvalidInput
@@ -20,8 +20,15 @@ _SECONDS = 1.0
 class Liveness:
     """Touches `health_file`, and notifies systemd where that has started the process."""
 
-    def __init__(self, environment: Mapping[str, str], health_file: Path | None = None) -> None:
-        """Raise `InvalidInput` for a health file that cannot be written."""
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        health_file: Path | None = None,
+        on_alive: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Raise `InvalidInput` for a health file that cannot be written. `on_alive` is called with
+        each sign of life."""
+        self._on_alive = on_alive
         self._socket = environment.get("NOTIFY_SOCKET", "")
         self._health_file = health_file
         self._next = 0.0
@@ -46,6 +53,7 @@ class Liveness:
         # A full disk ends no load: whoever watches sees that the file gets old.
         with contextlib.suppress(OSError):
             self._touch()
+        self._on_alive()
         self._notify("\n".join(["WATCHDOG=1", *([f"STATUS={status}"] if status else [])]))
 
     def stopping(self) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -120,6 +121,15 @@ def sync(
             show_default=False,
         ),
     ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="HOST:PORT",
+            help="With an interval: serve /metrics and /healthz over HTTP, as on 127.0.0.1:9464.",
+            show_default=False,
+        ),
+    ] = None,
     metrics_file: Annotated[
         Path | None,
         typer.Option(
@@ -170,7 +180,7 @@ def sync(
         "--retry-rejected": retry_rejected is not None,
     }
     for_once = [name for name, is_set in once.items() if is_set]
-    flags = _Rounds(every, max_rounds, until_idle, stop_within, health_file)
+    flags = _Rounds(every, max_rounds, until_idle, stop_within, health_file, listen)
     flags.check(for_once)
     times = Timings(process_started())
     phases = Phases(console.err, PHASES["documents"], quiet=console.silent())
@@ -210,7 +220,9 @@ def sync(
                 recorder=recorder,
                 idle=schedule.interval is None,
             )
-            raise typer.Exit(Rounds(read, show, schedule, context).run(job))
+            with recorder.listening(listen, job) as on_alive:
+                rounds = Rounds(read, show, replace(schedule, on_alive=on_alive), context)
+                raise typer.Exit(rounds.run(job))
         context.begin("machine")
         from lakeload.commands.sync_once import sync_once
 
@@ -249,6 +261,7 @@ class _Rounds:
     until_idle: bool
     stop_within: str
     health_file: Path | None
+    listen: str | None
 
     def check(self, for_once: list[str]) -> None:
         """Raise `InvalidInput` for flags of rounds beside those that are for one load."""
@@ -289,6 +302,7 @@ class _Rounds:
             "--max-rounds": self.max_rounds is not None,
             "--until-idle": self.until_idle,
             "--health-file": self.health_file is not None,
+            "--listen": self.listen is not None,
         }
         return [name for name, is_set in flags.items() if is_set]
 
@@ -306,9 +320,28 @@ class _Recorder:
 
     def __init__(self, metrics_file: Path | None) -> None:
         from lakeload.launch.usage import CommandUsage
+        from lakeload.monitoring.monitor import Monitor
 
         self._metrics_file = metrics_file
         self._usage = CommandUsage()
+        self._monitor = Monitor(_warn)
+
+    @contextmanager
+    def listening(self, address: str | None, job: LoadJob) -> Iterator[Callable[[], None]]:
+        """Serve metrics and signs of life while the block runs, and return what takes a sign of
+        life. Raises `InvalidInput` for an address that cannot be listened on."""
+        if address is None:
+            yield lambda: None
+            return
+        from lakeload.monitoring.endpoint import Endpoint
+        from lakeload.monitoring.metrics import read_file
+        from lakeload.monitoring.monitor import Monitor
+
+        path = self._path(job)
+        with Endpoint(address, read_file(path) if path else None) as endpoint:
+            console.note(f"listening on port {endpoint.port}: /metrics and /healthz")
+            self._monitor = Monitor(_warn, endpoint.publish)
+            yield endpoint.alive
 
     def summary(
         self,
@@ -340,14 +373,17 @@ class _Recorder:
 
     def record(self, job: LoadJob, summary: Summary) -> None:
         """Record a job that was shown."""
-        from lakeload.monitoring.monitor import Monitor
         from lakeload.ui.summary import to_document
 
-        path, model = self._metrics_file, job.document.model
-        if path is None and model.metrics_file is not None:
-            path = Path(absolute_path(job.document.path.parent, model.metrics_file))
         targets = [table.target for table in job.tables]
-        Monitor(model.name, _warn, path).record(dict(to_document(summary)), targets)
+        self._monitor.add_metrics(dict(to_document(summary)), targets, self._path(job))
+
+    def _path(self, job: LoadJob) -> Path | None:
+        """Return the file of the metrics."""
+        written = job.document.model.metrics_file
+        if self._metrics_file is not None or written is None:
+            return self._metrics_file
+        return Path(absolute_path(job.document.path.parent, written))
 
 
 def _warn(text: str) -> None:

@@ -68,6 +68,8 @@ class Schedule:
     health_file: Path | None = None
     stop_within: float = 25.0
     """Seconds that tables under way have to commit after a stop signal."""
+    on_alive: Callable[[], None] = lambda: None
+    """Called with each sign of life."""
 
     @property
     def seconds(self) -> float:
@@ -144,7 +146,7 @@ class Rounds:
         self._show = show
         self._schedule = schedule
         self._context = context
-        self._liveness = Liveness(context.environment, schedule.health_file)
+        self._liveness = Liveness(context.environment, schedule.health_file, schedule.on_alive)
         self._failures = 0
         self._reread = False
         self._late = False

@@ -238,19 +238,21 @@ class Metrics:
         return tuple((label, given[label]) for label in FAMILIES[name].labels)
 
 
-def add_to_file(path: Path, pipeline: str, document: Document, targets: Sequence[str]) -> None:
-    """Add a job to the metrics in a file, which is replaced at once. Raises `OSError`."""
+def read_file(path: Path) -> str | None:
+    """Return the text of a file of metrics; None where there is none that can be read."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        text = ""
-    metrics = Metrics(pipeline, text)
-    metrics.add(document, targets)
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+
+
+def write_file(path: Path, text: str) -> None:
+    """Replace a file of metrics at once. Raises `OSError`."""
     # node_exporter reads names that end in `.prom`.
     number, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
     try:
         with os.fdopen(number, "w", encoding="utf-8") as file:
-            file.write(metrics.text())
+            file.write(text)
             os.fchmod(file.fileno(), MODE)
         Path(temporary).replace(path)
     except BaseException:

@@ -4,34 +4,46 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from lakeload.monitoring.metrics import Document, add_to_file
+from lakeload.monitoring.metrics import Document, Metrics, read_file, write_file
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
 class Monitor:
-    """Where jobs of a pipeline are recorded."""
+    """Records the jobs of a pipeline."""
 
-    pipeline: str
-    warn: Callable[[str], None]
-    metrics_file: Path | None = None
+    def __init__(
+        self, warn: Callable[[str], None], publish: Callable[[str], None] | None = None
+    ) -> None:
+        """`publish` takes the text of the metrics after each job."""
+        self._warn = warn
+        self._publish = publish
+        self._text = ""
 
-    def record(self, document: Document, targets: Sequence[str]) -> None:
-        """Record a job, given the document that `sync --output json` prints, and its tables."""
-        if (path := self.metrics_file) is not None:
-            self._try(
-                f"the metrics file `{path}` was not written",
-                lambda: add_to_file(path, self.pipeline, document, targets),
-            )
+    def add_metrics(self, document: Document, targets: Sequence[str], path: Path | None) -> None:
+        """Add a job to the metrics, given the document that `sync --output json` prints and its
+        tables, and write them into a file."""
+        if path is None and self._publish is None:
+            return
+        where = f"the metrics file `{path}`" if path else "metrics"
+        self._try(f"writing {where}", lambda: self._add_metrics(document, targets, path))
 
-    def _try(self, failed: str, work: Callable[[], None]) -> None:
+    def _add_metrics(self, document: Document, targets: Sequence[str], path: Path | None) -> None:
+        text = read_file(path) if path is not None else None
+        metrics = Metrics(document["pipeline"], text or self._text)
+        metrics.add(document, targets)
+        self._text = metrics.text()
+        if self._publish is not None:
+            self._publish(self._text)
+        if path is not None:
+            write_file(path, self._text)
+
+    def _try(self, doing: str, work: Callable[[], None]) -> None:
         try:
             work()
         except Exception as error:
-            logger.info("%s", failed, exc_info=True)
+            logger.info("%s failed", doing, exc_info=True)
             reason = getattr(error, "strerror", None) or getattr(error, "message", None)
-            self.warn(f"{failed}: {reason or type(error).__name__}")
+            self._warn(f"{doing}: {str(reason or type(error).__name__).lower()}")

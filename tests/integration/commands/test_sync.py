@@ -132,7 +132,7 @@ def test_metrics_of_jobs_add_up_in_the_file(lake: Lake, folder: Path) -> None:
     assert found["table_consecutive_failures", "shop.customers"] == 0
     assert found["job_cpu_seconds_total", ""] > 0.1
     assert away.code == 0
-    assert away.stderr.count("warning: the metrics file") == 1
+    assert away.stderr.count("warning: writing the metrics file") == 1
 
 
 def test_timings_of_a_dry_run_are_rejected(lake: Lake, folder: Path) -> None:

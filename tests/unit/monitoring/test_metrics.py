@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse_text_format
 
-from lakeload.monitoring.metrics import FAMILIES, Metrics, add_to_file
+from lakeload.monitoring.metrics import FAMILIES, Metrics
 from lakeload.monitoring.monitor import Monitor
 from lakeload_jobs.contract.errors import Refused
 from tests.open_metrics import samples
@@ -136,9 +136,9 @@ def test_file_is_replaced_at_once_and_readable_by_others(tmp_path: Path) -> None
     path = tmp_path / "shop.prom"
     before = os.umask(0o077)
     try:
-        add_to_file(path, "shop", document(LOADED), TARGETS)
+        Monitor(print).add_metrics(document(LOADED), TARGETS, path)
         first = path.stat().st_ino
-        add_to_file(path, "shop", document(LOADED), TARGETS)
+        Monitor(print).add_metrics(document(LOADED), TARGETS, path)
     finally:
         os.umask(before)
 
@@ -155,9 +155,13 @@ def test_file_is_replaced_at_once_and_readable_by_others(tmp_path: Path) -> None
 def test_file_that_cannot_be_written_is_one_warning(tmp_path: Path) -> None:
     warnings: list[str] = []
     path = tmp_path / "missing" / "shop.prom"
-    Monitor("shop", warnings.append, path).record(document(LOADED), TARGETS)
+    published: list[str] = []
+    monitor = Monitor(warnings.append, published.append)
+    for _ in range(2):
+        monitor.add_metrics(document(LOADED), TARGETS, path)
 
-    assert warnings == [f"the metrics file `{path}` was not written: No such file or directory"]
+    assert warnings == [f"writing the metrics file `{path}`: no such file or directory"] * 2
+    assert values(published[-1])["jobs_total", "SUCCEEDED"] == 2
 
 
 def test_names_of_metrics_follow_the_conventions() -> None:
