@@ -7,7 +7,7 @@ import os
 import shlex
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lakeload.commands.sync_rounds import Round, Schedule
     from lakeload.documents.pipeline import Pipeline
     from lakeload.launch.timings import WallTime
-    from lakeload.ui.json_documents import MissingArchive
+    from lakeload.ui.json_documents import MissingArchive, SyncDocument
 
 
 def sync(
@@ -174,8 +174,11 @@ def sync(
             console.note(f"job {attempt.job_id}")
         times.begin("machine")
         # Importing boto3 takes longer than all of the above, so it is done only now.
+        from lakeload.commands.reports import check_reports
         from lakeload.commands.sync_once import LoadJob
 
+        if not dry_run:
+            check_reports(document, os.environ)
         return LoadJob(document, tables, attempt, options, master, conf or ())
 
     with StopRequests() as stop, phases:
@@ -195,8 +198,11 @@ def sync(
             from lakeload.commands.plan_once import show_plan
 
             show_plan(job, context, output, schema=schema)
+        from lakeload.commands.reports import Reports
+
         started = time.monotonic()
-        synced = sync_once(job, context)
+        reports = Reports(job, os.environ, only_news=False)
+        synced = sync_once(job, replace(context, on_event=reports.on_event))
         # What is shown from here on is decided: a signal changes neither it nor the exit code.
         stop.hold()
         phases.stop()
@@ -206,7 +212,8 @@ def sync(
         hint = None
         if archive_for is not None and _shows_hint(archive_for, output):
             hint = _hint(pipeline, archive_for)
-        _show(job, synced, time.monotonic() - started, output, wall_time, hint)
+        document = _show(job, synced, time.monotonic() - started, output, wall_time, hint)
+        reports.end(document)
         raise typer.Exit(synced.outcome.exit_code)
 
 
@@ -274,7 +281,11 @@ def _show_round(done: Round, *, output: OutputFormat) -> None:
     if not done.idle:
         console.note(f"round {done.number}: job {done.job.attempt.job_id}")
     if output is OutputFormat.JSON or not done.idle:
-        _show(done.job, done.synced, done.seconds, output, None, None, number=done.number)
+        document = _show(
+            done.job, done.synced, done.seconds, output, None, None, number=done.number
+        )
+        if not done.idle:
+            done.reports.end(document)
     elif done.number == 1:
         console.note("nothing new")
 
@@ -287,8 +298,8 @@ def _show(
     wall_time: WallTime | None,
     hint: MissingArchive | None,
     number: int | None = None,
-) -> None:
-    """Show the summary; `number` is that of a round."""
+) -> SyncDocument:
+    """Show the summary, and return it as a document; `number` is that of a round."""
     from lakeload.ui.summary import Summary, show_text, show_what_next, to_document
 
     summary = Summary(
@@ -303,14 +314,18 @@ def _show(
         wall_time,
         hint,
     )
+    document = to_document(summary)
+    if number is not None:
+        document["round"] = number
     if output is OutputFormat.JSON and number is not None:
-        console.show_json_line({**to_document(summary), "round": number})
+        console.show_json_line(document)
         show_what_next(summary, console.err)
     elif output is OutputFormat.JSON:
-        console.show_json(to_document(summary))
+        console.show_json(document)
         show_what_next(summary, console.err)
     else:
         show_text(summary, console.out, console.err, quiet=console.quiet())
+    return document
 
 
 def _shows_hint(features: tuple[str, ...], output: OutputFormat) -> bool:

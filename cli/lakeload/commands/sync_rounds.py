@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 
 from lakeload.commands.liveness import Liveness
+from lakeload.commands.reports import Reports
 from lakeload.commands.spark_job import Context
 from lakeload.commands.sync_once import Kept, LoadJob, Synced, sync_once
 from lakeload.documents.durations import format_duration
@@ -91,6 +92,7 @@ class Round:
     job: LoadJob
     synced: Synced
     seconds: float
+    reports: Reports
 
     @property
     def outcome(self) -> Outcome:
@@ -169,11 +171,12 @@ class Rounds:
 
     def _round(self, number: int, job: LoadJob, kept: Kept) -> Round:
         started = time.monotonic()
-        context = replace(self._context, timings=Timings())
+        reports = Reports(job, self._context.environment, only_news=True)
+        context = replace(self._context, timings=Timings(), on_event=reports.on_event)
         synced = sync_once(job, context, kept)
         self._context.stop.hold()
         self._context.phases.stop()
-        done = Round(number, job, synced, time.monotonic() - started)
+        done = Round(number, job, synced, time.monotonic() - started, reports)
         if done.outcome.exit_code != ExitCode.OK:
             kept.forget()
         self._show(done)

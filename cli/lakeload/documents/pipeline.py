@@ -29,6 +29,7 @@ from lakeload.documents.conditions import condition_problem
 from lakeload.documents.destination import Destination
 from lakeload.documents.durations import parse_interval
 from lakeload.documents.iceberg import TableProperties
+from lakeload.documents.lineage import Lineage
 from lakeload.documents.spark import Spark
 from lakeload.sources.base import SourceSettings, SourceType, TableSettings
 from lakeload.sources.registry import source_type_of
@@ -247,6 +248,8 @@ class Pipeline(Model):
     upload_interval: Interval | None = None
     """`lakeload sync` stays running and loads what is new this often: `PT1S` to `PT4H`, or as
     `5m`."""
+    lineage: Lineage | None = None
+    """OpenLineage events of each load: where they are sent. Default: nowhere."""
     source: SourceSettings
     tables: Annotated[tuple[Table, ...], Field(min_length=1)]
     """The tables, each with its own settings."""

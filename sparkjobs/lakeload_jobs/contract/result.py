@@ -85,6 +85,16 @@ class SameKey:
 
 
 @dataclass(frozen=True)
+class ColumnResult:
+    """A column of the rows that were loaded: its name in the source, in the table, and the type
+    that was written, as Spark names it. `source` None: a tracking column."""
+
+    source: str | None
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
 class TableResult:
     """What became of one table. `reader` is jvm or direct; `seconds` is wall time in the driver."""
 
@@ -117,6 +127,10 @@ class TableResult:
     """None: no two rows had the same key, or nothing was merged."""
     file_count: int = 0
     """How many files there are, also where they are too many for `files` to name them."""
+    location: str | None = None
+    """The URL of the table's folder; None where the table was not opened."""
+    columns: tuple[ColumnResult, ...] = ()
+    """Those of the rows that were loaded, in the order of the source."""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.result import TableResult
-from lakeload_jobs.contract.spec import JobSpec, OnSameKey, TableSpec
+from lakeload_jobs.contract.result import ColumnResult, TableResult
+from lakeload_jobs.contract.spec import TRACKING_TYPES, JobSpec, OnSameKey, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.formats.base import (
     FormatSession,
@@ -102,6 +102,7 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
     with explained_by_change(rows.check_unchanged):
         prepared = replace(prepare_rows(spec, table, rows, expected), read=found.sentence)
         writer = opened.check(prepared)
+    columns = _columns(spec, prepared)
     if writer is None:
         rows.check_unchanged()
         note = "the source has no column with a type yet, so no table was created"
@@ -134,7 +135,19 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         staged.abandon()
         raise
     result = staged.commit(change)
+    result = replace(result, columns=columns)
     return _told(result, opened, found, prepared, writer, staged, same_key)
+
+
+def _columns(spec: JobSpec, prepared: PreparedRows) -> tuple[ColumnResult, ...]:
+    types = {field.name: field.dataType.simpleString() for field in prepared.schema.fields}
+    loaded = (
+        ColumnResult(column.source, column.target, types[column.target])
+        for column in prepared.mapping.columns
+        if column.target in types
+    )
+    tracking = (ColumnResult(None, name, TRACKING_TYPES[name]) for name in spec.tracking_columns)
+    return (*loaded, *tracking)
 
 
 def _told(

@@ -333,6 +333,7 @@ def test_every_pipeline_setting_is_in_the_fingerprint_or_listed_as_excluded() ->
         "schema_changes",
         "on_append_again",
         "upload_interval",
+        "lineage",
         "spark",
     }
 

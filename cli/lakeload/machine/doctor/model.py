@@ -11,8 +11,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from lakeload.data import read_toml
+from lakeload.documents.extras import Extra
 from lakeload.machine.java import USUAL_PLACES, install_command
 from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec
 
 
@@ -97,6 +99,9 @@ class Need:
     master: str = "local[*]"
     driver_memory: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
+    references: tuple[SecretReference, ...] = ()
+    """Secrets beside those of the destination's credentials."""
+    extras: tuple[Extra, ...] = ()
 
 
 @dataclass(frozen=True)
