@@ -28,15 +28,25 @@ def reported(lake: Lake, folder: Path, receiver: Any, **changes: Any) -> dict[st
     (folder / "orders").mkdir(exist_ok=True)
     (folder / "orders" / "1.csv").write_text("Order No,Total\n1,2.50\n2,3\n3,4\n")
     lineage = {"url": receiver.url}
-    lake.write_pipeline(folder, tables=[TABLE], lineage=lineage, **changes)
-    variables = {"CLIENT_ID": "loader-id", "CLIENT_SECRET": CLIENT_SECRET}
+    lake.write_pipeline(folder, tables=[TABLE], lineage=lineage, opentelemetry=True, **changes)
+    variables = {
+        "CLIENT_ID": "loader-id",
+        "CLIENT_SECRET": CLIENT_SECRET,
+        "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url,
+    }
     ended = sync(lake, folder, **variables)
     assert ended.code == 0, ended.stdout + ended.stderr
     events = receiver.events
     for event in events:
         check(event)
+    table = ended.tables["orders"]
+    spans = {span.name: span for span in receiver.spans}
+    assert spans["shop.orders"].parent_span_id == spans["tables"].span_id
+    assert spans["commit"].parent_span_id == spans["shop.orders"].span_id
+    assert receiver.gauges["lakeload.table.rows", "shop.orders"] == table["rows"] == 3
+    assert receiver.gauges["lakeload.table.bytes", "shop.orders"] == table["bytes"]
     found = {one["job"]["name"]: one for one in events if one["eventType"] == "COMPLETE"}
-    return {**found, "result": ended.tables["orders"], "events": events}
+    return {**found, "result": table, "events": events}
 
 
 def written(found: dict[str, Any]) -> dict[str, Any]:

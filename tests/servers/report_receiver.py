@@ -11,10 +11,15 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
 
 @dataclass(frozen=True)
 class Received:
-    """One request."""
+    """One request. The names of its headers are in lower case."""
 
     path: str
     headers: dict[str, str]
@@ -38,8 +43,36 @@ class ReportReceiver:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The bodies of all requests, as JSON."""
-        return [request.event for request in self.requests]
+        """The bodies of all requests in JSON."""
+        return [
+            one.event for one in self.requests if one.headers["content-type"] == "application/json"
+        ]
+
+    @property
+    def spans(self) -> list[Any]:
+        """The spans of all traces, decoded."""
+        batches = [
+            ExportTraceServiceRequest.FromString(one.body)
+            for one in self.requests
+            if one.path == "/v1/traces"
+        ]
+        resources = [found for batch in batches for found in batch.resource_spans]
+        return [span for one in resources for scope in one.scope_spans for span in scope.spans]
+
+    @property
+    def gauges(self) -> dict[tuple[str, str], float]:
+        """The values of all gauges, decoded, by their name and the table, '' for the job's."""
+        found = {}
+        for one in self.requests:
+            if one.path != "/v1/metrics":
+                continue
+            for resource in ExportMetricsServiceRequest.FromString(one.body).resource_metrics:
+                for metric in resource.scope_metrics[0].metrics:
+                    for point in metric.gauge.data_points:
+                        labels = {item.key: item.value.string_value for item in point.attributes}
+                        value = point.as_int or point.as_double
+                        found[metric.name, labels.get("lakeload.table", "")] = value
+        return found
 
 
 @contextmanager
@@ -57,8 +90,9 @@ def receiving(**settings: Any) -> Iterator[ReportReceiver]:
             status = receiver.statuses.pop(0) if receiver.statuses else 200
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
+            headers = {name.lower(): value for name, value in self.headers.items()}
             if status == 200:
-                receiver.requests.append(Received(self.path, dict(self.headers), body))
+                receiver.requests.append(Received(self.path, headers, body))
             self.send_response(status)
             self.send_header("Content-Length", "0")
             self.end_headers()

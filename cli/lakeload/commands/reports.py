@@ -10,9 +10,11 @@ from typing import Any, Protocol
 
 from lakeload.commands.sync_once import LoadJob
 from lakeload.documents.load import PipelineDocument
+from lakeload.launch.timings import WallTime
 from lakeload.reporting.delivery import END_SECONDS
 from lakeload.reporting.job import ReportedJob
 from lakeload.reporting.lineage import LineageReport, receiver_of
+from lakeload.reporting.opentelemetry import OpenTelemetryReport, check_opentelemetry
 from lakeload.sources.registry import source_of
 from lakeload.ui import console
 from lakeload.ui.errors import say
@@ -28,8 +30,8 @@ class Report(Protocol):
     def on_event(self, event: Event) -> None:
         """Take in an event of the Spark job."""
 
-    def end(self, document: Mapping[str, Any]) -> None:
-        """Take in the end of the job: the document of `sync`."""
+    def end(self, document: Mapping[str, Any], wall_time: WallTime, /) -> None:
+        """Take in the end of the job: the document of `sync`, and the time of its phases."""
 
     def finish(self, until: float) -> str | None:
         """Wait until all is delivered, at most until a time of the monotonic clock. Return a
@@ -38,10 +40,12 @@ class Report(Protocol):
 
 def check_reports(document: PipelineDocument, environment: Mapping[str, str]) -> None:
     """Raise `MachineNotReady` for an extra that is not installed, `InvalidInput` for a secret or a
-    receiver that is missing."""
+    receiver that is missing, and for a protocol that is not spoken."""
     settings = document.model.lineage
     if settings is not None:
         receiver_of(settings, document.path.parent, environment)
+    if document.model.opentelemetry:
+        check_opentelemetry(environment)
 
 
 class Reports:
@@ -50,8 +54,7 @@ class Reports:
     def __init__(self, job: LoadJob, environment: Mapping[str, str], *, only_news: bool) -> None:
         self._reports: list[Report] = []
         document = job.document
-        if document.model.lineage is None:
-            return
+        settings = document.model.lineage
         reported = ReportedJob(
             document.model.name,
             job.attempt.job_id,
@@ -62,8 +65,12 @@ class Reports:
             {table.source: source_of(table.input).datasets(table.input) for table in job.tables},
             only_news,
         )
+        if document.model.opentelemetry:
+            self._reports.append(OpenTelemetryReport(reported, environment))
+        if settings is None:
+            return
         try:
-            receiver = receiver_of(document.model.lineage, document.path.parent, environment)
+            receiver = receiver_of(settings, document.path.parent, environment)
         except LakeloadError as error:
             # It was there when the configuration was read.
             say(console.err, "warning", error.message)
@@ -76,12 +83,12 @@ class Reports:
             with _harmless():
                 report.on_event(event)
 
-    def end(self, document: Mapping[str, Any]) -> None:
-        """Report the end of the job, given the document of `sync`, and wait for a few seconds until
-        all is delivered; warn of what is not."""
+    def end(self, document: Mapping[str, Any], wall_time: WallTime) -> None:
+        """Report the end of the job, given the document of `sync` and the time of its phases, and
+        wait for a few seconds until all is delivered; warn of what is not."""
         for report in self._reports:
             with _harmless():
-                report.end(document)
+                report.end(document, wall_time)
         until = time.monotonic() + END_SECONDS
         for report in self._reports:
             if (problem := report.finish(until)) and not console.quiet():

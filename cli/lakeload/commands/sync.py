@@ -206,14 +206,15 @@ def sync(
         # What is shown from here on is decided: a signal changes neither it nor the exit code.
         stop.hold()
         phases.stop()
-        wall_time = times.finish() if timings else None
+        whole = times.finish()
+        wall_time = whole if timings else None
         # A load that failed has more urgent things to say.
         archive_for = synced.archive_for if synced.outcome.exit_code is ExitCode.OK else None
         hint = None
         if archive_for is not None and _shows_hint(archive_for, output):
             hint = _hint(pipeline, archive_for)
         document = _show(job, synced, time.monotonic() - started, output, wall_time, hint)
-        reports.end(document)
+        reports.end(document, whole)
         raise typer.Exit(synced.outcome.exit_code)
 
 
@@ -285,7 +286,7 @@ def _show_round(done: Round, *, output: OutputFormat) -> None:
             done.job, done.synced, done.seconds, output, None, None, number=done.number
         )
         if not done.idle:
-            done.reports.end(document)
+            done.reports.end(document, done.wall_time)
     elif done.number == 1:
         console.note("nothing new")
 

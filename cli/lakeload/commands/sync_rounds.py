@@ -26,7 +26,7 @@ from lakeload.launch.outcome import Outcome
 from lakeload.launch.resident import Resident
 from lakeload.launch.run_folder import runs_directory
 from lakeload.launch.spec import new_attempt
-from lakeload.launch.timings import Timings
+from lakeload.launch.timings import Timings, WallTime
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.codec import format_instant, parse_instant
 from lakeload_jobs.contract.errors import (
@@ -93,6 +93,7 @@ class Round:
     synced: Synced
     seconds: float
     reports: Reports
+    wall_time: WallTime
 
     @property
     def outcome(self) -> Outcome:
@@ -176,7 +177,8 @@ class Rounds:
         synced = sync_once(job, context, kept)
         self._context.stop.hold()
         self._context.phases.stop()
-        done = Round(number, job, synced, time.monotonic() - started, reports)
+        seconds = time.monotonic() - started
+        done = Round(number, job, synced, seconds, reports, context.timings.finish())
         if done.outcome.exit_code != ExitCode.OK:
             kept.forget()
         self._show(done)

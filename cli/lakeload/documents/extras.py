@@ -22,7 +22,11 @@ class Extra:
     @property
     def is_installed(self) -> bool:
         """Whether this Python has it."""
-        return importlib.util.find_spec(self.module) is not None
+        try:
+            return importlib.util.find_spec(self.module) is not None
+        except ModuleNotFoundError:
+            # A package above it is missing.
+            return False
 
     @property
     def command(self) -> str:
@@ -40,8 +44,14 @@ class Extra:
 
 LINEAGE = Extra("lineage", "lineage", "openlineage", "the client of OpenLineage")
 
+OPENTELEMETRY = Extra(
+    "otel", "opentelemetry", "opentelemetry.exporter.otlp.proto.http", "OpenTelemetry's exporter"
+)
+
 
 def extras_of(pipeline: Pipeline) -> Iterator[Extra]:
     """Yield the extras that reports of a pipeline's jobs need."""
     if pipeline.lineage is not None:
         yield LINEAGE
+    if pipeline.opentelemetry:
+        yield OPENTELEMETRY

@@ -250,6 +250,8 @@ class Pipeline(Model):
     `5m`."""
     lineage: Lineage | None = None
     """OpenLineage events of each load: where they are sent. Default: nowhere."""
+    opentelemetry: bool = False
+    """Send a trace and metrics of each load over OTLP, as the variables `OTEL_…` say."""
     source: SourceSettings
     tables: Annotated[tuple[Table, ...], Field(min_length=1)]
     """The tables, each with its own settings."""

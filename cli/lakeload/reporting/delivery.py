@@ -24,6 +24,10 @@ class Rejected(Exception):
     secret."""
 
 
+class NotTaken(Exception):
+    """The receiver did not take a report, and may take it later. The message has no secret."""
+
+
 Send = Callable[[T], None]
 
 
@@ -129,6 +133,8 @@ def status_of(error: Exception) -> int | None:
 
 def describe_error(error: Exception) -> str:
     """Say why sending failed, never with headers or a body: what libraries say may have both."""
+    if isinstance(error, NotTaken):
+        return str(error)
     if (status := status_of(error)) is not None:
         return f"it responded with HTTP {status}"
     # Of whatever library the client sends with.

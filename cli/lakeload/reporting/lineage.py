@@ -16,6 +16,7 @@ from typing import Any, Literal
 from lakeload.config.secret_names import absolute_path, absolute_reference
 from lakeload.documents.extras import LINEAGE
 from lakeload.documents.lineage import Lineage
+from lakeload.launch.timings import WallTime
 from lakeload.reporting.delivery import Delivery, Send
 from lakeload.reporting.job import JobTimes, ReportedJob
 from lakeload_jobs.contract.errors import InvalidInput
@@ -156,7 +157,7 @@ class LineageReport:
         if not (self._job.only_news and table.max_deleted is not None):
             self._begin(table)
 
-    def end(self, document: Mapping[str, Any]) -> None:
+    def end(self, document: Mapping[str, Any], _wall_time: WallTime | None = None) -> None:
         """Send the end of each table and of the job, given the document of `sync`."""
         now = datetime.now(UTC)
         for result in document["tables"]:

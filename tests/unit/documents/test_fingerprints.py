@@ -334,6 +334,7 @@ def test_every_pipeline_setting_is_in_the_fingerprint_or_listed_as_excluded() ->
         "on_append_again",
         "upload_interval",
         "lineage",
+        "opentelemetry",
         "spark",
     }
 

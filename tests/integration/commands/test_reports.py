@@ -1,4 +1,4 @@
-"""OpenLineage events of `lakeload sync`, with a stand-in for spark-submit and a real receiver."""
+"""Reports of `lakeload sync`, with a stand-in for spark-submit and a real receiver."""
 
 from __future__ import annotations
 
@@ -24,12 +24,17 @@ SECRET = "canary-lineage-token-31"
 
 
 def sync(
-    lake: Lake, folder: Path, lineage: dict[str, Any], scenario: str = "success", *more: str
+    lake: Lake,
+    folder: Path,
+    lineage: dict[str, Any],
+    scenario: str = "success",
+    *more: str,
+    endpoint: str = "",
 ) -> Ended:
     """Load two tables."""
     for name in ("orders", "customers"):
         (folder / f"{name}.csv").write_text("id,name\n1,a\n2,b\n")
-    lake.write_pipeline(folder, tables=TABLES, lineage=lineage)
+    lake.write_pipeline(folder, tables=TABLES, lineage=lineage, opentelemetry=endpoint != "")
     fake_spark_home(folder)
     return lakeload(
         lake,
@@ -38,6 +43,7 @@ def sync(
         SPARK_HOME=str(folder / "spark"),
         FAKE_SPARK_SCENARIO=scenario,
         MARQUEZ_TOKEN=SECRET,
+        OTEL_EXPORTER_OTLP_ENDPOINT=endpoint,
     )
 
 
@@ -62,7 +68,7 @@ def test_events_of_a_load_in_part_arrive_with_the_token_and_without_it_in_them(
         *(("shop.shop.customers", "START"), ("shop.shop.customers", "COMPLETE")),
     }
     assert {request.path for request in receiver.requests} == {"/lineage"}
-    assert {one.headers["Authorization"] for one in receiver.requests} == {f"Bearer {SECRET}"}
+    assert {one.headers["authorization"] for one in receiver.requests} == {f"Bearer {SECRET}"}
     assert not any(SECRET.encode() in request.body for request in receiver.requests)
     assert SECRET not in ended.stdout + ended.stderr
 
@@ -78,10 +84,11 @@ def test_receiver_in_trouble_costs_no_load_and_only_seconds(
     lake: Lake, tmp_path: Path, trouble: dict[str, Any], reason: str
 ) -> None:
     with receiving(**trouble) as receiver:
-        ended = sync(lake, tmp_path, {"url": receiver.url})
+        ended = sync(lake, tmp_path, {"url": receiver.url}, endpoint=receiver.url)
     assert ended.code == 0
     assert ended.document["status"] == "SUCCEEDED"
     assert f"6 of 6 were not delivered: {reason}" in " ".join(ended.stderr.split())
+    assert f"traces and metrics for `{receiver.url}`: 2 of 2 were not delivered" in ended.stderr
 
 
 def test_file_gets_the_events_of_a_job_that_failed(lake: Lake, tmp_path: Path) -> None:
