@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import json
 import re
 import shlex
 import shutil
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 
 from lakeload.config.problems import has_errors
 from lakeload.documents.destination import Destination
@@ -25,6 +27,23 @@ from tests.pages import command
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 SCHEDULING = (DOCS / "scheduling.md").read_text(encoding="utf-8")
+CONTINUOUS = (DOCS / "run-continuously.md").read_text(encoding="utf-8")
+KUBERNETES = json.loads((ROOT / "tests/cases/kubernetes.json").read_bytes())
+DIRECTIVES = {
+    "Unit": {"Description", "Wants", "After"},
+    "Service": {
+        *("Type", "NotifyAccess", "User", "EnvironmentFile", "ExecStart", "ExecReload"),
+        *(
+            "TimeoutStartSec",
+            "WatchdogSec",
+            "TimeoutStopSec",
+            "Restart",
+            "RestartPreventExitStatus",
+        ),
+    },
+    "Install": {"WantedBy"},
+}
+"""Sections and directives of systemd that the page of rounds uses (systemd.service(5))."""
 DESTINATION = {"version": 1, "bucket": "my-data-lake", "region": "us-east-1"}
 PIPELINE = {
     "version": 1,
@@ -132,6 +151,67 @@ def test_the_units_of_systemd_are_accepted(tmp_path: Path) -> None:
             [analyze, "verify", *units], capture_output=True, text=True, check=False
         )
         assert not [line for line in checked.stderr.splitlines() if "lakeload-shop" in line]
+
+
+def complaints(folder: Path, name: str, text: str) -> list[str]:
+    """Return what systemd says of a unit; nothing where it is not installed."""
+    # The program and the user are those of this machine.
+    here = text.replace("/opt/lakeload/bin/lakeload", shutil.which("true") or "/bin/true")
+    (folder / name).write_text(here.replace("User=lakeload", "User=root"))
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        return []
+    checked = subprocess.run(
+        [analyze, "verify", str(folder / name)], capture_output=True, text=True, check=False
+    )
+    return [line for line in checked.stderr.splitlines() if name in line]
+
+
+def options_exist(name: str, words: list[str]) -> bool:
+    """Return whether a command has each option among the words."""
+    spellings = {one for parameter in command(name).params for one in parameter.opts}
+    return {word for word in words if word.startswith("-")} <= spellings
+
+
+def test_the_unit_of_rounds_is_accepted_and_runs_a_command(tmp_path: Path) -> None:
+    [text] = blocks(CONTINUOUS, "ini")
+    parser = configparser.ConfigParser(strict=True, interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string(text)
+    found = {section: set(parser[section]) for section in parser.sections()}
+    assert found == DIRECTIVES
+    assert complaints(tmp_path, "lakeload-rounds.service", text) == []
+    _, name, *words = shlex.split(parser["Service"]["ExecStart"])
+    assert options_exist(name, words)
+
+
+def kubernetes_errors(manifest: dict[str, Any]) -> list[str]:
+    """Return what the schema of Kubernetes says of a manifest; unknown fields are errors."""
+    group = manifest["apiVersion"].replace("/", ".")
+    kind = f"#/$defs/io.k8s.api.{group}.{manifest['kind']}"
+    schema = {"$ref": kind, "$defs": KUBERNETES["$defs"]}
+    return [error.message for error in Draft202012Validator(schema).iter_errors(manifest)]
+
+
+@pytest.mark.parametrize("page", ["run-continuously", "deployment"])
+def test_a_manifest_keeps_to_the_schema_of_kubernetes(page: str) -> None:
+    [text] = blocks((DOCS / f"{page}.md").read_text(encoding="utf-8"), "yaml")
+    manifest = yaml.safe_load(text)
+    assert kubernetes_errors(manifest) == []
+    manifest["spec"]["terminationGracePeriodSeconds"] = 60
+    assert kubernetes_errors(manifest), "a field at the wrong place is an error"
+
+
+def test_the_deployment_of_rounds_runs_a_command_and_looks_at_its_file() -> None:
+    [text] = blocks(CONTINUOUS, "yaml")
+    pod = yaml.safe_load(text)["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    name, *words = container["args"]
+    assert options_exist(name, words)
+    health = words[words.index("--health-file") + 1]
+    assert health in container["livenessProbe"]["exec"]["command"][-1]
+    # Kubernetes kills what has not ended in its time: `--stop-within` is 25 s by default.
+    assert pod["terminationGracePeriodSeconds"] > 25
 
 
 def test_the_workflow_keeps_to_its_schema(tmp_path: Path) -> None:

@@ -54,7 +54,12 @@ def drivers(process: subprocess.Popen[str]) -> list[psutil.Process]:
 def test_rounds_load_each_file_once_in_one_driver_through_a_kill_and_a_stop(
     lake: Lake, tmp_path: Path
 ) -> None:
-    lake.write_pipeline(tmp_path, tables=[{"table": "t", "path": "landing"}], source=SOURCE)
+    lake.write_pipeline(
+        tmp_path,
+        tables=[{"table": "t", "path": "landing"}],
+        source=SOURCE,
+        lineage={"file": "events.jsonl"},
+    )
     (tmp_path / "landing").mkdir()
     arrives(tmp_path, "1.csv", 1, 2)
     arguments = ("sync", "pipeline.yml", "--every", "1s", "--output", "json")
@@ -107,6 +112,13 @@ def test_rounds_load_each_file_once_in_one_driver_through_a_kill_and_a_stop(
     assert values["lakeload_table_rows_total"] == 4
     assert values["lakeload_table_files_total"] == 3
     assert values["lakeload_job_peak_memory_bytes"] > 100e6
+    events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    ends = [event for event in events if event["eventType"] in ("COMPLETE", "FAIL")]
+    complete = [one["outputs"] for one in ends if one["eventType"] == "COMPLETE" and one["outputs"]]
+    # Of rounds without anything new there is nothing.
+    written = [output["outputFacets"]["outputStatistics"]["rowCount"] for [output] in complete]
+    assert written == [2, 1, 1]
+    assert len({one["run"]["runId"] for one in events}) == len(ends) == len(events) / 2
     files = [str(file) for file in lake.download(tmp_path / "lake") if "/t/" in str(file)]
     with duckdb.connect() as connection:
         found = connection.execute("select n from read_parquet(?) order by n", [files]).fetchall()

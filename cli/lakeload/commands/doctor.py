@@ -67,6 +67,7 @@ def doctor(
 
 def _need(file: Path | None, named: Path | None) -> Need:
     """Return what the document asks of the machine. Raises `InvalidDocuments`."""
+    from lakeload.config.secret_names import absolute_reference
     from lakeload.documents.load import PipelineDocument, load_either
     from lakeload.documents.named_files import NamedFiles
     from lakeload.documents.spec import specs_of
@@ -86,8 +87,19 @@ def _need(file: Path | None, named: Path | None) -> Need:
     need = Need(NamedFiles(file, named), destination, (*features, *format_of(destination).jar_sets))
     if not isinstance(document, PipelineDocument):
         return need
-    spark = document.model.spark
-    return replace(need, master=spark.master, driver_memory=spark.driver_memory, conf=spark.conf)
+    from lakeload.documents.extras import extras_of
+
+    spark, lineage = document.model.spark, document.model.lineage
+    references = lineage.references.values() if lineage else ()
+    found = (absolute_reference(one, document.path.parent) for one in references)
+    return replace(
+        need,
+        master=spark.master,
+        driver_memory=spark.driver_memory,
+        conf=spark.conf,
+        references=tuple(one for one in found if one is not None),
+        extras=tuple(extras_of(document.model)),
+    )
 
 
 def _os_release() -> str:

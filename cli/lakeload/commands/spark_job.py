@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from lakeload.sources.registry import source_of
 from lakeload.ui.display import Phases, no_phases
 from lakeload.ui.progress import PHASES
 from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.spec import TableSpec
 
 logger = logging.getLogger(__name__)
@@ -108,6 +109,10 @@ def own_jars(tables: Sequence[TableSpec]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def _ignore(event: Event) -> None:
+    """Report no event."""
+
+
 @dataclass(frozen=True)
 class Context:
     """The environment of a command, its progress output, its stop requests and its times."""
@@ -119,6 +124,8 @@ class Context:
     timings: Timings = field(default_factory=Timings)
     phases: Phases = field(default_factory=no_phases)
     """The display of the phases before Spark starts."""
+    on_event: Callable[[Event], None] = _ignore
+    """Called with each event of the Spark job."""
 
     def begin(self, phase: Phase) -> None:
         """Begin a phase before Spark: its time, and what is shown of it."""

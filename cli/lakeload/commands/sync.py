@@ -34,6 +34,7 @@ from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput
 
 if TYPE_CHECKING:
+    from lakeload.commands.reports import Reports
     from lakeload.commands.sync_once import LoadJob, Synced
     from lakeload.commands.sync_rounds import Round, Schedule
     from lakeload.documents.named_files import NamedFiles
@@ -200,8 +201,11 @@ def sync(
             console.note(f"job {attempt.job_id}")
         times.begin("machine")
         # Importing boto3 takes longer than all of the above, so it is done only now.
+        from lakeload.commands.reports import check_reports
         from lakeload.commands.sync_once import LoadJob
 
+        if not dry_run:
+            check_reports(document, os.environ)
         return LoadJob(document, tables, attempt, options, master, conf or ())
 
     with StopRequests() as stop, phases:
@@ -230,8 +234,11 @@ def sync(
             from lakeload.commands.plan_once import show_plan
 
             show_plan(job, context, output, schema=schema)
+        from lakeload.commands.reports import Reports
+
         started = time.monotonic()
-        synced = sync_once(job, context)
+        reports = Reports(job, os.environ, only_news=False)
+        synced = sync_once(job, replace(context, on_event=reports.on_event))
         # What is shown from here on is decided: a signal changes neither it nor the exit code.
         stop.hold()
         phases.stop()
@@ -248,7 +255,7 @@ def sync(
             console.note(
                 f"`round_limit` left new files or rows of {quoted(left, 10)} for the next load"
             )
-        recorder.record(job, summary)
+        recorder.record(job, summary, reports)
         raise typer.Exit(synced.outcome.exit_code)
 
 
@@ -371,12 +378,15 @@ class _Recorder:
             hint,
         )
 
-    def record(self, job: LoadJob, summary: Summary) -> None:
-        """Record a job that was shown."""
+    def record(self, job: LoadJob, summary: Summary, reports: Reports | None) -> None:
+        """Record a job that was shown, and send its reports."""
         from lakeload.ui.summary import to_document
 
+        document = to_document(summary)
         targets = [table.target for table in job.tables]
-        self._monitor.add_metrics(dict(to_document(summary)), targets, self._path(job))
+        self._monitor.add_metrics(dict(document), targets, self._path(job))
+        if reports is not None:
+            reports.end(document, summary.wall_time)
 
     def _path(self, job: LoadJob) -> Path | None:
         """Return the file of the metrics."""
@@ -404,18 +414,19 @@ def _show_round(done: Round, *, output: OutputFormat, recorder: _Recorder, idle:
         _show(summary, output, done.number)
     elif done.number == 1:
         console.note("nothing new")
-    recorder.record(done.job, summary)
+    recorder.record(done.job, summary, done.reports if idle or not done.idle else None)
 
 
 def _show(summary: Summary, output: OutputFormat, number: int | None = None) -> None:
     """Show the summary; `number` is that of a round."""
     from lakeload.ui.summary import show_text, show_what_next, to_document
 
+    document = to_document(summary)
     if output is OutputFormat.JSON and number is not None:
-        console.show_json_line({**to_document(summary), "round": number})
+        console.show_json_line({**document, "round": number})
         show_what_next(summary, console.err)
     elif output is OutputFormat.JSON:
-        console.show_json(to_document(summary))
+        console.show_json(document)
         show_what_next(summary, console.err)
     else:
         show_text(summary, console.out, console.err, quiet=console.quiet())

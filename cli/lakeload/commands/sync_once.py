@@ -192,7 +192,7 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
             context = replace(context, environment={**context.environment, **handed})
         run = kept.run if kept else None
         outcome = _with_spark(job, tables, settings, installation, folder, context, run)
-        outcome = _with_idle(outcome, states)
+        outcome = _located(_with_idle(outcome, states), states)
         for warning in warnings:
             outcome = with_warning(outcome, warning)
         prune_run_folders(folder.path.parent)
@@ -230,6 +230,16 @@ def _with_idle(outcome: Outcome, states: Sequence[TableState]) -> Outcome:
     code = exit_code_of(tables)
     kind: OutcomeKind = "LOADED" if code in (0, 5) else "FAILED"
     return Outcome(kind, code, tables, usage=outcome.usage)
+
+
+def _located(outcome: Outcome, states: Sequence[TableState]) -> Outcome:
+    """Return the outcome with the location of tables that failed, as far as it was known before."""
+    known = {state.table.source: state.location for state in states}
+    tables = tuple(
+        replace(table, location=table.location or known.get(table.table))
+        for table in outcome.tables
+    )
+    return replace(outcome, tables=tables)
 
 
 def _warnings(
@@ -271,6 +281,7 @@ def _with_spark(
 
         def show(event: Event) -> None:
             context.timings.note(event)
+            context.on_event(event)
             progress.show(event)
 
         explain = explained_by_machine(context.environment, settings)

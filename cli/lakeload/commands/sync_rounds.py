@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 
 from lakeload.commands.liveness import Liveness
+from lakeload.commands.reports import Reports
 from lakeload.commands.spark_job import Context
 from lakeload.commands.sync_once import Kept, LoadJob, Synced, sync_once
 from lakeload.documents.durations import format_duration
@@ -26,7 +27,7 @@ from lakeload.launch.outcome import Outcome
 from lakeload.launch.resident import Resident
 from lakeload.launch.run_folder import lake_of, runs_directory
 from lakeload.launch.spec import new_attempt
-from lakeload.launch.timings import NO_TIME, Timings, WallTime
+from lakeload.launch.timings import Timings, WallTime
 from lakeload_jobs.contract.codec import format_instant, parse_instant, to_json
 from lakeload_jobs.contract.errors import (
     ExitCode,
@@ -96,7 +97,8 @@ class Round:
     job: LoadJob
     synced: Synced
     seconds: float
-    wall_time: WallTime = NO_TIME
+    reports: Reports
+    wall_time: WallTime
 
     @property
     def outcome(self) -> Outcome:
@@ -199,12 +201,14 @@ class Rounds:
 
     def _round(self, number: int, job: LoadJob, kept: Kept) -> Round:
         started = time.monotonic()
-        context = replace(self._context, timings=Timings())
+        only_news = self._schedule.interval is not None
+        reports = Reports(job, self._context.environment, only_news=only_news)
+        context = replace(self._context, timings=Timings(), on_event=reports.on_event)
         synced = sync_once(job, context, kept)
         self._context.stop.hold()
         self._context.phases.stop()
         seconds = time.monotonic() - started
-        done = Round(number, job, synced, seconds, context.timings.finish())
+        done = Round(number, job, synced, seconds, reports, context.timings.finish())
         if done.outcome.exit_code != ExitCode.OK:
             kept.forget()
         self._show(done)

@@ -29,6 +29,7 @@ from lakeload.documents.conditions import condition_problem
 from lakeload.documents.destination import Destination
 from lakeload.documents.durations import parse_interval
 from lakeload.documents.iceberg import TableProperties
+from lakeload.documents.lineage import Lineage
 from lakeload.documents.rounds import RoundLimit
 from lakeload.documents.spark import Spark
 from lakeload.sources.base import SourceSettings, SourceType, TableSettings
@@ -255,6 +256,10 @@ class Pipeline(Model):
     metrics_file: Text | None = None
     """After each job, metrics of the pipeline are written into this file, in the text format of
     OpenMetrics; relative to this file."""
+    lineage: Lineage | None = None
+    """OpenLineage events of each load: where they are sent. Default: nowhere."""
+    opentelemetry: bool = False
+    """Send a trace and metrics of each load over OTLP, as the variables `OTEL_…` say."""
     source: SourceSettings
     tables: Annotated[tuple[Table, ...], Field(min_length=1)]
     """The tables, each with its own settings."""

@@ -78,6 +78,8 @@ class TableState(ABC):
     """The rows of a table with a `cursor` that the job would load."""
     caveat: str = field(default="", kw_only=True)
     """What could not be found out, and matters should the table be loaded."""
+    location: str | None = field(default=None, kw_only=True)
+    """The URL of the table's folder, where it is known."""
 
     @property
     def input_bytes(self) -> int | None:
@@ -125,7 +127,7 @@ class TableState(ABC):
     @property
     def result(self) -> TableResult:
         """The result of a table that cannot be loaded, is in already or has no new files."""
-        result = TableResult(self.table.source, self.table.target, "NO_OP")
+        result = TableResult(self.table.source, self.table.target, "NO_OP", location=self.location)
         if self.error is not None:
             return replace(result, status="FAILED", error=ErrorInfo.of(self.error, "open"))
         if self.selection is not None:

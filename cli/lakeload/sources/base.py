@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, get_
 from lakeload.config.document import Location
 from lakeload.config.model import Finding, Model
 from lakeload.config.scalars import Text
+from lakeload.sources.datasets import Dataset
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
@@ -287,6 +288,10 @@ class SourceType(ABC, Generic[S, T, I]):
 
     def objects(self, read: I) -> tuple[str, ...]:
         """Return the patterns of the objects in S3 that it reads."""
+        return ()
+
+    def datasets(self, read: I) -> tuple[Dataset, ...]:
+        """Return what it reads, as lineage names it."""
         return ()
 
     def look(self, read: I) -> InputFound:

@@ -86,6 +86,16 @@ class SameKey:
 
 
 @dataclass(frozen=True)
+class ColumnResult:
+    """A column of the rows that were loaded: its name in the source, in the table, and the type
+    that was written, as Spark names it. `source` None: a tracking column."""
+
+    source: str | None
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
 class TableResult:
     """What became of one table. `reader` is jvm or direct; `seconds` is wall time in the driver."""
 
@@ -123,6 +133,10 @@ class TableResult:
     position: datetime | None = None
     """Up to when the source is loaded: the time of the newest file, or the greatest value of a
     `cursor` of dates or timestamps. None where neither tells a time."""
+    location: str | None = None
+    """The URL of the table's folder; None where the table was not opened."""
+    columns: tuple[ColumnResult, ...] = ()
+    """Those of the rows that were loaded, in the order of the source."""
 
 
 @dataclass(frozen=True)

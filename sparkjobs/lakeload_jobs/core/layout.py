@@ -52,6 +52,10 @@ class TableLocation:
         """`{prefix}/{schema}/{table}/`: everything a reader of the table lists."""
         return _path(self.prefix, self.schema, self.table)
 
+    def url(self, bucket: str) -> str:
+        """`s3://{bucket}/{prefix}/{schema}/{table}`, without a final slash."""
+        return f"s3://{bucket}/{self.data_path}".rstrip("/")
+
     @property
     def side_table(self) -> TableLocation:
         """The table that takes this table's rejected records, in this table's log. Raises

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.result import TableResult
-from lakeload_jobs.contract.spec import JobSpec, OnSameKey, TableSpec
+from lakeload_jobs.contract.result import ColumnResult, TableResult
+from lakeload_jobs.contract.spec import TRACKING_TYPES, JobSpec, OnSameKey, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.formats.base import (
     FormatSession,
@@ -105,6 +105,7 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
             prepare_rows(spec, table, rows, expected), read=found.sentence, more=found.more
         )
         writer = opened.check(prepared)
+    columns = _columns(spec, prepared)
     if writer is None:
         rows.check_unchanged()
         note = "the source has no column with a type yet, so no table was created"
@@ -137,7 +138,9 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
         staged.abandon()
         raise
     state = bookmark.state if change is None else change.after
-    result = replace(staged.commit(change), more=found.more, position=position_of(state))
+    result = replace(
+        staged.commit(change), columns=columns, more=found.more, position=position_of(state)
+    )
     return _told(result, opened, found, prepared, writer, staged, same_key)
 
 
@@ -145,6 +148,17 @@ def _kept(opened: OpenTable, found: Slice, state: object) -> TableResult:
     """Return the result of a table with nothing new, whose source has this state."""
     kept = opened.keep(found)
     return replace(kept, notes=_notes(found), warnings=found.warnings, position=position_of(state))
+
+
+def _columns(spec: JobSpec, prepared: PreparedRows) -> tuple[ColumnResult, ...]:
+    types = {field.name: field.dataType.simpleString() for field in prepared.schema.fields}
+    loaded = (
+        ColumnResult(column.source, column.target, types[column.target])
+        for column in prepared.mapping.columns
+        if column.target in types
+    )
+    tracking = (ColumnResult(None, name, TRACKING_TYPES[name]) for name in spec.tracking_columns)
+    return (*loaded, *tracking)
 
 
 def _told(

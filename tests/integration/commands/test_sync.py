@@ -87,6 +87,7 @@ def test_the_json_document_has_exactly_the_agreed_keys(lake: Lake, folder: Path)
         *("table", "target", "status", "rows", "bytes", "seconds", "files", "snapshot_id"),
         *("changes", "reader", "why_jvm", "index", "warnings", "notes", "error", "file_count"),
         *("rejected", "deleted", "writer", "why_spark", "same_key", "more", "position"),
+        *("location", "columns"),
     }
     assert ended.document["status"] == "SUCCEEDED"
     assert ended.document["error"] is None

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from lakeload.app import app
 from lakeload.commands import sync_rounds
 from lakeload.commands.liveness import Liveness
+from lakeload.commands.reports import Reports
 from lakeload.commands.spark_job import Context
 from lakeload.commands.sync_once import LoadJob, Synced
 from lakeload.commands.sync_rounds import RETRIES, Round, Rounds, Schedule
@@ -26,6 +27,7 @@ from lakeload.documents.spec import table_specs
 from lakeload.launch.outcome import Outcome, exit_code_of
 from lakeload.launch.spec import new_attempt
 from lakeload.launch.stop import StopRequests
+from lakeload.launch.timings import NO_TIME
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, Refused
 from lakeload_jobs.contract.result import ErrorInfo, TableResult, TableStatus
 from lakeload_jobs.contract.spec import NO_OPTIONS
@@ -384,9 +386,10 @@ def test_round_with_more_to_load_is_followed_at_once(
     job: LoadJob, stop: StopRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     loads = FakeLoads([MORE])
-    done = Round(1, job, loads(job, Context({}, stop, Console(quiet=True), quiet=True), None), 0.0)
     hourly = Schedule(timedelta(hours=1))
     context = Context({}, stop, Console(quiet=True), quiet=True)
+    reports = Reports(job, {}, only_news=True)
+    done = Round(1, job, loads(job, context, None), 0.0, reports, NO_TIME)
     rounds = Rounds(lambda: job, lambda done: None, hourly, context)
 
     assert rounds._next(done, time.time()) <= time.time()

@@ -338,6 +338,8 @@ def test_every_pipeline_setting_is_in_the_fingerprint_or_listed_as_excluded() ->
         "upload_interval",
         "round_limit",
         "metrics_file",
+        "lineage",
+        "opentelemetry",
         "spark",
     }
 

@@ -129,7 +129,9 @@ def test_the_tables_decide_the_exit_code(
 
 def test_sync_skips_spark_only_when_no_table_is_left() -> None:
     orders = table("orders")
-    done = ParquetState(orders, opened(record()))
+    lake = DestinationSpec("lake", "us-east-1")
+    url = f"s3://lake/{orders.schema}/{orders.table}"
+    done = ParquetState(orders, opened(record()), location=url)
     refused = ParquetState(orders, error=LoadFailed("occupied"))
     unfinished = ParquetState(orders, opened(record(), settled=(LEFT,)))
     assert outcome_without_spark([done, ParquetState(orders, opened())]) is None
@@ -138,7 +140,7 @@ def test_sync_skips_spark_only_when_no_table_is_left() -> None:
     assert outcome is not None
     assert outcome.exit_code == 0
     # As the job itself tells of a record that is in: nothing was read, by nobody.
-    assert outcome.tables == (table_result(orders, "NO_OP", record(), None),)
+    assert outcome.tables == (table_result(lake, orders, "NO_OP", record(), None),)
     assert outcome.tables[0].rows == 7
     failed = outcome_without_spark([done, refused])
     assert failed is not None

@@ -130,9 +130,9 @@ def _inspect(
     facts = facts_of(opened) if opened else None
     job = _job(table, request)
     if facts is not None and (snapshot := _already(facts, request, job)) is not None:
-        return IcebergState(table, True, facts, already=snapshot)
+        return IcebergState(table, True, facts, already=snapshot, location=facts.location)
     start = open_table(facts, request.destination.iceberg.branch, job)
-    return IcebergState(table, True, facts, start)
+    return IcebergState(table, True, facts, start, location=facts.location if facts else None)
 
 
 def _with_input(

@@ -91,7 +91,7 @@ def inspect(
             table_settings(request.destination, location),
             table.append_again,
         )
-        state = ParquetState(table, opened)
+        state = ParquetState(table, opened, location=location.url(request.destination.bucket))
         if opened.already is not None:
             return state
         return with_input(

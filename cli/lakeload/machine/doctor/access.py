@@ -363,7 +363,8 @@ def judge_source(source: CredentialSource, now: datetime) -> CheckResult:
 def secrets(context: CheckContext) -> Iterator[CheckResult]:
     """Look whether the variables and files that the document refers to are there."""
     destination = context.need.destination
-    references = local_references(destination.credentials) if destination else ()
+    own = local_references(destination.credentials) if destination else ()
+    references = (*own, *context.need.references)
     missing = False
     for reference in references:
         try:

@@ -81,6 +81,16 @@ def java(context: CheckContext) -> Iterator[CheckResult]:
     yield from _java_home(context, used)
 
 
+def extras(context: CheckContext) -> Iterator[CheckResult]:
+    """Look whether the extras that settings of the document need are installed."""
+    for extra in context.need.extras:
+        if extra.is_installed:
+            yield ok("extras", f"`lakeload[{extra.name}]` is installed, for `{extra.setting}`")
+        else:
+            found = f"`lakeload[{extra.name}]` is not installed"
+            yield problem("extras", found, f"`{extra.setting}` needs {extra.about}", extra.command)
+
+
 def missing_modules(home: Path) -> tuple[str, ...]:
     """Return which needed modules the runtime's `release` file does not list; () without a list."""
     try:
@@ -585,6 +595,7 @@ CHECKS = (
     Check("proxies", proxies),
     Check("clock", clock, silence=silent_endpoint),
     Check("secrets", secrets),
+    Check("extras", extras),
     Check("credentials", credentials),
 )
 """All there is, in the order in which it is shown."""

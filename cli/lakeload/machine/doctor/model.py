@@ -11,9 +11,11 @@ from enum import StrEnum
 from pathlib import Path
 
 from lakeload.data import read_toml
+from lakeload.documents.extras import Extra
 from lakeload.documents.named_files import NamedFiles
 from lakeload.machine.java import USUAL_PLACES, install_command
 from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec
 
 
@@ -98,6 +100,9 @@ class Need:
     master: str = "local[*]"
     driver_memory: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
+    references: tuple[SecretReference, ...] = ()
+    """Secrets beside those of the destination's credentials."""
+    extras: tuple[Extra, ...] = ()
 
     def command(self, name: str, *arguments: str) -> str:
         """Return the command line of a command about the same document, if there is one."""

@@ -41,6 +41,7 @@ from lakeload.sources.base import (
     TableSettings,
 )
 from lakeload.sources.databases.table_names import name_parts
+from lakeload.sources.datasets import Dataset, dataset_of_table
 from lakeload.sources.files.settings import Paths
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
@@ -586,6 +587,11 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         except ValidationError:
             return {}
         return {} if password is None else {"source.password": password}
+
+    def datasets(self, read: JdbcInput) -> tuple[Dataset, ...]:
+        """Return the table; a query may read any."""
+        found = dataset_of_table(read)
+        return (found,) if found else ()
 
     def inspect(
         self,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakeload.sources.base import InputFound, InputInspected, Numbering
+from lakeload.sources.datasets import Dataset
 from lakeload.sources.files.source_type import FilesSourceType
 from lakeload_jobs.contract.spec import ReaderChoice, RejectedInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import (
@@ -54,6 +55,11 @@ class RejectedSourceType(FilesSourceType):
     def objects(self, read: Any) -> tuple[str, ...]:
         """Return none."""
         return ()
+
+    def datasets(self, read: Any) -> tuple[Dataset, ...]:
+        """Return what the records were read from first."""
+        given: RejectedInput = read
+        return super().datasets(given.files)
 
     def look(self, read: Any) -> InputFound:
         """Return nothing: no file is read."""

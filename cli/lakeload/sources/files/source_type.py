@@ -24,6 +24,7 @@ from lakeload.sources.base import (
     SourceColumns,
     SourceType,
 )
+from lakeload.sources.datasets import Dataset, datasets_of_paths
 from lakeload.sources.files.input_files import any_input, look_at_input
 from lakeload.sources.files.settings import (
     FilesTable,
@@ -173,6 +174,10 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
     def objects(self, read: FilesInput) -> tuple[str, ...]:
         """Return the paths in S3."""
         return tuple(filter(is_s3, read.paths))
+
+    def datasets(self, read: FilesInput) -> tuple[Dataset, ...]:
+        """Return the folders and files."""
+        return datasets_of_paths(read.paths)
 
     def look(self, read: FilesInput) -> InputFound:
         """Count the files at local paths."""

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field
 from lakeload.config.model import Called, Finding, refusal
 from lakeload.config.secret_names import has_userinfo, looks_secret, shown
 from lakeload.sources.base import InputFound, SourceSettings, SourceType, TableSettings
+from lakeload.sources.datasets import Dataset, datasets_of_paths
 from lakeload.sources.files.input_files import any_input, look_at_input
 from lakeload.sources.files.settings import Options, Paths, local_paths
 from lakeload_jobs.contract.spec import FilesInput, ReaderChoice, SparkInput
@@ -97,6 +98,10 @@ class SparkSourceType(SourceType[SparkSource, SparkTable, SparkInput]):
     def jar_sets(self, read: SparkInput, reader: ReaderChoice) -> frozenset[str]:
         """Return the jars of Avro, which Spark does not bring."""
         return frozenset({"avro"} if read.format.lower() == "avro" else ())
+
+    def datasets(self, read: SparkInput) -> tuple[Dataset, ...]:
+        """Return the folders and files; none for a reader without paths."""
+        return datasets_of_paths(read.paths)
 
     def look(self, read: SparkInput) -> InputFound:
         """Count the files at the paths."""

@@ -412,7 +412,8 @@ class OpenIceberg(IcebergTable):
         table = self._given.table
         if found.must_record:
             self._record(found)
-        return TableResult(table.source, table.target, "NO_OP")
+        location = self._facts.location if self._facts else None
+        return TableResult(table.source, table.target, "NO_OP", location=location)
 
     def _record(self, found: Slice) -> None:
         rows = found.open(self.spark, NO_COLUMNS)

@@ -205,7 +205,8 @@ class OpenParquetTable(ParquetTable):
         opened = self._opened
         if opened.already is None:
             return None
-        return table_result(self._table, "NO_OP", opened.already, opened.catalog_error)
+        destination = self._load.spec.destination
+        return table_result(destination, self._table, "NO_OP", opened.already, opened.catalog_error)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -230,7 +231,7 @@ class OpenParquetTable(ParquetTable):
             with contextlib.suppress(Conflict):
                 record = with_state(record, found.change, found.noted(()))
                 error = self._load.log.commit(record).catalog_error
-        return nothing_new(self._table, error)
+        return nothing_new(self._load.spec.destination, self._table, error)
 
     def expected(self) -> ExpectedColumns:
         """Ask the catalog before the source is read. Raises what it refuses."""

@@ -130,9 +130,12 @@ def test_doctor_on_an_empty_machine_runs_every_check(tmp_path: Path) -> None:
     found = statuses(list(report.findings))
     assert (found["java"], found["bash"], found["clock"]) == ("problem", "problem", "skipped")
     assert not report.healthy
-    assert {check.name for check in CHECKS} - {"temporary-folder", "secrets", "own-folders"} <= {
-        *found
-    }
+    assert {check.name for check in CHECKS} - {
+        "temporary-folder",
+        "secrets",
+        "own-folders",
+        "extras",
+    } <= {*found}
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, *, terminal: bool, quiet: bool = False) -> list[str]:

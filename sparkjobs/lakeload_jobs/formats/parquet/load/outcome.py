@@ -9,7 +9,7 @@ from typing import Literal
 
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo, FileResult, IndexKind, TableResult
-from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.core.layout import TableLocation, partition_path
 from lakeload_jobs.formats.data_files.uploads import StagedFile
@@ -91,6 +91,7 @@ def with_state(
 
 
 def table_result(
+    destination: DestinationSpec,
     table: TableSpec,
     status: Literal["LOADED", "NO_OP"],
     record: LoadRecord,
@@ -106,6 +107,7 @@ def table_result(
         bytes=record.bytes,
         files=tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files),
         file_count=len(record.files),
+        location=_url(destination, table),
         index=record.index,
         rejected=record.rejected.rows if record.rejected else 0,
         notes=() if record.rows else (NO_ROWS,),
@@ -113,14 +115,21 @@ def table_result(
     )
 
 
-def nothing_new(table: TableSpec, catalog_error: LakeloadError | None) -> TableResult:
+def nothing_new(
+    destination: DestinationSpec, table: TableSpec, catalog_error: LakeloadError | None
+) -> TableResult:
     """Return what the user is told of a table that has nothing to load."""
     return TableResult(
         table=table.source,
         target=table.target,
         status="NO_OP" if catalog_error is None else "LOADED_CATALOG_OUT_OF_DATE",
+        location=_url(destination, table),
         error=_stale(catalog_error),
     )
+
+
+def _url(destination: DestinationSpec, table: TableSpec) -> str:
+    return TableLocation(destination.prefix, table.schema, table.table).url(destination.bucket)
 
 
 def _stale(catalog_error: LakeloadError | None) -> ErrorInfo | None:

@@ -289,7 +289,10 @@ class StagedParquet:
         )
         committed = load.log.commit(with_state(record, change, self._evidence))
         status: Literal["LOADED", "NO_OP"] = "NO_OP" if committed.already else "LOADED"
-        return table_result(load.table, status, committed.record, committed.catalog_error)
+        destination = load.spec.destination
+        return table_result(
+            destination, load.table, status, committed.record, committed.catalog_error
+        )
 
     def abandon(self) -> None:
         """Abort every upload of this attempt."""
