@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from lakeload_jobs.core.names import unique_names
+from lakeload_jobs.core.yaml_lines import yaml_list, yaml_mapping
 
 
 @dataclass(frozen=True)
@@ -72,16 +72,21 @@ def misfit_clause(name: str, misfits: Misfits) -> str:
 
 def types_setting(kinds: Mapping[str, str]) -> str:
     """Return the setting `columns.types` with these types, as a line of YAML."""
-    entries = (f"{_yaml(name)}: {_yaml(kind)}" for name, kind in kinds.items())
-    return f"columns.types: {{{', '.join(entries)}}}"
+    return f"columns.types: {yaml_mapping(kinds)}"
 
 
-def _yaml(text: str) -> str:
-    is_plain = re.fullmatch(r"[A-Za-z_][\w ()-]*(?<! )", text) is not None
-    return text if is_plain and text.lower() not in _YAML_WORDS else json.dumps(text)
+def leave_out(columns: Sequence[str], fields: Sequence[str] = ()) -> str:
+    """Return what leaves new columns out, and new `fields`, such as `a.x`, of columns that the
+    table has: no setting leaves out a field."""
+    whole = list(dict.fromkeys(field.partition(".")[0] for field in fields))
+    if columns or not whole:
+        also = f" and, for the new fields, {_listed(whole)}" if whole else ""
+        return f"leave the new columns{also} out with `columns.exclude`"
+    return f"leave the whole column out with `columns: {{exclude: {yaml_list(whole)}}}`"
 
 
-_YAML_WORDS = ("null", "true", "false", "yes", "no", "on", "off")
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def ways_out(

@@ -16,6 +16,7 @@ from lakeload_jobs.core.names import (
     unique_names,
 )
 from lakeload_jobs.core.type_conflicts import split_variants, variants_of
+from lakeload_jobs.core.yaml_lines import yaml_mapping
 
 
 @dataclass(frozen=True)
@@ -301,7 +302,7 @@ def _continued(
             raise InvalidInput(
                 f"column `{name}` is another spelling of more than one column of the table: "
                 f"{listed}",
-                hint=f"choose one with `columns: {{rename: {{{name}: {free[0]}}}}}`, or "
+                hint=f"choose one with `columns: {{rename: {yaml_mapping({name: free[0]})}}}`, or "
                 "give it a name of its own there",
             )
         if free:
@@ -374,12 +375,12 @@ def _check_reserved(targets: Mapping[str, str]) -> None:
     if not taken:
         return
     each = ", ".join(f"column `{source}` would become `{target}`" for source, target in taken)
-    rename = ", ".join(f"{source}: …" for source, _ in taken)
+    rename = yaml_mapping({source: "…" for source, _ in taken})
     several = len(taken) > 1
     raise InvalidInput(
         f"{each}, {'names' if several else 'a name'} that lakeload reserves",
         hint=f"give {'them other names' if several else 'it another name'} with "
-        f"`columns: {{rename: {{{rename}}}}}`",
+        f"`columns: {{rename: {rename}}}`",
     )
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyarrow import types as pt
 
 from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.core.yaml_lines import yaml_list
 from lakeload_jobs.rows.row_id import Column
 
 
@@ -17,7 +18,7 @@ def null_is_required(source: str, path: Sequence[str]) -> InvalidInput:
     way = "set `schema_changes: EVOLVE`, which makes it optional"
     if len(path) > 1 and path[-1] in ("element", "value"):
         # Iceberg never makes these optional.
-        way = f"leave the column out with `columns: {{exclude: [{path[0]}]}}`"
+        way = f"leave the column out with `columns: {{exclude: {yaml_list(path[:1])}}}`"
     return InvalidInput(
         f"table `{source}`: `{name}` is required in the destination's table, and null in at least "
         "one row",

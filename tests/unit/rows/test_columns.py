@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS, ColumnsSpec
 from lakeload_jobs.core.names import spelling
+from lakeload_jobs.core.yaml_lines import yaml_text
 from lakeload_jobs.rows.columns import earlier_types, map_columns, source_names, types_of
 
 
@@ -219,7 +220,7 @@ def test_a_rename_onto_a_recorded_target_is_refused_while_its_column_is_there() 
 def test_reserved_names_are_refused_with_the_setting_that_helps(name: str) -> None:
     with pytest.raises(InvalidInput, match=f"column `{name}` would become") as raised:
         _map(["id", name])
-    assert f"rename: {{{name}: …}}" in (raised.value.hint or "")
+    assert f"rename: {{{yaml_text(name)}: …}}" in (raised.value.hint or "")
     assert _map(["id", name], ColumnsSpec(rename={name: "other"}))[name] == "other"
     assert _map(["id", name], ColumnsSpec(exclude=(name,))) == {"id": "id"}
 

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import SchemaChanges
 from lakeload_jobs.core.nested_types import first_difference, new_fields, with_new_fields
-from lakeload_jobs.core.type_conflicts import NOTHING_ASKED, Misfits, misfit_clause, ways_out
+from lakeload_jobs.core.type_conflicts import (
+    NOTHING_ASKED,
+    Misfits,
+    leave_out,
+    misfit_clause,
+    ways_out,
+)
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,8 @@ def check_schema_change(
         what = "columns" if difference.added else "fields"
         raise LoadFailed(
             f"the source has {what} that the table does not: {shown}",
-            hint="set `schema_changes: ADD_COLUMNS`, or leave them out with `columns.exclude`",
+            hint="set `schema_changes: ADD_COLUMNS`, or "
+            + leave_out(difference.added, difference.added_fields),
         )
     return difference
 

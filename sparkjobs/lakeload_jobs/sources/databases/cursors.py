@@ -15,6 +15,7 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import BY_DRIVER, DatabaseType, JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark, StateChange
 from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.core.yaml_lines import yaml_text
 from lakeload_jobs.rows.columns import source_names
 from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.bookmark import (
@@ -474,7 +475,7 @@ def _check_same(given: CursorRequest, before: CursorState | None) -> None:
         raise LoadFailed(
             f"`cursor` of `{given.name}` is `{cursor.name}`, and earlier loads of this pipeline "
             f"have used `{before.cursor}`",
-            hint=f"set `cursor: {before.cursor}` again, or {_AGAIN}",
+            hint=f"set `cursor: {yaml_text(before.cursor)}` again, or {_AGAIN}",
         )
     if before.type != cursor.kind:
         raise LoadFailed(

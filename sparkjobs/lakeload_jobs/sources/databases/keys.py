@@ -7,6 +7,7 @@ from typing import Any
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.contract.state import Bookmark, StateChange
+from lakeload_jobs.core.yaml_lines import yaml_list
 
 _KEY = "key"
 
@@ -25,7 +26,7 @@ def remembered(read: JdbcInput, state: Any) -> dict[str, Any]:
         raise InvalidInput(
             f"the key of `{read.schema}.{read.table}` in the database is {_shown(read.key)}, and "
             f"the table was loaded with {_shown(tuple(known))}",
-            hint=f"to go on with the key so far set `primary_key: [{', '.join(known)}]`; to follow "
+            hint=f"to go on with the key so far set `primary_key: {yaml_list(known)}`; to follow "
             "the database load all of the table again, with `--full-refresh` or after `lakeload "
             "reset`",
         )

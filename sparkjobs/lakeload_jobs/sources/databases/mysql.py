@@ -290,7 +290,9 @@ def _not_connected(read: JdbcInput, error: Exception) -> Refused:
     cause = getattr(error, "original_exception", None)
     untrusted = isinstance(cause, ssl.SSLCertVerificationError)
     if number == ER.DBACCESS_DENIED_ERROR:
-        hint = f"grant the user a right in {quoted(read.name)}, or name another database in `url`"
+        account = re.search(r" user '(.*)'@'(.*)' to database ", text)
+        right = _grant("SELECT", f"{quoted(read.name)}.*", account.groups() if account else None)
+        hint = f"{right}, or name another database in `url`"
     elif untrusted:
         hint = "set `sslrootcert` in `url` to the authority's certificate, and check the host"
     elif number in _LOGIN:
@@ -337,7 +339,7 @@ _FULL = (ER.DISK_FULL, ER.RECORD_FILE_FULL, ER.ERROR_ON_WRITE)
 _CHANGED = 1412
 """The table was changed after the transaction began."""
 HINTS = {
-    ER.TABLEACCESS_DENIED_ERROR: "grant the missing right: `GRANT SELECT ON {0} TO …`",
+    ER.TABLEACCESS_DENIED_ERROR: "grant the missing right: ``GRANT SELECT ON {0} TO …``",
     ER.COLUMNACCESS_DENIED_ERROR: "grant the right, or leave the column out with `columns.exclude`",
     ER.NO_SUCH_TABLE: "the table was dropped or renamed: run again",
     ER.BAD_FIELD_ERROR: "the columns of the table have changed: run again",
@@ -400,12 +402,29 @@ def find_relation(connection: Connection, read: JdbcInput) -> Relation:
             )
     meant = table_meant(read.schema, read.table, list_tables(connection, read, None))
     if meant is None:
-        meant = "write the names as they are in the database, upper and lower case included"
+        meant = "write the names as they are in the database, upper and lower case included."
     raise LoadFailed(
         f"the user sees no table `{read.schema}.{read.table}`",
-        hint=f"{meant.rstrip('?')}, or grant the user `SELECT` on "
-        f"{quoted(read.schema)}.{quoted(read.table)}",
+        hint=f"{meant} If the name is right, "
+        + _grant("SELECT", f"{quoted(read.schema)}.{quoted(read.table)}", _account(connection)),
     )
+
+
+def _account(connection: Connection) -> tuple[str, str]:
+    """Return the name and the host of the account whose rights the session has."""
+    ((account,),) = fetch(connection, "SELECT CURRENT_USER()")
+    name, _, host = str(account).rpartition("@")
+    return name, host
+
+
+def _grant(right: str, what: str, account: Sequence[str] | None) -> str:
+    """Return the hint that gives an account a right, with a statement to copy."""
+    parts = ("'" + part.replace("\\", "\\\\").replace("'", "''") + "'" for part in account or ())
+    statement = f"GRANT {right} ON {what} TO {'@'.join(parts) or '…'}"
+    # As Markdown has it: more signs than the names in it have.
+    longest = max(map(len, re.findall("`+", statement)))
+    fence = "`" * (longest + 1)
+    return f"let an administrator run {fence}{statement}{fence}"
 
 
 def columns(
@@ -539,7 +558,15 @@ def check_select(
 ) -> None:
     """Raise `LoadFailed` where the user may not read the columns."""
     with failures(f"reading `{relation.shown}`", relation):
-        fetch(connection, f"{select_sql(relation, selected, counts_bad=False)} LIMIT 0")
+        try:
+            fetch(connection, f"{select_sql(relation, selected, counts_bad=False)} LIMIT 0")
+        except pymysql.Error as error:
+            if _number(error) != ER.TABLEACCESS_DENIED_ERROR or relation.query is not None:
+                raise
+            raise LoadFailed(
+                f"reading `{relation.shown}`: {safe_text(error)} (error {_number(error)})",
+                hint=_grant("SELECT", relation.sql, _account(connection)),
+            ) from None
 
 
 def describe_session(connection: Connection) -> str:
@@ -765,7 +792,9 @@ def _lock(read: JdbcInput, password: Secret | None, relation: Relation) -> Conne
                     raise
                 raise LoadFailed(
                     f"{doing}: {safe_text(error)} (error {_number(error)})",
-                    hint=f"grant it: `GRANT LOCK TABLES ON {quoted(relation.schema)}.* TO …`",
+                    hint=_grant(
+                        "LOCK TABLES", f"{quoted(relation.schema)}.*", _account(connection)
+                    ),
                 ) from None
     except BaseException:
         connection.close()

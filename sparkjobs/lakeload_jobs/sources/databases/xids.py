@@ -16,6 +16,7 @@ from typing import Any
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.core.yaml_lines import yaml_text
 from lakeload_jobs.sources.databases.relation_identity import (
     NotedRelation,
     RelationIdentity,
@@ -198,7 +199,7 @@ def read_xmin_state(state: Any, name: str) -> XminState | None:
             raise LoadFailed(
                 f"`cursor` of `{name}` is `{CURSOR}`, and earlier loads of this pipeline have used "
                 f"`{state['cursor']}`",
-                hint=f"set `cursor: {state['cursor']}` again, or {_AGAIN}",
+                hint=f"set `cursor: {yaml_text(state['cursor'])}` again, or {_AGAIN}",
             )
         snapshot = XidSnapshot(int(state["horizon"]), int(state["end"]), str(state["server"]))
         relation = read_relation(state)

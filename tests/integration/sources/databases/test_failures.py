@@ -373,15 +373,15 @@ MARIA = (
     Case("database", source(name="absent"), R, "Unknown database", "check the database in `url`"),
     Case("authority", other_authority, R, "certificate verify failed", "set `sslrootcert`"),
     Case("no TLS", maria_without_tls, R, "SSL is required", "turn on TLS"),
-    Case("table", source(table="order"), F, "the user sees no table", ".orders`, or grant"),
-    Case("schema", source(schema="absent"), F, "the user sees no table `absent.", "grant the user"),
+    Case("table", source(table="order"), F, "the user sees no table", ".orders`? If the name"),
+    Case("schema", source(schema="absent"), F, "the user sees no table `absent.", "run ``GRANT"),
     Case(
         "grant",
         both(
             sql("CREATE TABLE other (id int)"),
             maria_user("GRANT SELECT ON other TO {}"),
         ),
-        F, "the user sees no table", "grant the user `SELECT` on",
+        F, "the user sees no table", "run ``GRANT SELECT ON",
     ),
     Case(
         "dropped column",

@@ -240,7 +240,8 @@ def test_a_lock_needs_a_right_which_is_named(world: World, maria: MariaDatabase)
 
     assert failed.error is not None
     assert failed.error.message.startswith(f"locking `{maria.input.name}.accounts`")
-    assert failed.error.hint == (f"grant it: `GRANT LOCK TABLES ON `{maria.input.name}`.* TO …`")
+    grant = f"GRANT LOCK TABLES ON `{maria.input.name}`.* TO '{user}'@'%'"
+    assert failed.error.hint == f"let an administrator run ``{grant}``"
     maria.run(f"GRANT LOCK TABLES ON `{maria.input.name}`.* TO {user}")
     _checked(load(world, _table(world, maria, "LOCK", user=user)))
 

@@ -265,7 +265,7 @@ def test_missing_grants_are_named(maria: Database, reader_user: JdbcInput) -> No
     own = Database(maria.server, reader_user)
     with pytest.raises(LoadFailed, match="the user sees no table") as raised:
         own.reader("t")
-    assert "grant the user `SELECT` on" in (raised.value.hint or "")
+    assert "let an administrator run ``GRANT SELECT ON" in (raised.value.hint or "")
 
     allowed = own.reader("other")
     assert rows(allowed).schema.names == ["id"]
@@ -278,7 +278,8 @@ def test_a_database_without_any_right_is_named(maria: Database, reader_user: Jdb
     with pytest.raises(Refused, match="to database 'mysql'") as raised:
         product.connect(replace(reader_user, name="mysql"), Secret("pw"))
     assert raised.value.hint == (
-        "grant the user a right in `mysql`, or name another database in `url`"
+        f"let an administrator run ``GRANT SELECT ON `mysql`.* TO '{reader_user.user}'@'%'``, or "
+        "name another database in `url`"
     )
 
 

@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, PartitionField, TableSpec
 from lakeload_jobs.contract.traits import catalog_traits
+from lakeload_jobs.core.yaml_lines import yaml_mapping
 from lakeload_jobs.formats.base import RetryLoad
 from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE, until_committed
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
@@ -99,9 +100,10 @@ def definition(
     kinds = schema_columns(spark, plain)
     key, notes = identifier_fields(kinds, key, table.mode, target=table.target)
     if table.mode == "UPSERT" and (names := metadata_columns(kinds)):
+        rename = yaml_mapping({names[0]: "…"})
         raise InvalidInput(
             f"`{table.target}` cannot be loaded: {unmergeable_columns(names)}",
-            hint=f"give it another name with `columns: {{rename: {{{names[0]}: …}}}}`",
+            hint=f"give it another name with `columns: {{rename: {rename}}}`",
         )
     if problem := partition_spec_problem(partition_by, kinds):
         raise InvalidInput(problem, hint="correct `partition_by` of the table")

@@ -10,6 +10,7 @@ from typing import cast, get_args
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import PartitionField, SchemaChanges, Transform
 from lakeload_jobs.core.names import nearest
+from lakeload_jobs.core.yaml_lines import yaml_list
 
 _WITH_WIDTH = ("bucket", "truncate")
 _OF_TIME = ("year", "month", "day", "hour")
@@ -235,7 +236,7 @@ def check_repartition(step: Repartition, policy: SchemaChanges, target: str) -> 
     """Raise `LoadFailed` unless `schema_changes` lets a load change more than add columns."""
     if policy == "EVOLVE":
         return
-    kept = f"write `partition_by: [{', '.join(step.before)}]`" if step.before else "remove the line"
+    kept = f"write `partition_by: {yaml_list(step.before)}`" if step.before else "remove the line"
     raise LoadFailed(
         f"`{target}` is {_is(step.before)}, but `partition_by` is {_shown(step.now)}; "
         f"`schema_changes` is {policy}",

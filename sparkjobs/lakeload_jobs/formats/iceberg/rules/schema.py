@@ -14,7 +14,13 @@ from lakeload_jobs.contract.spec import (
     PartitionField,
     SchemaChanges,
 )
-from lakeload_jobs.core.type_conflicts import NOTHING_ASKED, Misfits, misfit_clause, ways_out
+from lakeload_jobs.core.type_conflicts import (
+    NOTHING_ASKED,
+    Misfits,
+    leave_out,
+    misfit_clause,
+    ways_out,
+)
 from lakeload_jobs.formats.iceberg.rules.partitions import (
     Repartition,
     check_repartition,
@@ -487,8 +493,13 @@ def schema_hint(
         ways.append(f"leave {', '.join(tracking)} out of `tracking_columns`")
     elif stuck:
         ways += ways_out(stuck, misfits, keys, adds=policy != "FAIL")
-    elif policy == "FAIL" and any(isinstance(change, Added) for change in changes):
-        ways.append("leave the new columns out with `columns.exclude`")
+    elif policy == "FAIL" and (new := [c.path for c in changes if isinstance(c, Added)]):
+        ways.append(
+            leave_out(
+                [path[0] for path in new if len(path) == 1],
+                [".".join(path) for path in new if len(path) > 1],
+            )
+        )
     if keyless:
         ways.append("load that column too, or name the columns of another key in `primary_key`")
     if not replaces and (stuck or keyless or key.problem):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from lakeload_jobs.core.names import spelling
+from lakeload_jobs.core.yaml_lines import yaml_mapping
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import MAX_VALUE_BYTES, is_too_large, shown_size
 from lakeload_jobs.sources.files.file_state import FileState
@@ -173,10 +174,10 @@ def other_table_hint(
     if has_header and all(re.fullmatch(r"_c\d+", name) for name in wanted):
         return "set the reader option `header: false`, as for the rows that are there"
     if has_header and len(names) == len(wanted):
-        rename = ", ".join(f"_c{place}: {name}" for place, name in enumerate(wanted))
+        rename = yaml_mapping({f"_c{place}": name for place, name in enumerate(wanted)})
         return (
             f"if it has no header, write the line `{separator.join(wanted)}` before its rows, or "
-            f"load such files with `header: false` and `columns: {{rename: {{{rename}}}}}`"
+            f"load such files with `header: false` and `columns: {{rename: {rename}}}`"
         )
     return OTHER_TABLE_HINT
 

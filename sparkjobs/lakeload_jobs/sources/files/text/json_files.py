@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakeload_jobs.core.yaml_lines import yaml_text
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import shown_size
 from lakeload_jobs.sources.files.file_state import FileState
@@ -85,7 +86,7 @@ class JsonPiece:
                 self.file.path,
                 f"the record that begins on line {error.line:,} is longer than "
                 f"{shown_size(MAX_RECORD)}",
-                hint=f"its list is loaded with the reader option `records: {error.path}`"
+                hint=f"its list is loaded with the reader option `records: {yaml_text(error.path)}`"
                 if error.path
                 else "if a bracket or a quote in it is never closed, close it; if a value is so "
                 "large, store it as an object of its own",

@@ -202,7 +202,8 @@ def test_a_wrapped_list_that_is_too_long_for_a_record_is_named(
 
     with pytest.raises(LoadFailed, match="line 1 is longer than") as failed:
         JsonTable(files, {}).split(here)
-    assert failed.value.hint == "its list is loaded with the reader option `records: $.a.items[*]`"
+    line = '`records: "$.a.items[*]"`'
+    assert failed.value.hint == f"its list is loaded with the reader option {line}"
     table = JsonTable(files, {"records": "$.a.items[*]"}).split(here)
     assert table.splits.counts == (80_001,)
 
