@@ -10,8 +10,8 @@ EXHAUSTIVE = "LAKELOAD_TEST_EXHAUSTIVE" in os.environ
 
 
 def many(full: int) -> int:
-    """Return how many random cases a test tries: all in `make faults`, else a quarter of them."""
-    return full if EXHAUSTIVE else full // 4
+    """Return how many random cases a test tries: all in `make faults`, else an eighth of them."""
+    return full if EXHAUSTIVE else full // 8
 
 
 _PREFIXES = ("AWS_", "LAKELOAD_", "SPARK_", "PYSPARK_", "XDG_")
