@@ -68,6 +68,7 @@ class StreamSlice:
     idle: bool = False
     records_anyway: bool = False
     must_record: bool = False
+    more: bool = False
     sentence: str = "what has come since"
     warnings: tuple[str, ...] = ()
     bytes: int | None = None
