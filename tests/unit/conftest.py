@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.environments import many
+from lakeload.sources.files import inspected_tables
+from lakeload.sources.files.inspection import InspectedFile, inspect_file
+from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.text.opening import FileBytes
+from tests.environments import EXHAUSTIVE, many
 
 # How quick a machine is decides no verdict.
 settings.register_profile(
@@ -33,3 +37,17 @@ def home(homes: Iterator[Path], kept_homes: list[Path]) -> Path:
         kept_homes.append(next(homes))
         kept_homes[-1].mkdir()
     return kept_homes[-1]
+
+
+@pytest.fixture
+def inspected_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inspect files in this process: a fork of all that the tests have imported costs 60 ms.
+
+    What the process does is proven by test_bounded.py; `make faults` starts it in every test.
+    """
+
+    def inspect_files(files: Sequence[FileState], opener: FileBytes) -> Iterator[InspectedFile]:
+        return (inspect_file(file, opener) for file in files)
+
+    if not EXHAUSTIVE:
+        monkeypatch.setattr(inspected_tables, "inspect_files", inspect_files)

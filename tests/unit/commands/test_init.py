@@ -22,6 +22,8 @@ from tests.unit.init.choices import (
     init,
 )
 
+pytestmark = pytest.mark.usefixtures("inspected_here")
+
 
 def test_init_with_missing_options_names_them_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

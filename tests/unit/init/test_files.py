@@ -16,6 +16,7 @@ from lakeload.documents.spec import table_specs
 from tests.inputs import files_of
 from tests.unit.init.choices import init
 
+pytestmark = pytest.mark.usefixtures("inspected_here")
 BASE = ["--bucket=my-data-lake", "--region=us-east-1"]
 
 

@@ -29,6 +29,7 @@ from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.local_listing import local_files
 from lakeload_jobs.sources.files.text.opening import FileBytes
 
+pytestmark = pytest.mark.usefixtures("inspected_here")
 CSV = b"id,name,day\n1,anna,2024-02-29\n2,bert,2024-03-01\n3,,2024-03-02\n4,dora,\n"
 
 

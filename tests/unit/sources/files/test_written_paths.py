@@ -20,6 +20,7 @@ from lakeload_jobs.sources.files.key_patterns import alternatives
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.text.opening import FileBytes
 
+pytestmark = pytest.mark.usefixtures("inspected_here")
 Given = Callable[..., FilesInput]
 
 
