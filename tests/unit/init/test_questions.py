@@ -7,7 +7,6 @@ import pty
 import re
 import select
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -115,10 +114,10 @@ def test_init_on_a_terminal_prompts_once_and_repeats_invalid_answers() -> None:
     )
 
 
-def test_init_on_a_terminal_prompts(tmp_path: Path) -> None:
+def test_init_on_a_terminal_prompts(tmp_path: Path, forked_python: str) -> None:
     answers = ["my-data-lake", "us-east-1", "", "", "", "si", "y", "", "data/o.csv", "", "", ""]
 
-    code, screen = at_a_terminal(["init", "lake"], answers, tmp_path)
+    code, screen = at_a_terminal(["init", "lake"], answers, tmp_path, forked_python)
 
     assert code == 0, screen
     assert "S3 bucket: " in screen
@@ -129,10 +128,10 @@ def test_init_on_a_terminal_prompts(tmp_path: Path) -> None:
     assert document.destination.model.glue_database_prefix == "supaflow"
 
 
-def test_init_prompt_misspelled_region_is_repeated(tmp_path: Path) -> None:
+def test_init_prompt_misspelled_region_is_repeated(tmp_path: Path, forked_python: str) -> None:
     answers = ["my-data-lake", "us-esat-1", "us-east-1", "\x04"]
 
-    code, screen = at_a_terminal(["init", "lake"], answers, tmp_path)
+    code, screen = at_a_terminal(["init", "lake"], answers, tmp_path, forked_python)
 
     assert code == 2, screen
     assert "did you mean `us-east-1`?" in screen
@@ -147,25 +146,27 @@ def test_init_prompt_region_of_another_store_is_accepted() -> None:
     assert interview(store, {"name": "n"}, None).region == "us-esat-1"
 
 
-def test_init_no_input_prompts_nothing(tmp_path: Path) -> None:
-    code, screen = at_a_terminal(["init", "--no-input"], [], tmp_path)
+def test_init_no_input_prompts_nothing(tmp_path: Path, forked_python: str) -> None:
+    code, screen = at_a_terminal(["init", "--no-input"], [], tmp_path, forked_python)
 
     assert code == 2
     assert "`--bucket`" in screen
 
 
-def test_init_input_that_ends_early_writes_nothing(tmp_path: Path) -> None:
-    code, screen = at_a_terminal(["init"], ["my-data-lake", "\x04"], tmp_path)
+def test_init_input_that_ends_early_writes_nothing(tmp_path: Path, forked_python: str) -> None:
+    code, screen = at_a_terminal(["init"], ["my-data-lake", "\x04"], tmp_path, forked_python)
 
     assert code == 2, screen
     assert "the input ended at the question for `--region`" in " ".join(screen.split())
     assert list(tmp_path.iterdir()) == []
 
 
-def at_a_terminal(arguments: list[str], answers: list[str], folder: Path) -> tuple[int, str]:
+def at_a_terminal(
+    arguments: list[str], answers: list[str], folder: Path, python: str
+) -> tuple[int, str]:
     """Run lakeload at a terminal of 80 columns, answer its questions, return code and screen."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", "from lakeload.app import main; main()", *arguments]
+    command = [python, "-m", "lakeload", *arguments]
     environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm", "NO_COLOR": "1"}
     process = subprocess.Popen(
         command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
