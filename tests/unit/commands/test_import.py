@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from lakeload.app import app
 from lakeload.documents.load import inspect_all
+from tests.environments import many
 
 CASES = Path(__file__).parents[2] / "cases" / "imports"
 EXAMPLES = sorted(path.name for path in CASES.iterdir() if path.is_dir())
@@ -493,7 +494,7 @@ def _changed(value: Any, source: random.Random) -> Any:
     return value
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(many(8)))
 @each_example
 def test_a_configuration_with_wrong_values_is_imported_or_refused(
     example: str, seed: int, tmp_path: Path

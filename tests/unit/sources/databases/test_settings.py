@@ -95,11 +95,11 @@ def test_a_glob_is_valid_without_its_database(tmp_path: Path) -> None:
     text = SHOP.replace("public.orders,", "'*.*', exclude: [audit_*, public.x],")
     tables = table_specs(pipeline(tmp_path, text))
     assert tables[0].source == "*.*"
-    jsonschema.validate(yaml.safe_load(text), json_schema("pipeline"))
+    jsonschema.Draft202012Validator(json_schema("pipeline")).validate(yaml.safe_load(text))
 
 
 def test_it_is_valid_for_an_editor_too() -> None:
-    jsonschema.validate(yaml.safe_load(SHOP), json_schema("pipeline"))
+    jsonschema.Draft202012Validator(json_schema("pipeline")).validate(yaml.safe_load(SHOP))
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_any_other_database_is_read_by_the_driver_that_the_document_names(tmp_pa
     assert moved.fingerprint == orders.fingerprint
     moved = table_specs(pipeline(tmp_path, OTHER.replace("~/shop", "~/other")))[0]
     assert moved.fingerprint != orders.fingerprint
-    jsonschema.validate(yaml.safe_load(OTHER), json_schema("pipeline"))
+    jsonschema.Draft202012Validator(json_schema("pipeline")).validate(yaml.safe_load(OTHER))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import yaml
 
 from lakeload.sources.files.dialect import OptionValue, detect_dialect
 from lakeload_jobs.sources.files.text.options import read_csv_options
+from tests.environments import many
 
 CASES: dict[str, tuple[str, dict[str, OptionValue]]] = {
     "titles of a spreadsheet": (
@@ -159,7 +160,7 @@ def test_detect_dialect_returns_the_options_a_file_needs(name: str) -> None:
 def test_detect_dialect_of_what_python_writes_is_exact(separator: str, header: bool) -> None:
     """Text holds all separators, quotes and line breaks."""
     chance = random.Random(7)  # noqa: S311
-    for _ in range(40):
+    for _ in range(many(40)):
         written = io.StringIO()
         writer = csv.writer(written, delimiter=separator, lineterminator="\n")
         if header:

@@ -70,7 +70,7 @@ def test_spark_source_fingerprint_includes_settings_that_affect_rows(
 
 
 def test_spark_source_is_valid_by_the_json_schema() -> None:
-    jsonschema.validate(yaml.safe_load(XML), json_schema("pipeline"))
+    jsonschema.Draft202012Validator(json_schema("pipeline")).validate(yaml.safe_load(XML))
 
 
 @pytest.mark.parametrize(

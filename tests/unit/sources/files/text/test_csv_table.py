@@ -25,6 +25,7 @@ from lakeload_jobs.sources.files.text import splits
 from lakeload_jobs.sources.files.text.csv_files import header_names
 from lakeload_jobs.sources.files.text.splits import ONE_TASK, Parallelism, Piece, Scan, Scanned
 from lakeload_jobs.sources.files.text.table import CsvTable, TextTable
+from tests.environments import many
 
 
 def here(scan: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
@@ -520,7 +521,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(many(12)))
 def test_large_files_are_read_in_parts_as_they_are_read_whole(folder: Folder, seed: int) -> None:
     """With line breaks, and whole CSV files, within quotes: guesses of where a record begins are
     often wrong."""

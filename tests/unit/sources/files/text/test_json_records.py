@@ -27,6 +27,7 @@ from lakeload_jobs.sources.files.text.json import (
 )
 from lakeload_jobs.sources.files.text.table import JsonTable
 from tests.corpus.oracle import Refused, json_records
+from tests.environments import many
 from tests.unit.sources.files.text import json_texts
 from tests.unit.sources.files.text.test_csv_table import here
 
@@ -94,14 +95,14 @@ def _cases(seed: int, number: int, *, lines: bool) -> Any:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_lines_are_what_python_reads_or_broken(seed: int) -> None:
-    for content, size in _cases(seed, 100, lines=True):
+    for content, size in _cases(seed, many(100), lines=True):
         good, bad = _read(LineBlocks(io.BytesIO(content), size=size))
         assert (good, sorted(bad)) == _lines_by_oracle(content), content
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_values_and_lists_are_what_python_reads_or_broken(seed: int) -> None:
-    for content, size in _cases(100 + seed, 100, lines=False):
+    for content, size in _cases(100 + seed, many(100), lines=False):
         good, bad = _read(ValueBlocks(io.BytesIO(content), size=size, least=1))
         records = json_records(content)
         if isinstance(records, Refused):
