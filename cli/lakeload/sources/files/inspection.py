@@ -53,7 +53,13 @@ from lakeload_jobs.sources.files.text.options import (
     read_csv_options,
     read_json_options,
 )
-from lakeload_jobs.sources.files.text.splits import Piece, PieceReader, TextValues, Values
+from lakeload_jobs.sources.files.text.splits import (
+    EmptyRecords,
+    Piece,
+    PieceReader,
+    TextValues,
+    Values,
+)
 from lakeload_jobs.sources.files.text.table import json_formats, text_formats
 from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import (
@@ -458,6 +464,7 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
     sample: list[dict[str, str | None]] = []
     broken: list[str] = []
     rows_read, complete, bad = 0, True, 0
+    empty = EmptyRecords()
     with how.reader.open(Piece(found.file)) as opened:
         begin = opened.end
         for batch in opened.batches():
@@ -479,6 +486,7 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
                     held += [text for text in nulls if text and text not in held]
             sample += _shown(batch.rows, how, SAMPLE_ROWS - len(sample))
             bad += len(batch.bad)
+            empty = empty.with_lines(batch.empty_lines)
             broken += [f"line {record.line:,}: {record.reason}" for record in batch.bad[:3]]
             if opened.end - begin >= MAX_BYTES or rows_read == most:
                 complete = False
@@ -490,6 +498,7 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
     if bad:
         more = f" (and {bad - 1:,} more)" if bad > 1 else ""
         broken = [f"{broken[0]}{more}: a load fails until it is fixed"]
+    broken += [empty.warning] if empty.count else []
     rows = tuple(tuple(row.get(name) for name in names) for row in sample)
     ordered = {name: evidence[name] for name in names}
     return _ReadText(ordered, numbers, some, rows, rows_read, complete, notes, tuple(broken))

@@ -403,6 +403,21 @@ def test_ragged_and_mixed_and_doubled_columns_are_warnings(tmp_path: Path) -> No
     ) in warnings
 
 
+def test_records_of_separators_alone_are_a_warning(tmp_path: Path) -> None:
+    rows = "".join(f"{n};b;{n}\n;;;;;;\n" for n in range(20))
+    (tmp_path / "a.csv").write_text(f";;;;;;\nid;name;v\n{rows}", encoding="utf-8")
+
+    table = only(tmp_path)
+
+    assert table.options == {"separator": ";", "skip_rows": 1, "header": True}
+    assert table.columns == {"id": "bigint", "name": "string", "v": "bigint"}
+    assert table.rows_read == 40
+    assert table.warnings == (
+        "line 4 has nothing but separators, and not as many as the header: it is a row of nulls "
+        "(and 19 more)",
+    )
+
+
 def test_value_that_makes_numbers_text_is_named(tmp_path: Path) -> None:
     """Null texts are no reason, and the value may be in a later file."""
     numbers = [f"{number},{number}.5" for number in range(20)]
