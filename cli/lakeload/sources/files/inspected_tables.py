@@ -165,7 +165,8 @@ def inspect_paths(
         for table in _tables(group, folder, found)
     ]
     united = _united_folders(tables, folder, {str(Path(path).parent) for path in faults})
-    return tuple(_named([*united, *(_fault(*fault, folder) for fault in faults.items())]))
+    named = _named([*united, *(_fault(*fault, folder) for fault in faults.items())])
+    return tuple(_with_other_formats(list(named)))
 
 
 def _fault(path: str, error: LoadFailed, folder: Path) -> InspectedTable:
@@ -551,11 +552,34 @@ def _adds_nothing(one: InspectedTable, other: InspectedTable) -> bool:
     )
 
 
+def _with_other_formats(tables: Sequence[InspectedTable]) -> Iterator[InspectedTable]:
+    """Yield the tables with a warning where another one may be the same data in another format."""
+    first: dict[tuple[str, str], InspectedTable] = {}
+    for table in tables:
+        path = Path(table.first.file.path)
+        stem = re.sub(r"\d+", "#", path.name.partition(".")[0])
+        other = first.setdefault((str(path.parent), stem), table)
+        names, others = set(table.columns), set(other.columns)
+        alike = names and len(names & others) > _ALIKE * max(len(names), len(others))
+        if not alike or table.format == other.format:
+            yield table
+            continue
+        text = (
+            f"its files are {table.format}, and those of table `{other.name}` {other.format}, with "
+            "columns of the same names: files of two formats are two tables. To load them as one, "
+            "convert the files to one format; to keep the two, change nothing"
+        )
+        yield replace(table, warnings=(*table.warnings, text))
+
+
 def _named(tables: Sequence[InspectedTable]) -> Iterator[InspectedTable]:
-    """Yield the tables with names of which no two are the same in the lake."""
+    """Yield the tables with names of which no two are the same in the lake: the format, and then a
+    number, tells them apart."""
     taken: set[str] = set()
     for table in tables:
         name, number = table.name, 1
+        if visible_name(name).lower() in taken and table.format:
+            name = f"{table.name}_{table.format.lower()}"
         # A name with an underscore in front gets a `name` without it.
         while visible_name(name).lower() in taken:
             number += 1
