@@ -54,7 +54,9 @@ def csv_rows(content: bytes, options: Mapping[str, str]) -> tuple[list[str], Row
     try:
         for record in _records(reader):
             if records and record and len(record) != len(records[0]):
-                return Refused(line)
+                if any(record):
+                    return Refused(line)
+                record = [""] * len(records[0])  # separators alone
             if record or (records and len(records[0]) == 1):
                 records.append(record)
             line = reader.line_num + 1

@@ -335,6 +335,7 @@ def table_files(
                 if guess.confidence in _CONFIDENCE
             },
             table.rename,
+            table.dates,
             tuple(table.columns),
         )
         for table in good

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from lakeload.config.document import resolved
 from lakeload.config.secret_names import printable
 from lakeload_jobs.core.names import normalize, spelling, visible_name
+from lakeload_jobs.core.yaml_lines import yaml_mapping
 
 _LINE = 76
 
@@ -29,6 +30,8 @@ class TableFiles:
     """What to say of an option beside it."""
     rename: Mapping[str, str] = field(default_factory=dict)
     """New names of columns."""
+    dates: Mapping[str, str] = field(default_factory=dict)
+    """Types of columns of JSON that are text and hold nothing but dates."""
     columns: tuple[str, ...] = ()
     """All columns; none where the files were not inspected."""
 
@@ -86,6 +89,9 @@ def table_lines(table: TableFiles, shared: SharedSource) -> Iterator[str]:
         yield f"    format: {table.format}"
     if own:
         yield from _options_lines(own, table.notes, "    ")
+    if table.dates:
+        yield "    # The strings of JSON that are dates stay text without this line:"
+        yield f"    # columns: {{types: {printable(yaml_mapping(table.dates))}}}"
     if table.rename:
         yield "    columns:"
         yield "      rename:"

@@ -168,7 +168,14 @@ def _value(value: str | None) -> Text:
 def pipeline_lines(tables: Sequence[InspectedTable]) -> Iterator[str]:
     """Yield `source` and `tables` of a pipeline that loads the tables."""
     settings = [
-        TableFiles(table.name, table.paths, table.format or "", table.options, rename=table.rename)
+        TableFiles(
+            table.name,
+            table.paths,
+            table.format or "",
+            table.options,
+            rename=table.rename,
+            dates=table.dates,
+        )
         for table in tables
     ]
     shared = shared_source(settings)

@@ -143,6 +143,16 @@ def test_large_files_are_inferred_in_tasks(job: Job, monkeypatch: pytest.MonkeyP
     assert [row["id"] for row in job.values(parts)] == list(range(100))
 
 
+@pytest.mark.parametrize("reader", ["AUTO", "JVM"])
+def test_records_of_separators_alone_are_rows_of_nulls(job: Job, reader: ReaderChoice) -> None:
+    path = job.file("a.csv", "id,n\n1,2\n,,,,\n,\n3,4\n")
+
+    result = job.load_one(job.table(path), reader=reader)
+
+    assert [row["id"] for row in job.values(result)] == [1, None, None, 3]
+    assert f"`{path}`: line 3 has nothing but separators" in warning(result)
+
+
 def test_bad_values_become_null_and_are_counted_on_demand(job: Job) -> None:
     path = job.file("a.csv", "id,n\n1,2\n3,x\ny,4\n5,6.0\n")
     columns = ColumnsSpec(types={"id": "int", "n": "int"})

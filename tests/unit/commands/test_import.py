@@ -400,6 +400,18 @@ def test_tables_of_supaflow_load_what_is_new(tmp_path: Path) -> None:
     assert written(tmp_path / "o")["source"]["incremental"] is True
 
 
+def test_settings_of_a_source_of_files_are_listed_by_name(tmp_path: Path) -> None:
+    csv = {"filetype": "csv", "delimiter": ";", "escape_char": "\\", "skip_rows_before_header": 2}
+    stream = {"name": "orders", "globs": ["**"], "format": csv}
+    source = json.dumps({"sourceType": "s3", "streams": [stream]})
+
+    answer = imported(tmp_path / "o", file(tmp_path, source))
+
+    listed = {one["setting"]: one["reason"] for one in answer["not_carried_over"]}
+    for setting in ("globs", *(f"format.{name}" for name in csv)):
+        assert listed[f"streams[0].{setting}"] == "lakeload has no setting for it"
+
+
 def test_a_catalog_alone_names_the_destination_that_is_missing(tmp_path: Path) -> None:
     answer = imported(tmp_path / "o", file(tmp_path, json.dumps({"streams": [STREAM]})))
     assert not (tmp_path / "o" / "destination.yml").exists()

@@ -13,6 +13,8 @@ import yaml
 
 from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import table_specs
+from lakeload_jobs.sources.files.local_listing import file_state
+from lakeload_jobs.sources.files.text.table import JsonTable
 from tests.inputs import files_of
 from tests.unit.init.choices import init
 
@@ -66,6 +68,35 @@ def test_a_folder_of_mixed_files_becomes_a_table_each_with_its_options(
         tmp_path / "lake" / "pipeline.yml"
     ).read_text(encoding="utf-8")
     assert "4 tables: events, kunden, lines, people" in done.stdout
+
+
+def test_init_says_that_dates_in_json_stay_text_with_a_line_that_loads(tmp_path: Path) -> None:
+    events = tmp_path / "events"
+    events.mkdir()
+    rows = [
+        '{"day": "2024-02-29", "at at": "2024-02-29T10:00:00Z", "mixed": "2024-02-29", "e": ""}',
+        '{"day": "2024-03-01", "at at": "2024-03-01T11:30:00+02:00", "mixed": "later", "e": "x"}',
+        '{"day": null, "mixed": "2024-02-29", "empty": ""}',
+    ]
+    (events / "events-1.json").write_text("\n".join(rows), encoding="utf-8")
+    (events / "events-2.json").write_text(f"{rows[0]}\n{rows[0]}\n", encoding="utf-8")
+    lake = tmp_path / "lake"
+
+    done = init(str(lake), *BASE, "--path", str(events))
+
+    line = "columns: {types: {day: date, at at: timestamp}}"
+    guess = "JSON has no dates, and the strings of `day`, `at at` stay text"
+    assert f"{guess}; otherwise set `{line}`" in done.stderr
+    text = (lake / "pipeline.yml").read_text(encoding="utf-8")
+    assert f"    # {line}\n" in text
+    pipeline_file = lake / "pipeline.yml"
+    pipeline_file.write_text(text.replace(f"# {line}", line), encoding="utf-8")
+    (table,) = table_specs(load_pipeline(pipeline_file, {}))
+    files = tuple(file_state(str(path)) for path in sorted(events.iterdir()))
+    read = JsonTable(files, {}, table.columns, lines=True).split(
+        lambda scan, pieces: [scan(piece) for piece in pieces]
+    )
+    assert [str(one.type) for one in read.columns[:2]] == ["date32[day]", "timestamp[us, tz=UTC]"]
 
 
 def test_init_format_is_detected_from_content_not_name(tmp_path: Path) -> None:

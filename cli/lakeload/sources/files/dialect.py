@@ -270,11 +270,14 @@ def _read(data: bytes, dialect: Dialect, *, whole: bool) -> _Reading | None:
     found = [record for record in found if record.values][:_MOST_RECORDS]
     if not found:
         return None
-    width, _ = max(Counter(len(r.values) for r in found).items(), key=lambda item: (item[1], item))
+    full = [record for record in found if any(record.values)] or found
+    width, _ = max(Counter(len(r.values) for r in full).items(), key=lambda item: (item[1], item))
+    found = _without_rows_of_nulls(found, width)
     first = _first(found, width)
     table = found[first:]
+    before = [record for record in found[:first] if any(record.values)]
     size = sum(record.end - record.start for record in table)
-    size += sum(record.end - record.start for record in found[:first]) // _SKIPPED_COUNT
+    size += sum(record.end - record.start for record in before) // _SKIPPED_COUNT
     if unfinished > len(data) // 2:
         size += unfinished
     good = sum(r.end - r.start for r in table if len(r.values) == width and not r.problem)
@@ -287,15 +290,42 @@ def _read(data: bytes, dialect: Dialect, *, whole: bool) -> _Reading | None:
     if sign == ":" and not _has_words(table):
         weight = 0.1  # times of day
     weight *= 0.8 if sign in _WEAK else 1.0
-    weight *= 0.8 if first else 1.0
+    weight *= 0.8 if before else 1.0
     score = fitting * fitting * _cleanliness(table, sign) * (1 - 1 / (width + 1)) * weight
     if not dialect.quote:
         score *= _without_outer_quotes(table, sign)
     return _Reading(dialect, tuple(found), width, fitting, score)
 
 
+def _without_rows_of_nulls(found: Sequence[Record], width: int) -> list[Record]:
+    """Return the records without those of separators alone that have another width, of which a load
+    makes rows of nulls. Those at the beginning stay: nothing says yet which columns there are."""
+    begin = _separators_alone(found)
+    return [*found[:begin], *(r for r in found[begin:] if len(r.values) == width or any(r.values))]
+
+
+def _separators_alone(found: Sequence[Record]) -> int:
+    """Return how many records at the beginning are separators alone."""
+    places = (at for at, record in enumerate(found) if len(record.values) < 2 or any(record.values))
+    return next(places, 0)
+
+
 def _first(found: Sequence[Record], width: int) -> int:
-    """Return the place of the first record of the table: those before it are of other widths."""
+    """Return the place of the first record of the table: those before it are of other widths, or
+    are separators alone."""
+    empty = _separators_alone(found)
+    place = empty + _first_with_values(found[empty:], width)
+    if place > empty or any(len(record.values) != width for record in found[:empty]):
+        return place
+    if not empty:
+        return 0
+    # Without a header they are rows of nulls.
+    head, *body = (_texts(record) for record in found[empty:] if len(record.values) == width)
+    return empty if detect_header(head, body)[0] else 0
+
+
+def _first_with_values(found: Sequence[Record], width: int) -> int:
+    """Return the place of the first record of the table among records that begin with values."""
     widths = [len(record.values) for record in found]
     if width == 1 or widths[0] > width or _lacks_a_name(found, width):
         return 0
@@ -316,18 +346,20 @@ def _behind_titles(found: Sequence[Record], place: int, width: int) -> int:
     """Return the place of the header below titles that spreadsheets fill up with separators, else
     the place that is given."""
     behind = place
-    while behind < min(len(found), _MOST_BEFORE) and _is_title_of(found[behind], width):
+    while behind < min(len(found), _MOST_BEFORE) and _is_title_of(found[behind], width, 2):
         behind += 1
     if behind in (place, len(found)):
         return place
     head, *body = (_texts(record) for record in found[behind:] if len(record.values) == width)
-    full = all(head[:-1]) and not any(map(_kind, head))
-    return behind if full and detect_header(head, body)[0] else place
+    # Separators alone part titles from a header that has no name for some columns.
+    parted = not any(found[behind - 1].values) or (width > 2 and all(head[:-1]))
+    is_header = parted and not any(map(_kind, head)) and detect_header(head, body)[0]
+    return behind if is_header else place
 
 
-def _is_title_of(record: Record, width: int) -> bool:
+def _is_title_of(record: Record, width: int, least: int = 3) -> bool:
     """Whether a record of several columns has a value in the first one at most."""
-    return len(record.values) == width > 2 and not any(record.values[1:])
+    return len(record.values) == width >= least and not any(record.values[1:])
 
 
 def _begins_with_a_row(found: Sequence[Record], width: int) -> bool:
@@ -540,6 +572,9 @@ def _skipped(best: _Reading, first: int, lines: int) -> Guess:
     if not first:
         return Guess("skip_rows", lines, "HIGH", "`sep=` of Excel")
     widest = max(best.records[:first], key=lambda record: sum(map(bool, record.values)))
+    if not any(widest.values):
+        reason = "the lines before have nothing but separators"
+        return Guess("skip_rows", lines, "MEDIUM", reason)
     shown = " ".join(best.separator.join(_texts(widest)).split())[:_SHOWN]
     reason = f"the lines before, such as `{shown}`, have other numbers of values"
     several = sum(map(bool, widest.values)) > 1

@@ -30,6 +30,7 @@ from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.core.names import visible_name
 from lakeload_jobs.core.sizes import counted
+from lakeload_jobs.core.yaml_lines import yaml_mapping
 from lakeload_jobs.sources.files.file_state import FileState, folder_values, is_s3
 from lakeload_jobs.sources.files.key_patterns import alternatives
 from lakeload_jobs.sources.files.local_listing import (
@@ -45,6 +46,8 @@ _INSPECTED = 10
 """Files of a table that are opened: the first ones and the last."""
 _MOST_OPENED = 1000
 """Further files that are opened where those of a group differ."""
+_DATES_SHOWN = 3
+"""Columns of dates in JSON that a guess names."""
 _ALIKE = 0.5
 """Files of one table have more than this share of their columns in common."""
 
@@ -95,7 +98,26 @@ class InspectedTable:
             if _is_blank(found):
                 continue
             known |= {one.option: one for one in found.guesses if one.option not in known}
-        return (*self.first.guesses, *(g for g in known.values() if g not in self.first.guesses))
+        others = (g for g in known.values() if g not in self.first.guesses)
+        return (*self.first.guesses, *others, *self._dates_as_text())
+
+    @property
+    def dates(self) -> dict[str, str]:
+        """The types of columns of JSON that are text and hold nothing but dates."""
+        kinds: dict[str, set[str]] = {}
+        for found in self.inspected:
+            for name, kind in found.dates.items():
+                kinds.setdefault(name, set()).add(kind)
+        return {name: min(own) for name, own in kinds.items() if len(own) == 1 and own != {""}}
+
+    def _dates_as_text(self) -> Iterator[Guess]:
+        if dates := self.dates:
+            shown = ", ".join(f"`{name}`" for name in [*dates][:_DATES_SHOWN])
+            more = len(dates) - _DATES_SHOWN
+            shown += f" and {more:,} more" if more > 0 else ""
+            reason = f"JSON has no dates, and the strings of {shown} stay text"
+            instead = f"columns: {{types: {yaml_mapping(dates)}}}"
+            yield Guess("infer", "SAFE", "MEDIUM", reason, instead)
 
     @property
     def rows_read(self) -> int:
@@ -143,7 +165,8 @@ def inspect_paths(
         for table in _tables(group, folder, found)
     ]
     united = _united_folders(tables, folder, {str(Path(path).parent) for path in faults})
-    return tuple(_named([*united, *(_fault(*fault, folder) for fault in faults.items())]))
+    named = _named([*united, *(_fault(*fault, folder) for fault in faults.items())])
+    return tuple(_with_other_formats(list(named)))
 
 
 def _fault(path: str, error: LoadFailed, folder: Path) -> InspectedTable:
@@ -529,11 +552,34 @@ def _adds_nothing(one: InspectedTable, other: InspectedTable) -> bool:
     )
 
 
+def _with_other_formats(tables: Sequence[InspectedTable]) -> Iterator[InspectedTable]:
+    """Yield the tables with a warning where another one may be the same data in another format."""
+    first: dict[tuple[str, str], InspectedTable] = {}
+    for table in tables:
+        path = Path(table.first.file.path)
+        stem = re.sub(r"\d+", "#", path.name.partition(".")[0])
+        other = first.setdefault((str(path.parent), stem), table)
+        names, others = set(table.columns), set(other.columns)
+        alike = names and len(names & others) > _ALIKE * max(len(names), len(others))
+        if not alike or table.format == other.format:
+            yield table
+            continue
+        text = (
+            f"its files are {table.format}, and those of table `{other.name}` {other.format}, with "
+            "columns of the same names: files of two formats are two tables. To load them as one, "
+            "convert the files to one format; to keep the two, change nothing"
+        )
+        yield replace(table, warnings=(*table.warnings, text))
+
+
 def _named(tables: Sequence[InspectedTable]) -> Iterator[InspectedTable]:
-    """Yield the tables with names of which no two are the same in the lake."""
+    """Yield the tables with names of which no two are the same in the lake: the format, and then a
+    number, tells them apart."""
     taken: set[str] = set()
     for table in tables:
         name, number = table.name, 1
+        if visible_name(name).lower() in taken and table.format:
+            name = f"{table.name}_{table.format.lower()}"
         # A name with an underscore in front gets a `name` without it.
         while visible_name(name).lower() in taken:
             number += 1

@@ -37,6 +37,7 @@ from lakeload_jobs.contract.spec import FileFormat
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.source_bytes import byte_order_mark
 from lakeload_jobs.sources.files.text.csv_files import CsvReader
+from lakeload_jobs.sources.files.text.inference import ColumnEvidence
 from lakeload_jobs.sources.files.text.json import first_list, path_step
 from lakeload_jobs.sources.files.text.json_files import JsonReader
 from lakeload_jobs.sources.files.text.json_values import JsonValues, texts
@@ -53,7 +54,13 @@ from lakeload_jobs.sources.files.text.options import (
     read_csv_options,
     read_json_options,
 )
-from lakeload_jobs.sources.files.text.splits import Piece, PieceReader, TextValues, Values
+from lakeload_jobs.sources.files.text.splits import (
+    EmptyRecords,
+    Piece,
+    PieceReader,
+    TextValues,
+    Values,
+)
 from lakeload_jobs.sources.files.text.table import json_formats, text_formats
 from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import (
@@ -118,6 +125,9 @@ class InspectedFile:
     """What the types of text files come from: `inference.Evidence` of each column."""
     numbers: NumberCounts | None = field(default=None, compare=False, repr=False)
     """The numbers of each column of a text file."""
+    dates: dict[str, str] = field(default_factory=dict)
+    """The types of the strings of JSON that are dates, as all values that were looked at; '' for
+    other columns with values."""
     rows_read: int = 0
     """Rows that the types come from; for formats with a footer the rows of the file."""
     complete: bool = True
@@ -442,6 +452,8 @@ class _ReadText:
     evidence: dict[str, Any]
     numbers: NumberCounts
     texts: dict[str, list[str]]
+    blank: set[str]
+    """Columns with an empty text."""
     rows: Rows
     rows_read: int
     complete: bool
@@ -457,7 +469,9 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
     some: dict[str, list[str]] = {}
     sample: list[dict[str, str | None]] = []
     broken: list[str] = []
+    blank: set[str] = set()
     rows_read, complete, bad = 0, True, 0
+    empty = EmptyRecords()
     with how.reader.open(Piece(found.file)) as opened:
         begin = opened.end
         for batch in opened.batches():
@@ -474,11 +488,13 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
                 if len(held) < _TEXTS:
                     shown = how.as_text(column[:_TEXTS]).to_pylist()
                     held += [text for text in shown if text]
+                    blank |= {name} if "" in shown else set()
                 if pt.is_string(column.type) and batch.rows.num_columns <= _WIDE:
                     nulls = column.filter(pc.is_in(column, value_set=_NULLS)).unique().to_pylist()
                     held += [text for text in nulls if text and text not in held]
             sample += _shown(batch.rows, how, SAMPLE_ROWS - len(sample))
             bad += len(batch.bad)
+            empty = empty.with_lines(batch.empty_lines)
             broken += [f"line {record.line:,}: {record.reason}" for record in batch.bad[:3]]
             if opened.end - begin >= MAX_BYTES or rows_read == most:
                 complete = False
@@ -490,9 +506,10 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
     if bad:
         more = f" (and {bad - 1:,} more)" if bad > 1 else ""
         broken = [f"{broken[0]}{more}: a load fails until it is fixed"]
+    broken += [empty.warning] if empty.count else []
     rows = tuple(tuple(row.get(name) for name in names) for row in sample)
     ordered = {name: evidence[name] for name in names}
-    return _ReadText(ordered, numbers, some, rows, rows_read, complete, notes, tuple(broken))
+    return _ReadText(ordered, numbers, some, blank, rows, rows_read, complete, notes, tuple(broken))
 
 
 def _most_rows(columns: int) -> int:
@@ -675,11 +692,29 @@ def _inspect_json(found: InspectedFile, layout: JsonLayout, files: FileBytes) ->
         columns=inferred(read.evidence),
         evidence=read.evidence,
         numbers=read.numbers,
+        dates={name: _date_type(read, name) for name in read.texts if read.texts[name]},
         rows=read.rows,
         rows_read=read.rows_read,
         complete=read.complete,
         warnings=(*found.warnings, *read.notes, *read.broken, *_one_object(read)),
     )
+
+
+_DATES = ("date", "timestamp", "timestamp_ntz")
+
+
+def _date_type(read: _ReadText, name: str) -> str:
+    """Return the type of a column whose texts are dates of ISO 8601, '' for any other."""
+    texts = read.texts[name]
+    if name in read.blank or not _ISO.match(texts[0]):
+        return ""
+    seen = ColumnEvidence()
+    seen.add(pa.array(texts, pa.string()))
+    kind = seen.infer("SAFE")
+    return kind if kind in _DATES else ""
+
+
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def inferred(evidence: Mapping[str, Any]) -> dict[str, str]:

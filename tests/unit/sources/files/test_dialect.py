@@ -18,6 +18,20 @@ CASES: dict[str, tuple[str, dict[str, OptionValue]]] = {
         "Sales 2024;;;\n;;;\nid;amount;name;city\n1;2,5;x;A\n2;3,5;y;B\n3;4,0;z;C\n",
         {"separator": ";", "skip_rows": 2, "header": True, "decimal_mark": ","},
     ),
+    "separators alone above the header": (
+        ";;;;;\n;;\nid;amount;name\n1;2;x\n;;;;;\n2;3;y\n",
+        {"separator": ";", "skip_rows": 2, "header": True},
+    ),
+    "separators alone between titles and a sparse header": (
+        "Election;;;\n;;;\nNo;Area;;\n1;A;5;6\n;;\n2;B;7;8\n",
+        {"separator": ";", "skip_rows": 2, "header": True},
+    ),
+    "separators alone below a title of two columns": (
+        "Sales;\n;\na;b\n1;x\n2;y\n",
+        {"separator": ";", "skip_rows": 2, "header": True},
+    ),
+    "separators alone in front of rows": (",,\n5.1,3.5,x\n4.9,3.0,y\n", {}),
+    "separators alone among rows": ("a,b\n1,x\n,,,\n2,y\n,\n3,z\n,,,\n,,,\n", {"header": True}),
     "comments of a spreadsheet": (
         "# made by x;;\n# ;;\n#;;\nid;v;t\n1;2;a\n2;3;b\n",
         {"separator": ";", "comment": "#", "header": True},
@@ -260,6 +274,14 @@ def test_a_line_above_two_columns_is_no_header_without_a_name(
 
     assert found.options == {option: value, "header": True}
     assert found.names == ()
+
+
+def test_lines_of_separators_alone_are_skipped_with_a_guess() -> None:
+    found = detect_dialect(b";;\nid;name;v\n1;x;2\n2;y;3\n", whole=True)
+
+    (guess,) = [one for one in found.guesses if one.option == "skip_rows"]
+    assert (guess.value, guess.confidence) == (1, "MEDIUM")
+    assert guess.reason == "the lines before have nothing but separators"
 
 
 @pytest.mark.parametrize(

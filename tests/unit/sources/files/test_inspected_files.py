@@ -404,6 +404,21 @@ def test_ragged_and_mixed_and_doubled_columns_are_warnings(tmp_path: Path) -> No
     ) in warnings
 
 
+def test_records_of_separators_alone_are_a_warning(tmp_path: Path) -> None:
+    rows = "".join(f"{n};b;{n}\n;;;;;;\n" for n in range(20))
+    (tmp_path / "a.csv").write_text(f";;;;;;\nid;name;v\n{rows}", encoding="utf-8")
+
+    table = only(tmp_path)
+
+    assert table.options == {"separator": ";", "skip_rows": 1, "header": True}
+    assert table.columns == {"id": "bigint", "name": "string", "v": "bigint"}
+    assert table.rows_read == 40
+    assert table.warnings == (
+        "line 4 has nothing but separators, and not as many as the header: it is a row of nulls "
+        "(and 19 more)",
+    )
+
+
 def test_value_that_makes_numbers_text_is_named(tmp_path: Path) -> None:
     """Null texts are no reason, and the value may be in a later file."""
     numbers = [f"{number},{number}.5" for number in range(20)]
@@ -593,7 +608,33 @@ def test_names_of_tables_differ_in_the_lake(tmp_path: Path) -> None:
     (tmp_path / "A-b.csv").write_bytes(CSV)
     (tmp_path / "a_b.json").write_text('{"id": 1}', encoding="utf-8")
 
-    assert [table.name for table in tables(tmp_path)] == ["A-b", "a_b_2"]
+    assert [table.name for table in tables(tmp_path)] == ["A-b", "a_b_json"]
+
+
+def test_data_in_two_formats_is_two_tables_with_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "orders-2024.csv").write_text("id,v\n1,2\n2,3\n", encoding="utf-8")
+    (tmp_path / "orders-2025.json").write_text('{"id":1,"v":2}\n{"id":2}\n', encoding="utf-8")
+
+    first, second = tables(tmp_path)
+
+    assert (first.name, second.name) == ("orders-2024", "orders-2025")
+    assert first.warnings == ()
+    (warning,) = second.warnings
+    assert warning.startswith("its files are NDJSON, and those of table `orders-2024` CSV")
+
+
+def test_names_of_one_file_in_several_formats_have_the_format(tmp_path: Path) -> None:
+    (tmp_path / "orders.csv").write_text("id,v\n1,2\n2,3\n", encoding="utf-8")
+    (tmp_path / "orders.json").write_text('{"id":1,"v":2}\n{"id":2}\n', encoding="utf-8")
+    parquet(tmp_path / "orders.parquet")
+
+    names = {table.paths[0]: table.name for table in tables(tmp_path)}
+
+    assert names == {
+        "orders.csv": "orders",
+        "orders.json": "orders_ndjson",
+        "orders.parquet": "orders_parquet",
+    }
 
 
 def test_parquet_files_whose_types_do_not_unite_are_an_error(tmp_path: Path) -> None:

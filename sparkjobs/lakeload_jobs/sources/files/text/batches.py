@@ -50,11 +50,14 @@ class TextBatch:
     """Rows as they are written, and the broken records between them: of CSV as text, of JSON as the
     bytes of each value.
 
-    Lines count from 1 at the beginning of what is read, which is a part of a file. They, and the
-    records, are found when they are asked for: only bad values need them.
+    `empty_lines` are those of records of CSV that are separators alone, but not as many as the
+    header has: they are rows of nulls. Lines count from 1 at the beginning of what is read, which
+    is a part of a file. Others, and the records, are found when they are asked for: only bad values
+    need them.
     """
 
     rows: pa.RecordBatch
     bad: tuple[BadRecord, ...]
     lines: LineFinder
     records: RecordFinder
+    empty_lines: tuple[int, ...] = ()

@@ -172,6 +172,13 @@ class Record:
     problem_line: int = 0
     is_comment: bool = False
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has values and all of them are null: it is separators alone."""
+        return (
+            bool(self.values) and not self.problem and self.values.count(None) == len(self.values)
+        )
+
 
 def records(data: bytes, dialect: Dialect) -> Iterator[Record]:
     """Yield the records of bytes that begin with one, blank lines and comments too. Lines count
@@ -610,6 +617,7 @@ class BlockParser:
         lines: list[int] = []
         spans: list[slice] = []
         bad: list[BadRecord] = []
+        empty: list[int] = []
         valid = is_utf8(block.data)
         for record in records(block.data, dialect):
             line = block.line + record.line - 1
@@ -620,6 +628,10 @@ class BlockParser:
                 values = [b"" if dialect.backslashes and b"" not in dialect.nulls else None]
             if layout.trailing_separator and len(values) == width + 1 and not values[-1]:
                 values = values[:-1]
+            if len(values) != width and record.is_empty:
+                # As other readers have it: nothing that the record says can be lost.
+                values = [None] * width
+                empty.append(line)
             problem = record.problem or self._problem(values, valid=valid)
             if problem:
                 raw = block.data[record.start : record.end]
@@ -634,7 +646,8 @@ class BlockParser:
                 column.append(values[position])
         arrays = [pa.array(column, pa.binary()).cast(pa.string()) for column in columns]
         rows = pa.RecordBatch.from_arrays(arrays, names=layout.read_names)
-        return TextBatch(rows, tuple(bad), _at(lines), self._within(block.data, spans))
+        places = self._within(block.data, spans)
+        return TextBatch(rows, tuple(bad), _at(lines), places, tuple(empty))
 
     def _problem(self, values: Fields, *, valid: bool) -> str:
         names = self.layout.names

@@ -312,9 +312,25 @@ class CsvReader:
                 hint=ENCODING_HINT,
             ) from error
         names = header_names(texts, self.known)
+        notes = (
+            *_other_separator(file, texts),
+            *self._nameless(file, texts, data, lines),
+            *_twins(file, texts, names),
+        )
         size, lines = skipped + record.end, lines + count_lines(data[: record.end])
-        notes = (*_other_separator(file, texts), *_twins(file, texts, names))
         return Header(names, size, lines, notes)
+
+    def _nameless(
+        self, file: FileState, texts: Sequence[str], data: bytes, lines: int
+    ) -> Iterator[str]:
+        if len(texts) < 2 or any(texts):
+            return
+        below = next((one for one in records(data, self._dialect) if any(one.values)), None)
+        if below is not None:
+            yield (
+                f"`{file.path}` has a header of separators alone: if line {lines + below.line:,} "
+                f"has the names, set the reader option `skip_rows: {lines + below.line - 1}`"
+            )
 
     def _skipped(self, ahead: StartOfStream) -> tuple[int, int]:
         """Return the bytes of the lines before the header, and how many these are."""

@@ -251,6 +251,38 @@ class BadFound:
 
 
 @dataclass(frozen=True)
+class EmptyRecords:
+    """Records of separators alone, of another width than the header: how many, and the line of the
+    first one."""
+
+    count: int = 0
+    line: int = 0
+
+    def with_lines(self, lines: Sequence[int]) -> EmptyRecords:
+        """Return them and those of further lines."""
+        return self.and_later(EmptyRecords(len(lines), lines[0])) if lines else self
+
+    def and_later(self, others: EmptyRecords) -> EmptyRecords:
+        """Return them and others that are further down."""
+        return EmptyRecords(self.count + others.count, self.line or others.line)
+
+    def moved(self, lines: int) -> EmptyRecords:
+        """Return them so many lines further down."""
+        return replace(self, line=self.line + lines) if self.count else self
+
+    @property
+    def warning(self) -> str:
+        """What a load makes of them; '' where there is none."""
+        if not self.count:
+            return ""
+        more = f" (and {self.count - 1:,} more)" if self.count > 1 else ""
+        return (
+            f"line {self.line:,} has nothing but separators, and not as many as the header: it is "
+            f"a row of nulls{more}"
+        )
+
+
+@dataclass(frozen=True)
 class Scanned:
     """A piece that was read to its end. `piece` says where it truly begins."""
 
@@ -265,6 +297,7 @@ class Scanned:
     """What is odd about the file."""
     numbers: Mapping[str, MostlyNumbers] = field(default_factory=dict)
     """The numbers of each column whose type is not declared."""
+    empty: EmptyRecords = EmptyRecords()
     error: LoadFailed | None = None
     """What stopped the read, where a wrong guess may have caused it, or the file is set aside."""
 
@@ -309,10 +342,12 @@ class Scan:
             evidence: dict[str, Any] = {}
             numbers = NumberCounts(piece.file.path, self.values.formats)
             bad, rows, error = BadFound(), 0, None
+            empty = EmptyRecords()
             try:
                 for batch in opened.batches():
                     rows += batch.rows.num_rows + len(batch.bad)
                     bad.add(batch)
+                    empty = empty.with_lines(batch.empty_lines)
                     self._add(batch, evidence, numbers, bad)
             except LoadFailed as failure:
                 if not piece.guess:
@@ -332,6 +367,7 @@ class Scan:
                 bad,
                 opened.notes,
                 numbers.columns,
+                empty,
                 error,
             )
 
@@ -474,7 +510,8 @@ def _with_lines(parts: Sequence[Scanned]) -> Iterator[Scanned]:
         line = scanned.first_line + moved
         piece = replace(scanned.piece, line=line)
         numbers = {name: seen.moved(moved) for name, seen in scanned.numbers.items()}
-        yield replace(scanned, piece=piece, bad=scanned.bad.moved(moved), numbers=numbers)
+        bad, empty = scanned.bad.moved(moved), scanned.empty.moved(moved)
+        yield replace(scanned, piece=piece, bad=bad, numbers=numbers, empty=empty)
         at = scanned.line + moved
 
 

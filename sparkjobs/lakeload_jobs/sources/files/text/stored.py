@@ -75,7 +75,8 @@ class _StoredPiece(OpenedPiece):
     def batches(self) -> Iterator[TextBatch]:
         for batch in self.opened.batches():
             bad = tuple(replace(one, line=self.line_of(one.line)) for one in batch.bad)
-            yield replace(batch, bad=bad, lines=self._lines(batch))
+            empty = tuple(map(self.line_of, batch.empty_lines))
+            yield replace(batch, bad=bad, lines=self._lines(batch), empty_lines=empty)
 
     def _lines(self, batch: TextBatch) -> Callable[[Sequence[int]], list[int]]:
         return lambda rows: [self.line_of(line) for line in batch.lines(rows)]

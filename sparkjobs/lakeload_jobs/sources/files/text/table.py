@@ -50,6 +50,7 @@ from lakeload_jobs.sources.files.text.spelled import SpelledReader
 from lakeload_jobs.sources.files.text.splits import (
     ONE_TASK,
     Declared,
+    EmptyRecords,
     MalformedRecord,
     Parallelism,
     PieceReader,
@@ -520,5 +521,10 @@ def _warnings(scanned: Sequence[Scanned]) -> tuple[str, ...]:
             some = f"`{without[0]}`" + (f" and {len(without) - 1:,} more" if without[1:] else "")
             warnings.append(f"column `{name}` is not in {some}: it is null in their rows")
     notes = list(dict.fromkeys(note for found in scanned for note in found.notes))
+    empty: dict[str, EmptyRecords] = {}
+    for found in scanned:
+        path = found.piece.file.path
+        empty[path] = empty.get(path, EmptyRecords()).and_later(found.empty)
+    notes += [f"`{path}`: {seen.warning}" for path, seen in empty.items() if seen.warning]
     more = [f"and the same of {len(notes) - _NOTES_SHOWN:,} more"] if notes[_NOTES_SHOWN:] else []
     return (*warnings, *notes[:_NOTES_SHOWN], *more)

@@ -107,6 +107,8 @@ def oracle(data: bytes, width: int, separator: str = ",") -> Read:
             values = []
         except csv.Error:
             values = []
+        if values and not any(values):
+            values = [None] * width  # separators alone
         if len(values) == width:
             found.rows.append((first, list(values)))
         else:

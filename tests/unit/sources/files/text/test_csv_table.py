@@ -152,6 +152,57 @@ def test_headers_are_united_by_name(folder: Folder) -> None:
     )
 
 
+def test_records_of_separators_alone_are_rows_of_nulls(folder: Folder) -> None:
+    folder.put("a.csv", "id;n;t\n1;2;x\n;;;;;\n;\n;;\n2;3;y\n;;;;;")
+    folder.put("b.csv", "id;n;t\n3;4;z\n;;\n")
+    table = folder.open({"separator": ";"})
+
+    nothing = {"id": None, "n": None, "t": None}
+    assert rows_of(table) == [
+        {"id": 1, "n": 2, "t": "x"},
+        nothing,
+        nothing,
+        nothing,
+        {"id": 2, "n": 3, "t": "y"},
+        nothing,
+        {"id": 3, "n": 4, "t": "z"},
+        nothing,
+    ]
+    assert table.warnings == (
+        f"`{folder.path}/a.csv`: line 3 has nothing but separators, and not as many as the header: "
+        "it is a row of nulls (and 2 more)",
+    )
+
+
+def test_first_record_of_separators_alone_is_named_by_its_line_in_the_file(folder: Folder) -> None:
+    lines = ["a,b", *(f"{n}," + "x" * 2000 for n in range(9)), ",,,", "2,y", ",,,"]
+    path = folder.put("a.csv", "\n".join(lines))
+    table = folder.open(parallelism=Parallelism(4, 4096))
+
+    assert len(rows_of(table)) == 12
+    (warning,) = table.warnings
+    assert warning.startswith(f"`{path}`: line 11 has nothing but separators")
+    assert warning.endswith("(and 1 more)")
+
+
+def test_record_of_empty_texts_or_without_all_separators_is_broken(folder: Folder) -> None:
+    folder.put("a.csv", 'id,n\n1,2\n"","",""\n')
+
+    assert "line 3: it has 3 values" in folder.failure({"quoted_empty": "TEXT"}).message
+    assert [row["id"] for row in folder.rows()] == [1, None]
+
+
+def test_header_of_separators_alone_has_a_warning_that_works(folder: Folder) -> None:
+    path = folder.put("a.csv", "title\n,,\n\n,,\nid,n,t\n1,2,x\n")
+
+    (warning,) = folder.open({"skip_rows": "1"}).warnings
+    assert warning == (
+        f"`{path}` has a header of separators alone: if line 5 has the names, "
+        "set the reader option `skip_rows: 4`"
+    )
+    assert folder.rows({"skip_rows": "4"}) == [{"id": 1, "n": 2, "t": "x"}]
+
+
 @pytest.mark.parametrize(
     ("header", "known", "names"),
     [
