@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from lakeload.commands.reports import Reports
     from lakeload.commands.sync_once import LoadJob, Synced
     from lakeload.commands.sync_rounds import Round, Schedule
+    from lakeload.documents.load import PipelineDocument
     from lakeload.documents.named_files import NamedFiles
     from lakeload.documents.pipeline import Pipeline
     from lakeload.launch.timings import WallTime
@@ -188,7 +189,13 @@ def sync(
 
     def read() -> LoadJob:
         document = load_pipeline(pipeline, os.environ, destination)
-        document = with_found_tables(document, "sync", keys=True)
+        return job_of(with_found_tables(document, "sync", keys=True))
+
+    def look(job: LoadJob) -> LoadJob:
+        document = with_found_tables(job.document, "sync", keys=True)
+        return job if document is job.document else job_of(document)
+
+    def job_of(document: PipelineDocument) -> LoadJob:
         attempt = new_attempt(job_id)
         options = run_options(
             document, reload=reload, full_refresh=full_refresh, limit=limit, since=since
@@ -225,7 +232,7 @@ def sync(
                 idle=schedule.interval is None,
             )
             with recorder.listening(listen, job) as on_alive:
-                rounds = Rounds(read, show, replace(schedule, on_alive=on_alive), context)
+                rounds = Rounds(read, look, show, replace(schedule, on_alive=on_alive), context)
                 raise typer.Exit(rounds.run(job))
         context.begin("machine")
         from lakeload.commands.sync_once import sync_once

@@ -224,7 +224,8 @@ def _with_idle(outcome: Outcome, states: Sequence[TableState]) -> Outcome:
     reported = {table.table: table for table in outcome.tables}
     if len(reported) == len(states):
         return outcome
-    tables = tuple(reported.get(state.table.source, state.result) for state in states)
+    # One that Spark was given need not have a result before.
+    tables = tuple(reported.get(state.table.source) or state.result for state in states)
     if outcome.error is not None or outcome.kind == "INTERRUPTED":
         return replace(outcome, tables=tables)
     code = exit_code_of(tables)

@@ -21,7 +21,9 @@ from lakeload.commands.liveness import Liveness
 from lakeload.commands.reports import Reports
 from lakeload.commands.spark_job import Context
 from lakeload.commands.sync_once import Kept, LoadJob, Synced, sync_once
+from lakeload.config.document import quoted
 from lakeload.documents.durations import format_duration
+from lakeload.documents.found_tables import has_globs
 from lakeload.documents.rounds import loads_once_instead
 from lakeload.launch.outcome import Outcome
 from lakeload.launch.resident import Resident
@@ -135,16 +137,19 @@ class Round:
 
 class Rounds:
     """The rounds of one command. `read` returns the job of the configuration as it is now, under a
-    new id; `show` shows a round that has ended."""
+    new id; `look` returns a job with the tables that its globs find now; `show` shows a round that
+    has ended."""
 
     def __init__(
         self,
         read: Callable[[], LoadJob],
+        look: Callable[[LoadJob], LoadJob],
         show: Callable[[Round], None],
         schedule: Schedule,
         context: Context,
     ) -> None:
         self._read = read
+        self._look = look
         self._show = show
         self._schedule = schedule
         self._context = context
@@ -152,6 +157,7 @@ class Rounds:
         self._failures = 0
         self._reread = False
         self._late = False
+        self._looked_in_vain: str | None = None
 
     def run(self, job: LoadJob) -> ExitCode:
         """Run rounds, `job` the first, until the schedule or a stop signal ends them.
@@ -274,8 +280,30 @@ class Rounds:
             else:
                 self._context.note("the configuration was read again")
                 return job
-        job_id = done.job.attempt.job_id if self._failures else None
-        return replace(done.job, attempt=new_attempt(job_id))
+        if self._failures:
+            return replace(done.job, attempt=new_attempt(done.job.attempt.job_id))
+        return replace(self._with_found_tables(done.job), attempt=new_attempt(None))
+
+    def _with_found_tables(self, job: LoadJob) -> LoadJob:
+        """Return the job with the tables that its globs find now. Where the source cannot be asked
+        the tables stay, and the round itself fails."""
+        if not has_globs(job.document):
+            return job
+        try:
+            found = self._look(job)
+            refuse_appending(found.tables, found.destination.table_format)
+        except LakeloadError as error:
+            if error.message != self._looked_in_vain:
+                self._context.note(f"the tables stay as they were: {error.message}")
+            self._looked_in_vain = error.message
+            return job
+        self._looked_in_vain = None
+        before, now = ([table.source for table in one.tables] for one in (job, found))
+        if added := [name for name in now if name not in {*before}]:
+            self._context.note(f"new in the source: {quoted(added, 10)}")
+        if gone := [name for name in before if name not in {*now}]:
+            self._context.note(f"no longer in the source: {quoted(gone, 10)}")
+        return found
 
     @contextmanager
     def _rereads(self) -> Iterator[None]:
