@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from lakeload.documents.load import PipelineDocument
 from lakeload.documents.spec import destination_spec
 from lakeload.formats.inspection import InspectionRequest, TableState, outcome_without_spark
 from lakeload.formats.registry import commands_of
+from lakeload.formats.round_costs import plan_rounds
 from lakeload.launch.outcome import Outcome, OutcomeKind, exit_code_of, refused, with_warning
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings, takes_class_data
@@ -55,6 +57,8 @@ class LoadJob:
     conf: Sequence[str] = ()
     at_once: int | None = None
     """The tables loaded at a time; None: the `concurrency` of the document."""
+    interval: timedelta | None = None
+    """How often it is loaded; None: once."""
 
     @cached_property
     def destination(self) -> DestinationSpec:
@@ -71,6 +75,7 @@ class LoadJob:
             self.options,
             loads=loads,
             reader=self.document.model.spark.reader,
+            interval=self.interval,
             on_table=lambda done, total: context.phases.at(done, total, "tables"),
         )
 
@@ -94,6 +99,8 @@ class Kept:
     run: RunJob
     connections: Connections | None = None
     caveat: str | None = None
+    costs_are_known: bool = False
+    """Whether a round has said what rounds cost."""
 
     def forget(self) -> None:
         """Forget the AWS session: its credentials may be why a load failed."""
@@ -162,7 +169,7 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
         if kept is not None:
             kept.connections = connections
         if done := outcome_without_spark(states):
-            return Synced(done)
+            return Synced(_with_costs(done, states, job, kept))
         context.begin("preparation")
         warnings = _warnings(states, connections, kept)
         features = jar_sets_for(
@@ -193,6 +200,7 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
         run = kept.run if kept else None
         outcome = _with_spark(job, tables, settings, installation, folder, context, run)
         outcome = _located(_with_idle(outcome, states), states)
+        outcome = _with_costs(outcome, states, job, kept)
         for warning in warnings:
             outcome = with_warning(outcome, warning)
         prune_run_folders(folder.path.parent)
@@ -231,6 +239,30 @@ def _with_idle(outcome: Outcome, states: Sequence[TableState]) -> Outcome:
     code = exit_code_of(tables)
     kind: OutcomeKind = "LOADED" if code in (0, 5) else "FAILED"
     return Outcome(kind, code, tables, usage=outcome.usage)
+
+
+def _with_costs(
+    outcome: Outcome, states: Sequence[TableState], job: LoadJob, kept: Kept | None
+) -> Outcome:
+    """Return the outcome of the first round with what rounds cost."""
+    if kept is None or kept.costs_are_known:
+        return outcome
+    kept.costs_are_known = True
+    planned = {
+        state.table.source: plan_rounds(state, job.interval, job.destination.table_format)
+        for state in states
+    }
+    tables = tuple(
+        replace(
+            table,
+            warnings=(*table.warnings, *rounds.warnings),
+            notes=(*table.notes, *rounds.notes),
+        )
+        if (rounds := planned.get(table.table)) is not None
+        else table
+        for table in outcome.tables
+    )
+    return replace(outcome, tables=tables)
 
 
 def _located(outcome: Outcome, states: Sequence[TableState]) -> Outcome:

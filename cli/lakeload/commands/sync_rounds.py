@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ from lakeload.commands.sync_once import Kept, LoadJob, Synced, sync_once
 from lakeload.config.document import quoted
 from lakeload.documents.durations import format_duration
 from lakeload.documents.found_tables import has_globs
-from lakeload.documents.rounds import loads_once_instead
+from lakeload.documents.rounds import refuse_appending
 from lakeload.launch.outcome import Outcome
 from lakeload.launch.resident import Resident
 from lakeload.launch.run_folder import lake_of, runs_directory
@@ -33,12 +33,10 @@ from lakeload.launch.timings import Timings, WallTime
 from lakeload_jobs.contract.codec import format_instant, parse_instant, to_json
 from lakeload_jobs.contract.errors import (
     ExitCode,
-    InvalidInput,
     LakeloadError,
     MachineNotReady,
     Refused,
 )
-from lakeload_jobs.contract.spec import TableFormat, TableSpec
 
 RETRIES = 5
 """Retries of a failed round under its own job id."""
@@ -46,18 +44,6 @@ _FIRST_PAUSE = 5.0
 _LOOK_SECONDS = 0.2
 _FATAL = (ExitCode.INVALID, ExitCode.MACHINE, ExitCode.BUG)
 """Exit codes that a retry cannot change: they end the command in the first round."""
-
-
-def refuse_appending(tables: Sequence[TableSpec], table_format: TableFormat) -> None:
-    """Raise `InvalidInput` for a table that would append all of its rows in each round."""
-    for table in tables:
-        instead = loads_once_instead(table.mode, table.input, table_format)
-        if instead is not None:
-            raise InvalidInput(
-                f"`{table.source}` would be appended whole in each round: its rows would be in the "
-                "table once for each",
-                hint=instead,
-            )
 
 
 @dataclass(frozen=True)

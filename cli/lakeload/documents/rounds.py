@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -10,6 +11,7 @@ from lakeload.config.model import Model, refusal
 from lakeload.config.scalars import ByteCount
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract import spec
+from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.traits import FORMATS
 
 Count = Annotated[int | None, Field(ge=1, le=10**12)]
@@ -53,3 +55,15 @@ def loads_once_instead(
         return None
     replaces = not FORMATS[table_format].append_only if table_format else False
     return source_of(read).loads_once(read, replaces=replaces)
+
+
+def refuse_appending(tables: Sequence[spec.TableSpec], table_format: spec.TableFormat) -> None:
+    """Raise `InvalidInput` for a table that would append all of its rows in each round."""
+    for table in tables:
+        instead = loads_once_instead(table.mode, table.input, table_format)
+        if instead is not None:
+            raise InvalidInput(
+                f"`{table.source}` would be appended whole in each round: its rows would be in the "
+                "table once for each",
+                hint=instead,
+            )

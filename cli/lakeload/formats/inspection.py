@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from lakeload.launch.outcome import Outcome, exit_code_of
@@ -58,6 +59,8 @@ class InspectionRequest:
     """The job, where the columns are to be found that it would load."""
     reader: ReaderChoice = "AUTO"
     """Who is to read."""
+    interval: timedelta | None = None
+    """How often it is loaded; None: once."""
     on_table: OnTable = _ignore
     """Called with each table that was inspected."""
 
@@ -74,6 +77,8 @@ class TableState(ABC):
     """The input of a table that is incremental or reads from S3, all of it."""
     estimate: InputEstimate | None = field(default=None, kw_only=True)
     """What the source estimates of it."""
+    whole: InputEstimate | None = field(default=None, kw_only=True)
+    """What the source estimates of all of it, new or not."""
     window: Window | XminWindow | None = field(default=None, kw_only=True)
     """The rows of a table with a `cursor` that the job would load."""
     caveat: str = field(default="", kw_only=True)
@@ -193,6 +198,7 @@ def with_input(
         listed=found.listed,
         selection=found.selection,
         estimate=found.estimate,
+        whole=found.whole,
         window=found.window,
     )
 

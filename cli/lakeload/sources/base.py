@@ -119,6 +119,8 @@ class InputInspected:
     """What of it an incremental table would load."""
     estimate: InputEstimate | None = None
     """What the source itself estimates of what a load would read."""
+    whole: InputEstimate | None = None
+    """What it estimates of all of it."""
     window: Window | XminWindow | None = None
     """What of it a table with a `cursor` would load; None: all, or not known."""
 

@@ -259,6 +259,8 @@ def _details(plan: TablePlan) -> list[str]:
         lines.append(_new_rows(plan.cursor, idle=plan.action == "NO_OP"))
     if plan.round_limit is not None and plan.action == "LOAD":
         lines.append(_round_limit(plan.round_limit, plan.incremental))
+    if plan.rounds is not None:
+        lines += plan.rounds.notes
     if plan.schema is not None:
         lines += _schema(plan.schema)
     if plan.action == "LOAD" and (plan.reader == "direct" or plan.why_jvm):
