@@ -415,7 +415,8 @@ def _show_round(done: Round, *, output: OutputFormat, recorder: _Recorder, idle:
     if output is OutputFormat.JSON or not done.idle or idle:
         _show(summary, output, done.number)
     elif done.number == 1:
-        console.note("nothing new")
+        if not any(table.waiting for table in done.outcome.tables):
+            console.note("nothing new")
         if not console.quiet():
             show_remarks(summary, console.err)
     recorder.record(done.job, summary, done.reports if idle or not done.idle else None)

@@ -7,8 +7,8 @@ loads again and again calls it again and again. Nothing of one call is left for 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from lakeload.documents.spec import destination_spec
 from lakeload.formats.inspection import InspectionRequest, TableState, outcome_without_spark
 from lakeload.formats.registry import commands_of
 from lakeload.formats.round_costs import plan_rounds
+from lakeload.formats.waiting import Waiting
 from lakeload.launch.outcome import Outcome, OutcomeKind, exit_code_of, refused, with_warning
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings, takes_class_data
@@ -99,6 +100,9 @@ class Kept:
     run: RunJob
     connections: Connections | None = None
     caveat: str | None = None
+    waiting: Waiting = field(default_factory=Waiting)
+    may_wait: bool = False
+    """Whether new data may wait for a later round."""
     costs_are_known: bool = False
     """Whether a round has said what rounds cost."""
 
@@ -131,7 +135,10 @@ def sync_once(job: LoadJob, context: Context, kept: Kept | None = None) -> Synce
         others = replace(job, tables=tables, attempt=attempt, at_once=1)
         synced = _sync_attempt(others, context, kept)
         results |= {table.table: table for table in synced.outcome.tables}
-    return replace(synced, outcome=_united(synced.outcome, tuple(results.values())))
+    outcome = _united(synced.outcome, tuple(results.values()))
+    if kept is not None:
+        kept.waiting.note_loaded(outcome.tables)
+    return replace(synced, outcome=outcome)
 
 
 def _united(last: Outcome, tables: tuple[TableResult, ...]) -> Outcome:
@@ -168,6 +175,8 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
         check_job_known(states)
         if kept is not None:
             kept.connections = connections
+            if kept.may_wait:
+                states = kept.waiting.with_waiting(states, datetime.now(UTC))
         if done := outcome_without_spark(states):
             return Synced(_with_costs(done, states, job, kept))
         context.begin("preparation")
@@ -191,7 +200,7 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
             replace(state.table, input_bytes=state.input_bytes, inspected=to_json(state.inspected))
             for state in states
             # A driver that stays is given what is new: the others need no further look.
-            if kept is None or state.unfinished or not state.idle
+            if kept is None or state.has_work
         ]
         if settings.runtime.traits.tasks_share_driver and kept is None:
             # Driver and workers need not assume the role again.

@@ -95,7 +95,7 @@ class Round:
 
     @property
     def idle(self) -> bool:
-        """Whether there was nothing new."""
+        """Whether there was nothing to load."""
         tables = self.outcome.tables
         return self.outcome.error is None and all(table.status == "NO_OP" for table in tables)
 
@@ -143,6 +143,7 @@ class Rounds:
         self._failures = 0
         self._reread = False
         self._late = False
+        self._waiting: frozenset[str] = frozenset()
         self._looked_in_vain: str | None = None
 
     def run(self, job: LoadJob) -> ExitCode:
@@ -164,6 +165,8 @@ class Rounds:
             while True:
                 number += 1
                 began = time.time()
+                last = self._schedule.until_idle or number == self._schedule.max_rounds
+                kept.may_wait = not last
                 done = self._round(number, job, kept)
                 if self._context.stop.requested is not None:
                     return ExitCode.INTERRUPTED if done.cut_off else ExitCode.OK
@@ -203,12 +206,21 @@ class Rounds:
         done = Round(number, job, synced, seconds, reports, context.timings.finish())
         if done.outcome.exit_code != ExitCode.OK:
             kept.forget()
+        self._note_waiting(done)
         self._show(done)
         if number == 1:
             _collect_garbage()
         if number == 1 and done.outcome.exit_code not in _FATAL:
             self._liveness.ready()
         return done
+
+    def _note_waiting(self, done: Round) -> None:
+        """Say once of each table that its new data waits, where the round itself is not shown."""
+        waiting = {table.table: table for table in done.outcome.tables if table.waiting is not None}
+        for name, table in waiting.items():
+            if name not in self._waiting and done.idle and done.number > 1:
+                self._context.note(f"{table.target}: {table.notes[0]}")
+        self._waiting = frozenset(waiting)
 
     def _is_last(self, done: Round) -> bool:
         schedule = self._schedule

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Self
+from datetime import timedelta
+from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from lakeload.config.model import Model, refusal
+from lakeload.config.model import Called, Model, refusal
 from lakeload.config.scalars import ByteCount
+from lakeload.config.secret_names import shown
+from lakeload.documents.durations import duration_setting, parse_duration
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract import spec
 from lakeload_jobs.contract.errors import InvalidInput
@@ -44,6 +47,46 @@ class RoundLimit(Model):
     def spec(self) -> spec.RoundLimit:
         """The contract's form."""
         return spec.RoundLimit(self.files, self.bytes, self.rows)
+
+
+def _age(given: Any) -> timedelta:
+    age = duration_setting(given, parse_duration)
+    if not _SHORTEST <= age <= _LONGEST:
+        raise refusal(f"`{shown(given)}` is out of range", "an age is 1s to 7d")
+    return age
+
+
+_SHORTEST, _LONGEST = timedelta(seconds=1), timedelta(days=7)
+
+Age = Annotated[
+    timedelta, BeforeValidator(_age), Called("duration"), WithJsonSchema({"type": "string"})
+]
+
+
+class CommitAt(Model):
+    """How long new data waits with an interval: until there is enough, or it is old enough."""
+
+    bytes: ByteCount | None = None
+    """FILES: until new files have so many bytes together: `128MiB`."""
+    age: Age | None = None
+    """Until the oldest new data has waited so long: `PT15M` or `15m`."""
+
+    @model_validator(mode="after")
+    def _waits_for_something(self) -> Self:
+        if not self.given:
+            raise refusal("`commit_at` waits for nothing", "write `{bytes: 128MiB, age: PT15M}`")
+        return self
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The thresholds that are set."""
+        return tuple(name for name in ("bytes", "age") if getattr(self, name) is not None)
+
+    @property
+    def spec(self) -> spec.CommitAt:
+        """The contract's form."""
+        seconds = None if self.age is None else self.age.total_seconds()
+        return spec.CommitAt(self.bytes, seconds)
 
 
 def loads_once_instead(

@@ -15,7 +15,7 @@ from lakeload.sources.base import InputEstimate
 from lakeload.sources.databases.kept_connections import connections_kept
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
-from lakeload_jobs.contract.result import ErrorInfo, TableResult
+from lakeload_jobs.contract.result import ErrorInfo, NewData, TableResult
 from lakeload_jobs.contract.spec import (
     NO_OPTIONS,
     DestinationSpec,
@@ -85,6 +85,10 @@ class TableState(ABC):
     """What could not be found out, and matters should the table be loaded."""
     location: str | None = field(default=None, kw_only=True)
     """The URL of the table's folder, where it is known."""
+    waiting: NewData | None = field(default=None, kw_only=True)
+    """What is new and left for a later round."""
+    waiting_note: str = field(default="", kw_only=True)
+    """That it waits, and for what."""
 
     @property
     def input_bytes(self) -> int | None:
@@ -111,6 +115,11 @@ class TableState(ABC):
         return False
 
     @property
+    def has_work(self) -> bool:
+        """Whether Spark has something to do for this table now."""
+        return self.unfinished or not (self.idle or self.waiting is not None)
+
+    @property
     def inspected(self) -> object:
         """What the load of this table is given to read no more, as the format's job takes it."""
         return None
@@ -135,6 +144,11 @@ class TableState(ABC):
         result = TableResult(self.table.source, self.table.target, "NO_OP", location=self.location)
         if self.error is not None:
             return replace(result, status="FAILED", error=ErrorInfo.of(self.error, "open"))
+        if self.waiting is not None:
+            found = self.selection or self.window
+            position = position_of(found.state.before) if found else None
+            notes = (self.waiting_note,)
+            return replace(result, notes=notes, waiting=self.waiting, position=position)
         if self.selection is not None:
             position = position_of(self.selection.state.before)
             return replace(result, notes=(self.selection.sentence,), position=position)
@@ -210,7 +224,7 @@ def outcome_without_spark(states: Sequence[TableState]) -> Outcome | None:
     something in it has to be finished first. A table that cannot be loaded fails the same way in
     the job; but as long as one can, the job reports on all of them.
     """
-    if any(not table.error and (table.unfinished or not table.idle) for table in states):
+    if any(not table.error and table.has_work for table in states):
         return None
     results = tuple(table.result for table in states)
     refused = all(table.error and table.error.exit_code == ExitCode.REFUSED for table in results)

@@ -27,7 +27,7 @@ from lakeload_jobs.contract.errors import (
 )
 from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, RoundLimit, TableSpec
+from lakeload_jobs.contract.spec import CommitAt, DestinationSpec, JobSpec, RoundLimit, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.sources.databases.xids import XminWindow
 from lakeload_jobs.sources.files.listing import SourceReaders
@@ -226,6 +226,8 @@ class TablePlan:
     """None: keys are not compared."""
     round_limit: RoundLimit | None = None
     """How much one job loads of what is new; None: all."""
+    commit_at: CommitAt | None = None
+    """How long new data waits with an interval; None: it does not."""
     rounds: RoundsPlan | None = None
     """What loads at an interval cost; None without an interval."""
 
@@ -278,6 +280,7 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
         incremental=_incremental(state, reload=request.options.reload),
         detect_deletes=_detect_deletes(state),
         round_limit=table.round_limit,
+        commit_at=table.commit_at,
         rounds=rounds,
     )
 

@@ -27,7 +27,8 @@ class RoundsPlan:
     is new; `leaves_files` says whether each round that loads leaves a file that is never compacted.
     """
 
-    interval_seconds: float
+    seconds: float
+    """The time between two loads: the interval, or what `commit_at` makes of it."""
     loads_a_day: int
     """At most so many: a round without anything new loads nothing."""
     read_bytes: int | None = None
@@ -50,18 +51,18 @@ class RoundsPlan:
                 f"{counted(self.loads_a_day, 'time')} a day, are {format_size(self.bytes_a_day)} a "
                 "day; a longer interval costs less"
             )
-        if self.leaves_files and self.interval_seconds < SHORT.total_seconds():
+        if self.leaves_files and self.seconds < SHORT.total_seconds():
             found.append(
                 f"{self._files_a_day}, which are not compacted: readers slow down; an interval of "
-                f"{format_duration(SHORT)} or more leaves fewer, and Iceberg tables are compacted "
-                "by `lakeload maintain`"
+                f"{format_duration(SHORT)} or more, or `commit_at`, leaves fewer, and Iceberg "
+                "tables are compacted by `lakeload maintain`"
             )
         return tuple(found)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What else is good to know."""
-        if not self.leaves_files or self.interval_seconds < SHORT.total_seconds():
+        if not self.leaves_files or self.seconds < SHORT.total_seconds():
             return ()
         return (f"{self._files_a_day}, which are not compacted",)
 
@@ -80,9 +81,12 @@ def plan_rounds(
         return None
     table = state.table
     why = _reads_all(table)
+    # Data that waits for nothing but its age is not loaded more often.
+    waits = table.commit_at if table.commit_at and table.commit_at.bytes is None else None
+    seconds = max(interval.total_seconds(), (waits and waits.age) or 0.0)
     return RoundsPlan(
-        interval.total_seconds(),
-        loads_a_day=int(_DAY / interval),
+        seconds,
+        loads_a_day=int(_DAY.total_seconds() / seconds),
         read_bytes=_size(state) if why else None,
         leaves_files="compact" not in FORMATS[table_format].maintenance_steps,
         why=why,

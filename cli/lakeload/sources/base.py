@@ -217,6 +217,9 @@ class SourceType(ABC, Generic[S, T, I]):
     round_limits: ClassVar[tuple[str, ...]] = ()
     """The limits of `round_limit` that it knows."""
 
+    commit_thresholds: ClassVar[tuple[str, ...]] = ("age",)
+    """The thresholds of `commit_at` that it knows."""
+
     def without_rounds(self, read: I) -> tuple[str, str] | None:
         """Return why a table cannot be loaded in rounds, as a clause, and what to do about it; None
         for a table that can."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -442,3 +443,30 @@ def test_round_with_more_to_load_is_followed_at_once(
     rounds = Rounds(lambda: job, as_it_is, lambda done: None, hourly, context)
 
     assert rounds._next(done, time.time()) <= time.time()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "may_wait"),
+    [
+        ({"max_rounds": 3}, [True, True, False]),
+        ({"max_rounds": 2, "until_idle": True}, [False] * 2),
+    ],
+)
+def test_nothing_waits_in_the_last_round_and_until_idle(
+    job: LoadJob,
+    stop: StopRequests,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    schedule: dict[str, Any],
+    may_wait: list[bool],
+) -> None:
+    seen: list[bool] = []
+
+    class Loads(FakeLoads):
+        def __call__(self, job: LoadJob, context: Context, kept: Any) -> Synced:
+            seen.append(kept.may_wait)
+            return super().__call__(job, context, kept)
+
+    run(job, stop, Loads([LOADED]), monkeypatch, tmp_path, **schedule)
+
+    assert seen == may_wait
