@@ -299,6 +299,7 @@ PROBLEMS: Mapping[str, str] = {
     "catalog-path": "`uri` lacks the path of Open Catalog. Add `/polaris/api/catalog`.",
     "changed-files": "`on_changed_file` and `content_hash` need `incremental: true`.",
     "character": "The file has a character that YAML does not allow. Remove it.",
+    "commit-at": "`commit_at` is not for this source or table. The hint says what can be done.",
     "contradiction": "Two settings exclude each other. Keep one.",
     "cross-region": "Catalog and bucket are in different regions. Use a bucket of that region.",
     "duplicate-key": "The key is there twice. Remove one.",

@@ -154,3 +154,29 @@ def test_driver_ends_by_itself_when_its_command_is_killed(lake: Lake, tmp_path: 
     process.communicate(timeout=SECONDS)
 
     assert java.wait(30) in (0, None)
+
+
+@pytest.mark.usefixtures("warm_spark")
+def test_new_files_wait_for_more_and_the_last_round_loads_them(lake: Lake, tmp_path: Path) -> None:
+    table = {"table": "t", "path": "landing", "commit_at": {"bytes": "20B", "age": "PT1H"}}
+    lake.write_pipeline(tmp_path, tables=[table], source=SOURCE)
+    (tmp_path / "landing").mkdir()
+    arrives(tmp_path, "1.csv", 1)
+    arguments = ("sync", "pipeline.yml", "--every", "1s", "--output", "json")
+    process = start(lake, tmp_path, *arguments, "--max-rounds", "12")
+    try:
+        rounds = documents(process)
+        [waiting] = next(rounds)["tables"]
+        arrives(tmp_path, "2.csv", *range(10, 20))
+        [second] = loaded(rounds)["tables"]
+        arrives(tmp_path, "3.csv", 3)
+        later = list(rounds)
+        process.communicate(timeout=SECONDS)
+    finally:
+        process.kill()
+
+    assert (waiting["status"], waiting["waiting"]["bytes"]) == ("NO_OP", 4)
+    assert waiting["notes"][0].startswith("waiting: 4 B of 20 B, oldest ")
+    assert (second["status"], second["rows"]) == ("LOADED", 11)
+    assert [done["tables"][0]["rows"] for done in later if done["tables"][0]["rows"]] == [1]
+    assert later[-1]["tables"][0]["rows"] == 1

@@ -10,13 +10,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakeload.documents.durations import parse_interval
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from lakeload.documents.pipeline import Pipeline
 
 Output = Annotated[OutputFormat, typer.Option("--output", help="Output format.")]
 PipelineFile = Annotated[
@@ -91,6 +95,23 @@ Conf = Annotated[
     list[str] | None,
     typer.Option("--conf", metavar="K=V", help="A Spark property, NAME=VALUE; repeatable."),
 ]
+
+
+def parsed_duration(option: str, text: str, parse: Callable[[str], timedelta]) -> timedelta:
+    """Return the duration of an option. Raises `InvalidInput`, which names the option."""
+    try:
+        return parse(text)
+    except InvalidInput as error:
+        raise InvalidInput(f"`{option}`: {error.message}", hint=error.hint) from None
+
+
+def interval_of(every: str | None, pipeline: Pipeline) -> timedelta | None:
+    """Return the interval of loads, by the flag `--every` or the pipeline. Raises
+    `InvalidInput`."""
+    if every is None:
+        return pipeline.upload_interval
+    return parsed_duration("--every", every, parse_interval)
+
 
 _Verbose = Annotated[
     int,

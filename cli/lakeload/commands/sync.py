@@ -25,10 +25,12 @@ from lakeload.commands.options import (
     Reload,
     Schema,
     Tables,
+    interval_of,
+    parsed_duration,
 )
 from lakeload.config.document import quoted
 from lakeload.config.secret_names import absolute_path
-from lakeload.documents.durations import parse_duration, parse_interval
+from lakeload.documents.durations import parse_duration
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from lakeload.commands.reports import Reports
     from lakeload.commands.sync_once import LoadJob, Synced
     from lakeload.commands.sync_rounds import Round, Schedule
+    from lakeload.documents.load import PipelineDocument
     from lakeload.documents.named_files import NamedFiles
     from lakeload.documents.pipeline import Pipeline
     from lakeload.launch.timings import WallTime
@@ -188,7 +191,13 @@ def sync(
 
     def read() -> LoadJob:
         document = load_pipeline(pipeline, os.environ, destination)
-        document = with_found_tables(document, "sync", keys=True)
+        return job_of(with_found_tables(document, "sync", keys=True))
+
+    def look(job: LoadJob) -> LoadJob:
+        document = with_found_tables(job.document, "sync", keys=True)
+        return job if document is job.document else job_of(document)
+
+    def job_of(document: PipelineDocument) -> LoadJob:
         attempt = new_attempt(job_id)
         options = run_options(
             document, reload=reload, full_refresh=full_refresh, limit=limit, since=since
@@ -206,7 +215,8 @@ def sync(
 
         if not dry_run:
             check_reports(document, os.environ)
-        return LoadJob(document, tables, attempt, options, master, conf or ())
+        interval = None if {*for_once} - {"--dry-run"} else flags.interval(document.model)
+        return LoadJob(document, tables, attempt, options, master, conf or (), interval=interval)
 
     with StopRequests() as stop, phases:
         times.begin("documents")
@@ -225,7 +235,7 @@ def sync(
                 idle=schedule.interval is None,
             )
             with recorder.listening(listen, job) as on_alive:
-                rounds = Rounds(read, show, replace(schedule, on_alive=on_alive), context)
+                rounds = Rounds(read, look, show, replace(schedule, on_alive=on_alive), context)
                 raise typer.Exit(rounds.run(job))
         context.begin("machine")
         from lakeload.commands.sync_once import sync_once
@@ -280,9 +290,7 @@ class _Rounds:
 
     def interval(self, pipeline: Pipeline) -> timedelta | None:
         """Return the interval, by the flag or the pipeline. Raises `InvalidInput`."""
-        if self.every is None:
-            return pipeline.upload_interval
-        return _parsed("--every", self.every, parse_interval)
+        return interval_of(self.every, pipeline)
 
     def schedule(self, pipeline: Pipeline, *, limited: bool) -> Schedule | None:
         """Return when rounds begin; None where all is loaded at once, without an interval and with
@@ -298,7 +306,7 @@ class _Rounds:
                 return None
         from lakeload.commands.sync_rounds import Schedule
 
-        within = _parsed("--stop-within", self.stop_within, parse_duration).total_seconds()
+        within = parsed_duration("--stop-within", self.stop_within, parse_duration).total_seconds()
         return Schedule(interval, self.max_rounds, self.until_idle, self.health_file, within)
 
     @property
@@ -312,14 +320,6 @@ class _Rounds:
             "--listen": self.listen is not None,
         }
         return [name for name, is_set in flags.items() if is_set]
-
-
-def _parsed(option: str, text: str, parse: Callable[[str], timedelta]) -> timedelta:
-    """Return the duration of an option. Raises `InvalidInput`, which names the option."""
-    try:
-        return parse(text)
-    except InvalidInput as error:
-        raise InvalidInput(f"`{option}`: {error.message}", hint=error.hint) from None
 
 
 class _Recorder:
@@ -407,13 +407,18 @@ def _warn(text: str) -> None:
 def _show_round(done: Round, *, output: OutputFormat, recorder: _Recorder, idle: bool) -> None:
     """Show a round, and record it: all of it in JSON, a document a line; in text what is new, or
     failed, and with `idle` what is not."""
+    from lakeload.ui.summary import show_remarks
+
     summary = recorder.summary(done.job, done.synced, done.seconds, done.wall_time)
     if not done.idle:
         console.note(f"round {done.number}: job {done.job.attempt.job_id}")
     if output is OutputFormat.JSON or not done.idle or idle:
         _show(summary, output, done.number)
     elif done.number == 1:
-        console.note("nothing new")
+        if not any(table.waiting for table in done.outcome.tables):
+            console.note("nothing new")
+        if not console.quiet():
+            show_remarks(summary, console.err)
     recorder.record(done.job, summary, done.reports if idle or not done.idle else None)
 
 

@@ -7,7 +7,8 @@ loads again and again calls it again and again. Nothing of one call is left for 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from lakeload.documents.load import PipelineDocument
 from lakeload.documents.spec import destination_spec
 from lakeload.formats.inspection import InspectionRequest, TableState, outcome_without_spark
 from lakeload.formats.registry import commands_of
+from lakeload.formats.round_costs import plan_rounds
+from lakeload.formats.waiting import Waiting
 from lakeload.launch.outcome import Outcome, OutcomeKind, exit_code_of, refused, with_warning
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings, takes_class_data
@@ -55,6 +58,8 @@ class LoadJob:
     conf: Sequence[str] = ()
     at_once: int | None = None
     """The tables loaded at a time; None: the `concurrency` of the document."""
+    interval: timedelta | None = None
+    """How often it is loaded; None: once."""
 
     @cached_property
     def destination(self) -> DestinationSpec:
@@ -71,6 +76,7 @@ class LoadJob:
             self.options,
             loads=loads,
             reader=self.document.model.spark.reader,
+            interval=self.interval,
             on_table=lambda done, total: context.phases.at(done, total, "tables"),
         )
 
@@ -94,6 +100,11 @@ class Kept:
     run: RunJob
     connections: Connections | None = None
     caveat: str | None = None
+    waiting: Waiting = field(default_factory=Waiting)
+    may_wait: bool = False
+    """Whether new data may wait for a later round."""
+    costs_are_known: bool = False
+    """Whether a round has said what rounds cost."""
 
     def forget(self) -> None:
         """Forget the AWS session: its credentials may be why a load failed."""
@@ -124,7 +135,10 @@ def sync_once(job: LoadJob, context: Context, kept: Kept | None = None) -> Synce
         others = replace(job, tables=tables, attempt=attempt, at_once=1)
         synced = _sync_attempt(others, context, kept)
         results |= {table.table: table for table in synced.outcome.tables}
-    return replace(synced, outcome=_united(synced.outcome, tuple(results.values())))
+    outcome = _united(synced.outcome, tuple(results.values()))
+    if kept is not None:
+        kept.waiting.note_loaded(outcome.tables)
+    return replace(synced, outcome=outcome)
 
 
 def _united(last: Outcome, tables: tuple[TableResult, ...]) -> Outcome:
@@ -161,8 +175,10 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
         check_job_known(states)
         if kept is not None:
             kept.connections = connections
+            if kept.may_wait:
+                states = kept.waiting.with_waiting(states, datetime.now(UTC))
         if done := outcome_without_spark(states):
-            return Synced(done)
+            return Synced(_with_costs(done, states, job, kept))
         context.begin("preparation")
         warnings = _warnings(states, connections, kept)
         features = jar_sets_for(
@@ -184,7 +200,7 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
             replace(state.table, input_bytes=state.input_bytes, inspected=to_json(state.inspected))
             for state in states
             # A driver that stays is given what is new: the others need no further look.
-            if kept is None or state.unfinished or not state.idle
+            if kept is None or state.has_work
         ]
         if settings.runtime.traits.tasks_share_driver and kept is None:
             # Driver and workers need not assume the role again.
@@ -193,6 +209,7 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
         run = kept.run if kept else None
         outcome = _with_spark(job, tables, settings, installation, folder, context, run)
         outcome = _located(_with_idle(outcome, states), states)
+        outcome = _with_costs(outcome, states, job, kept)
         for warning in warnings:
             outcome = with_warning(outcome, warning)
         prune_run_folders(folder.path.parent)
@@ -224,12 +241,37 @@ def _with_idle(outcome: Outcome, states: Sequence[TableState]) -> Outcome:
     reported = {table.table: table for table in outcome.tables}
     if len(reported) == len(states):
         return outcome
-    tables = tuple(reported.get(state.table.source, state.result) for state in states)
+    # One that Spark was given need not have a result before.
+    tables = tuple(reported.get(state.table.source) or state.result for state in states)
     if outcome.error is not None or outcome.kind == "INTERRUPTED":
         return replace(outcome, tables=tables)
     code = exit_code_of(tables)
     kind: OutcomeKind = "LOADED" if code in (0, 5) else "FAILED"
     return Outcome(kind, code, tables, usage=outcome.usage)
+
+
+def _with_costs(
+    outcome: Outcome, states: Sequence[TableState], job: LoadJob, kept: Kept | None
+) -> Outcome:
+    """Return the outcome of the first round with what rounds cost."""
+    if kept is None or kept.costs_are_known:
+        return outcome
+    kept.costs_are_known = True
+    planned = {
+        state.table.source: plan_rounds(state, job.interval, job.destination.table_format)
+        for state in states
+    }
+    tables = tuple(
+        replace(
+            table,
+            warnings=(*table.warnings, *rounds.warnings),
+            notes=(*table.notes, *rounds.notes),
+        )
+        if (rounds := planned.get(table.table)) is not None
+        else table
+        for table in outcome.tables
+    )
+    return replace(outcome, tables=tables)
 
 
 def _located(outcome: Outcome, states: Sequence[TableState]) -> Outcome:

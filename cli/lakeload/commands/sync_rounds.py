@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -21,8 +21,10 @@ from lakeload.commands.liveness import Liveness
 from lakeload.commands.reports import Reports
 from lakeload.commands.spark_job import Context
 from lakeload.commands.sync_once import Kept, LoadJob, Synced, sync_once
+from lakeload.config.document import quoted
 from lakeload.documents.durations import format_duration
-from lakeload.documents.rounds import loads_once_instead
+from lakeload.documents.found_tables import has_globs
+from lakeload.documents.rounds import refuse_appending
 from lakeload.launch.outcome import Outcome
 from lakeload.launch.resident import Resident
 from lakeload.launch.run_folder import lake_of, runs_directory
@@ -31,12 +33,10 @@ from lakeload.launch.timings import Timings, WallTime
 from lakeload_jobs.contract.codec import format_instant, parse_instant, to_json
 from lakeload_jobs.contract.errors import (
     ExitCode,
-    InvalidInput,
     LakeloadError,
     MachineNotReady,
     Refused,
 )
-from lakeload_jobs.contract.spec import TableFormat, TableSpec
 
 RETRIES = 5
 """Retries of a failed round under its own job id."""
@@ -44,18 +44,6 @@ _FIRST_PAUSE = 5.0
 _LOOK_SECONDS = 0.2
 _FATAL = (ExitCode.INVALID, ExitCode.MACHINE, ExitCode.BUG)
 """Exit codes that a retry cannot change: they end the command in the first round."""
-
-
-def refuse_appending(tables: Sequence[TableSpec], table_format: TableFormat) -> None:
-    """Raise `InvalidInput` for a table that would append all of its rows in each round."""
-    for table in tables:
-        instead = loads_once_instead(table.mode, table.input, table_format)
-        if instead is not None:
-            raise InvalidInput(
-                f"`{table.source}` would be appended whole in each round: its rows would be in the "
-                "table once for each",
-                hint=instead,
-            )
 
 
 @dataclass(frozen=True)
@@ -107,7 +95,7 @@ class Round:
 
     @property
     def idle(self) -> bool:
-        """Whether there was nothing new."""
+        """Whether there was nothing to load."""
         tables = self.outcome.tables
         return self.outcome.error is None and all(table.status == "NO_OP" for table in tables)
 
@@ -135,16 +123,19 @@ class Round:
 
 class Rounds:
     """The rounds of one command. `read` returns the job of the configuration as it is now, under a
-    new id; `show` shows a round that has ended."""
+    new id; `look` returns a job with the tables that its globs find now; `show` shows a round that
+    has ended."""
 
     def __init__(
         self,
         read: Callable[[], LoadJob],
+        look: Callable[[LoadJob], LoadJob],
         show: Callable[[Round], None],
         schedule: Schedule,
         context: Context,
     ) -> None:
         self._read = read
+        self._look = look
         self._show = show
         self._schedule = schedule
         self._context = context
@@ -152,6 +143,8 @@ class Rounds:
         self._failures = 0
         self._reread = False
         self._late = False
+        self._waiting: frozenset[str] = frozenset()
+        self._looked_in_vain: str | None = None
 
     def run(self, job: LoadJob) -> ExitCode:
         """Run rounds, `job` the first, until the schedule or a stop signal ends them.
@@ -172,6 +165,8 @@ class Rounds:
             while True:
                 number += 1
                 began = time.time()
+                last = self._schedule.until_idle or number == self._schedule.max_rounds
+                kept.may_wait = not last
                 done = self._round(number, job, kept)
                 if self._context.stop.requested is not None:
                     return ExitCode.INTERRUPTED if done.cut_off else ExitCode.OK
@@ -211,12 +206,21 @@ class Rounds:
         done = Round(number, job, synced, seconds, reports, context.timings.finish())
         if done.outcome.exit_code != ExitCode.OK:
             kept.forget()
+        self._note_waiting(done)
         self._show(done)
         if number == 1:
             _collect_garbage()
         if number == 1 and done.outcome.exit_code not in _FATAL:
             self._liveness.ready()
         return done
+
+    def _note_waiting(self, done: Round) -> None:
+        """Say once of each table that its new data waits, where the round itself is not shown."""
+        waiting = {table.table: table for table in done.outcome.tables if table.waiting is not None}
+        for name, table in waiting.items():
+            if name not in self._waiting and done.idle and done.number > 1:
+                self._context.note(f"{table.target}: {table.notes[0]}")
+        self._waiting = frozenset(waiting)
 
     def _is_last(self, done: Round) -> bool:
         schedule = self._schedule
@@ -274,8 +278,30 @@ class Rounds:
             else:
                 self._context.note("the configuration was read again")
                 return job
-        job_id = done.job.attempt.job_id if self._failures else None
-        return replace(done.job, attempt=new_attempt(job_id))
+        if self._failures:
+            return replace(done.job, attempt=new_attempt(done.job.attempt.job_id))
+        return replace(self._with_found_tables(done.job), attempt=new_attempt(None))
+
+    def _with_found_tables(self, job: LoadJob) -> LoadJob:
+        """Return the job with the tables that its globs find now. Where the source cannot be asked
+        the tables stay, and the round itself fails."""
+        if not has_globs(job.document):
+            return job
+        try:
+            found = self._look(job)
+            refuse_appending(found.tables, found.destination.table_format)
+        except LakeloadError as error:
+            if error.message != self._looked_in_vain:
+                self._context.note(f"the tables stay as they were: {error.message}")
+            self._looked_in_vain = error.message
+            return job
+        self._looked_in_vain = None
+        before, now = ([table.source for table in one.tables] for one in (job, found))
+        if added := [name for name in now if name not in {*before}]:
+            self._context.note(f"new in the source: {quoted(added, 10)}")
+        if gone := [name for name in before if name not in {*now}]:
+            self._context.note(f"no longer in the source: {quoted(gone, 10)}")
+        return found
 
     @contextmanager
     def _rereads(self) -> Iterator[None]:

@@ -21,7 +21,7 @@ from lakeload.config.secret_names import shown
 from lakeload.documents.destination import Destination
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.pipeline import Numbered, Table, valid_tables
-from lakeload.documents.rounds import RoundLimit, loads_once_instead
+from lakeload.documents.rounds import CommitAt, RoundLimit, loads_once_instead
 from lakeload.documents.spark import master_finding
 from lakeload.runtimes import runtime_of
 from lakeload.sources.registry import source_type_of
@@ -59,6 +59,7 @@ def pipeline_findings(
         _late_rows(tables),
         _appended_in_rounds(tables, data, destination),
         _round_limits(tables, data),
+        _commit_thresholds(tables, data),
         FORMAT_RULES[destination.table_format].pipeline_findings(tables, data)
         if destination
         else (),
@@ -79,6 +80,7 @@ def pipeline_notes(data: dict[str, Any], destination: Destination | None) -> Ite
         )
     yield from _limits_of_nothing(data)
     yield from _not_in_rounds(data)
+    yield from _never_waiting(data)
 
 
 def _limits_of_nothing(data: dict[str, Any]) -> Iterator[Finding]:
@@ -329,6 +331,71 @@ def _not_in_rounds(data: dict[str, Any]) -> Iterator[Finding]:
             yield Finding(
                 f"`round_limit` has no effect on `{shown(table.table)}`: {without[i][0]}",
                 without[i][1].replace("remove the line", "set it for the other tables"),
+                ("tables", i),
+                "ignored",
+            )
+
+
+def _commit_thresholds(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
+    """Refuse thresholds that the source does not know, and tables of which nothing is ever new."""
+    kind, places = source_type_of(data), [(("tables", i), t.commit_at) for i, t in tables]
+    shared = _shared_thresholds(data)
+    for at, given in (*places, ((), shared)):
+        for name in given.given if given else ():
+            if name not in kind.commit_thresholds:
+                yield Finding(
+                    f"`{name}` of `commit_at`: how much is new in a source of type {kind.name} is "
+                    "not known before it is read",
+                    "keep `age` alone, as in `{age: PT15M}`",
+                    (*at, "commit_at", name),
+                    "commit-at",
+                )
+    whole = _loaded_whole(tables, data)
+    for i, table in tables:
+        if table.commit_at is not None and i in whole:
+            yield Finding(
+                f"`commit_at` of `{shown(table.table)}`: {_WHOLE}",
+                "remove the line",
+                ("tables", i, "commit_at"),
+                "commit-at",
+            )
+    if shared is not None and tables and len(whole) == len(tables):
+        message = f"`commit_at`: no table has new data; of each, {_WHOLE}"
+        yield Finding(message, "remove the line", ("commit_at",), "commit-at")
+
+
+_WHOLE = "all rows are loaded each time"
+
+
+def _shared_thresholds(data: dict[str, Any]) -> CommitAt | None:
+    try:
+        return CommitAt.model_validate(data["commit_at"]) if "commit_at" in data else None
+    except ValidationError:
+        # Said where it stands.
+        return None
+
+
+def _loaded_whole(tables: Numbered, data: dict[str, Any]) -> set[int]:
+    """Return the places of tables of which each load reads all rows."""
+    kind = source_type_of(data)
+    try:
+        source = kind.settings.model_validate(data.get("source"))
+    except ValidationError:
+        return set()
+    return {i for i, table in tables if not kind.written(source, table).incremental}
+
+
+def _never_waiting(data: dict[str, Any]) -> Iterator[Finding]:
+    """Say which tables the `commit_at` of the pipeline is not for."""
+    if _shared_thresholds(data) is None:
+        return
+    tables = valid_tables(data)
+    whole = _loaded_whole(tables, data)
+    for i, table in tables if len(whole) < len(tables) else ():
+        if i in whole and table.commit_at is None:
+            yield Finding(
+                f"`commit_at` has no effect on `{shown(table.table)}`: {_WHOLE}",
+                "set it for the other tables",
                 ("tables", i),
                 "ignored",
             )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
+from lakeload.config.model import refusal
 from lakeload.config.secret_names import shown
 from lakeload_jobs.contract.errors import InvalidInput
 
@@ -26,6 +29,16 @@ def parse_duration(text: str) -> timedelta:
         )
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+
+
+def duration_setting(given: Any, parse: Callable[[str], timedelta]) -> timedelta:
+    """Return the duration of a setting. Raises as a validator of a model does."""
+    if not isinstance(given, str):
+        raise refusal("this is not a duration", "write it as `PT5M`, or as `30s`, `5m`, `2h`")
+    try:
+        return parse(given)
+    except InvalidInput as error:
+        raise refusal(error.message, error.hint) from None
 
 
 MIN_INTERVAL, MAX_INTERVAL = timedelta(seconds=1), timedelta(hours=4)

@@ -40,14 +40,20 @@ def with_found_tables(document: D, command: str, *, keys: bool = False) -> D:
 
     source = SOURCES[model.source.type]
     folder = document.path.parent
-    tables = tuple(source.find_tables(model.source, model.tables, folder, readers, keys=keys))
+    listed = document.listed or model.tables
+    tables = tuple(source.find_tables(model.source, listed, folder, readers, keys=keys))
     if tables == model.tables:
         return document
-    found = replace(document, model=model.model_copy(update={"tables": tables}))
+    found = replace(document, model=model.model_copy(update={"tables": tables}), listed=listed)
     if keys:
         _check_keys(tables)
-    _check_targets(found, model.tables)
+    _check_targets(found, listed)
     return found
+
+
+def has_globs(document: PipelineDocument) -> bool:
+    """Return whether tables of a pipeline stand for all those that the source has."""
+    return any(table.is_glob for table in document.listed or document.model.tables)
 
 
 def _check_targets(document: PipelineDocument, listed: Sequence[Table]) -> None:

@@ -37,7 +37,7 @@ from lakeload.documents.explain import Explainer
 from lakeload.documents.format_rules import FORMAT_RULES, destination_findings, destination_notes
 from lakeload.documents.named_files import OPTION, NamedFiles
 from lakeload.documents.other_products import pasted
-from lakeload.documents.pipeline import Pipeline, pipeline_model
+from lakeload.documents.pipeline import Pipeline, Table, pipeline_model
 from lakeload.sources.files.settings import named_format
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.errors import InvalidInput
@@ -227,6 +227,8 @@ class PipelineDocument:
     destination: DestinationDocument
     warnings: tuple[Problem, ...] = ()
     named: Path | None = None
+    listed: tuple[Table, ...] | None = None
+    """The tables as the file lists them, where those of the model were found in the source."""
 
     @property
     def files(self) -> NamedFiles:

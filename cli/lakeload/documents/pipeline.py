@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from datetime import timedelta
+from functools import partial
 from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
@@ -27,14 +28,13 @@ from lakeload.config.secret_names import shown
 from lakeload.documents.columns import Columns, repeated
 from lakeload.documents.conditions import condition_problem
 from lakeload.documents.destination import Destination
-from lakeload.documents.durations import parse_interval
+from lakeload.documents.durations import duration_setting, parse_interval
 from lakeload.documents.iceberg import TableProperties
 from lakeload.documents.lineage import Lineage
-from lakeload.documents.rounds import RoundLimit
+from lakeload.documents.rounds import CommitAt, RoundLimit
 from lakeload.documents.spark import Spark
 from lakeload.sources.base import SourceSettings, SourceType, TableSettings
 from lakeload.sources.registry import source_type_of
-from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import (
     TRACKING_COLUMNS,
     Deletes,
@@ -105,18 +105,9 @@ Tracking = Annotated[
 ]
 
 
-def _interval(given: Any) -> timedelta:
-    if not isinstance(given, str):
-        raise refusal("this is not a duration", "write it as `PT5M`, or as `30s`, `5m`, `2h`")
-    try:
-        return parse_interval(given)
-    except InvalidInput as error:
-        raise refusal(error.message, error.hint) from None
-
-
 Interval = Annotated[
     timedelta,
-    BeforeValidator(_interval),
+    BeforeValidator(partial(duration_setting, parse=parse_interval)),
     Called("duration"),
     WithJsonSchema({"type": "string"}),
 ]
@@ -160,6 +151,8 @@ class Table(TableSettings):
     """Policy for rows of this table that are appended again; overrides the pipeline's."""
     round_limit: RoundLimit | None = setting(None, "the pipeline's")
     """How much one job loads of this table; overrides the pipeline's."""
+    commit_at: CommitAt | None = setting(None, "the pipeline's")
+    """How long new data of this table waits with an interval; overrides the pipeline's."""
     columns: Columns = Columns()
     where: Text | None = None
     """A Spark SQL condition over source columns; only rows that meet it are loaded."""
@@ -253,6 +246,9 @@ class Pipeline(Model):
     `5m`."""
     round_limit: RoundLimit | None = None
     """Tables that load what is new: load it in several jobs, oldest first. Default: in one."""
+    commit_at: CommitAt | None = None
+    """With an interval, new data waits until there is enough or it is old. Default: the next
+    round loads it."""
     metrics_file: Text | None = None
     """After each job, metrics of the pipeline are written into this file, in the text format of
     OpenMetrics; relative to this file."""

@@ -91,8 +91,16 @@ def table_specs(
         policy = table.on_append_again or model.on_append_again
         again = _append_again(written, policy, destination.table_format, options)
         limit = _round_limit(model, table, written)
+        waits = table.commit_at or model.commit_at
         specs.append(
-            replace(written, input=read, fingerprint=mark, append_again=again, round_limit=limit)
+            replace(
+                written,
+                input=read,
+                fingerprint=mark,
+                append_again=again,
+                round_limit=limit,
+                commit_at=waits.spec if waits and written.input.incremental else None,
+            )
         )
     return tuple(specs)
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from lakeload.launch.outcome import Outcome, exit_code_of
@@ -14,7 +15,7 @@ from lakeload.sources.base import InputEstimate
 from lakeload.sources.databases.kept_connections import connections_kept
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
-from lakeload_jobs.contract.result import ErrorInfo, TableResult
+from lakeload_jobs.contract.result import ErrorInfo, NewData, TableResult
 from lakeload_jobs.contract.spec import (
     NO_OPTIONS,
     DestinationSpec,
@@ -58,6 +59,8 @@ class InspectionRequest:
     """The job, where the columns are to be found that it would load."""
     reader: ReaderChoice = "AUTO"
     """Who is to read."""
+    interval: timedelta | None = None
+    """How often it is loaded; None: once."""
     on_table: OnTable = _ignore
     """Called with each table that was inspected."""
 
@@ -74,12 +77,18 @@ class TableState(ABC):
     """The input of a table that is incremental or reads from S3, all of it."""
     estimate: InputEstimate | None = field(default=None, kw_only=True)
     """What the source estimates of it."""
+    whole: InputEstimate | None = field(default=None, kw_only=True)
+    """What the source estimates of all of it, new or not."""
     window: Window | XminWindow | None = field(default=None, kw_only=True)
     """The rows of a table with a `cursor` that the job would load."""
     caveat: str = field(default="", kw_only=True)
     """What could not be found out, and matters should the table be loaded."""
     location: str | None = field(default=None, kw_only=True)
     """The URL of the table's folder, where it is known."""
+    waiting: NewData | None = field(default=None, kw_only=True)
+    """What is new and left for a later round."""
+    waiting_note: str = field(default="", kw_only=True)
+    """That it waits, and for what."""
 
     @property
     def input_bytes(self) -> int | None:
@@ -106,6 +115,11 @@ class TableState(ABC):
         return False
 
     @property
+    def has_work(self) -> bool:
+        """Whether Spark has something to do for this table now."""
+        return self.unfinished or not (self.idle or self.waiting is not None)
+
+    @property
     def inspected(self) -> object:
         """What the load of this table is given to read no more, as the format's job takes it."""
         return None
@@ -130,6 +144,11 @@ class TableState(ABC):
         result = TableResult(self.table.source, self.table.target, "NO_OP", location=self.location)
         if self.error is not None:
             return replace(result, status="FAILED", error=ErrorInfo.of(self.error, "open"))
+        if self.waiting is not None:
+            found = self.selection or self.window
+            position = position_of(found.state.before) if found else None
+            notes = (self.waiting_note,)
+            return replace(result, notes=notes, waiting=self.waiting, position=position)
         if self.selection is not None:
             position = position_of(self.selection.state.before)
             return replace(result, notes=(self.selection.sentence,), position=position)
@@ -193,6 +212,7 @@ def with_input(
         listed=found.listed,
         selection=found.selection,
         estimate=found.estimate,
+        whole=found.whole,
         window=found.window,
     )
 
@@ -204,7 +224,7 @@ def outcome_without_spark(states: Sequence[TableState]) -> Outcome | None:
     something in it has to be finished first. A table that cannot be loaded fails the same way in
     the job; but as long as one can, the job reports on all of them.
     """
-    if any(not table.error and (table.unfinished or not table.idle) for table in states):
+    if any(not table.error and table.has_work for table in states):
         return None
     results = tuple(table.result for table in states)
     refused = all(table.error and table.error.exit_code == ExitCode.REFUSED for table in results)

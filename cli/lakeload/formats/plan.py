@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from lakeload.config.document import quoted
 from lakeload.formats.inspection import InspectionRequest, TableState
+from lakeload.formats.round_costs import RoundsPlan, plan_rounds
 from lakeload.launch.outcome import ResultProblem, read_result_of
 from lakeload.launch.run import Ended, Launcher, run_job
 from lakeload.launch.run_folder import RunFolder
@@ -26,7 +27,7 @@ from lakeload_jobs.contract.errors import (
 )
 from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, RoundLimit, TableSpec
+from lakeload_jobs.contract.spec import CommitAt, DestinationSpec, JobSpec, RoundLimit, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.sources.databases.xids import XminWindow
 from lakeload_jobs.sources.files.listing import SourceReaders
@@ -225,6 +226,10 @@ class TablePlan:
     """None: keys are not compared."""
     round_limit: RoundLimit | None = None
     """How much one job loads of what is new; None: all."""
+    commit_at: CommitAt | None = None
+    """How long new data waits with an interval; None: it does not."""
+    rounds: RoundsPlan | None = None
+    """What loads at an interval cost; None without an interval."""
 
 
 def exit_code_of(plans: Sequence[TablePlan]) -> ExitCode:
@@ -244,6 +249,7 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
     source = source_of(table.input)
     numbering = source.numbering(table.input, found)
     reader, why_jvm = source.planned_reader(table.input, request.reader)
+    rounds = plan_rounds(state, request.interval, request.destination.table_format)
     action: Action = "BLOCKED" if error else "NO_OP" if state.idle else "LOAD"
     if action == "LOAD" and found.missing and state.selection is None:
         action, error = "FAIL", _nothing_there(found)
@@ -262,7 +268,11 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
         bytes=found.bytes,
         missing=found.missing,
         error=error,
-        warnings=(*state.warnings, *(state.window.warnings if state.window else ())),
+        warnings=(
+            *state.warnings,
+            *(state.window.warnings if state.window else ()),
+            *(rounds.warnings if rounds else ()),
+        ),
         cursor=_cursor(state),
         estimated_rows=state.estimate.rows if state.estimate else None,
         key=table.primary_key,
@@ -270,6 +280,8 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
         incremental=_incremental(state, reload=request.options.reload),
         detect_deletes=_detect_deletes(state),
         round_limit=table.round_limit,
+        commit_at=table.commit_at,
+        rounds=rounds,
     )
 
 
@@ -284,7 +296,7 @@ def _detect_deletes(state: TableState) -> DeletesPlan | None:
     limit = state.table.max_deleted
     if limit is None:
         return None
-    return DeletesPlan(state.estimate.rows if state.estimate else None, str(limit))
+    return DeletesPlan(state.whole.rows if state.whole else None, str(limit))
 
 
 def _input(state: TableState) -> InputFound:

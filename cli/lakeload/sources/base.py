@@ -119,6 +119,8 @@ class InputInspected:
     """What of it an incremental table would load."""
     estimate: InputEstimate | None = None
     """What the source itself estimates of what a load would read."""
+    whole: InputEstimate | None = None
+    """What it estimates of all of it."""
     window: Window | XminWindow | None = None
     """What of it a table with a `cursor` would load; None: all, or not known."""
 
@@ -214,6 +216,9 @@ class SourceType(ABC, Generic[S, T, I]):
 
     round_limits: ClassVar[tuple[str, ...]] = ()
     """The limits of `round_limit` that it knows."""
+
+    commit_thresholds: ClassVar[tuple[str, ...]] = ("age",)
+    """The thresholds of `commit_at` that it knows."""
 
     def without_rounds(self, read: I) -> tuple[str, str] | None:
         """Return why a table cannot be loaded in rounds, as a clause, and what to do about it; None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +13,7 @@ from rich.text import Text
 from typing_extensions import TypedDict
 
 from lakeload.config.secret_names import printable
+from lakeload.documents.durations import format_duration
 from lakeload.documents.named_files import NamedFiles
 from lakeload.formats.plan import (
     CatalogPlan,
@@ -30,7 +32,7 @@ from lakeload.ui.names import Name
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.contract.spec import RoundLimit
+from lakeload_jobs.contract.spec import CommitAt, RoundLimit
 from lakeload_jobs.core.sizes import counted, format_size
 
 STYLES = {"LOAD": "green", "NO_OP": "green", "BLOCKED": "red", "FAIL": "red"}
@@ -259,6 +261,10 @@ def _details(plan: TablePlan) -> list[str]:
         lines.append(_new_rows(plan.cursor, idle=plan.action == "NO_OP"))
     if plan.round_limit is not None and plan.action == "LOAD":
         lines.append(_round_limit(plan.round_limit, plan.incremental))
+    if plan.commit_at is not None and plan.rounds is not None:
+        lines.append(_commit_at(plan.commit_at))
+    if plan.rounds is not None:
+        lines += plan.rounds.notes
     if plan.schema is not None:
         lines += _schema(plan.schema)
     if plan.action == "LOAD" and (plan.reader == "direct" or plan.why_jvm):
@@ -334,6 +340,14 @@ def _round_limit(limit: RoundLimit, found: IncrementalPlan | None) -> str:
         return line
     later = f"{counted(found.later_files, 'file')} ({format_size(found.later_bytes)})"
     return f"{line}: later jobs load {later} more"
+
+
+def _commit_at(given: CommitAt) -> str:
+    """Say how long new data waits."""
+    parts = [format_size(given.bytes)] if given.bytes is not None else []
+    if given.age is not None:
+        parts.append(f"data that is {format_duration(timedelta(seconds=given.age))} old")
+    return f"new data waits for {' or '.join(parts)} (commit_at)"
 
 
 def _new_rows(found: CursorPlan, *, idle: bool) -> str:

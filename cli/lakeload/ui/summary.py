@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -86,16 +87,26 @@ def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = Fal
         _show_times(summary.wall_time, out)
     if summary.class_data is not None and not quiet:
         out.print(Text(_without_archive(summary.class_data), "dim"), soft_wrap=True)
+    if not quiet:
+        show_remarks(summary, err)
     for table in summary.outcome.tables:
-        for note in table.notes if not quiet else ():
-            say(err, "note", f"{table.target}: {note}")
-        for warning in table.warnings if not quiet else ():
-            say(err, "warning", f"{table.target}: {warning}")
         if table.error is not None and _tells_more(table, summary.outcome):
             show_trouble(err, table.target, table.error)
     if summary.outcome.error is not None:
         show_trouble(err, "", summary.outcome.error)
     show_what_next(summary, err)
+
+
+def show_remarks(summary: Summary, err: Console) -> None:
+    """Write the notes and warnings of tables to stderr: one that several tables have is a line."""
+    found: dict[tuple[Literal["note", "warning"], str], list[str]] = {}
+    for table in summary.outcome.tables:
+        for note in table.notes:
+            found.setdefault(("note", note), []).append(table.target)
+        for warning in table.warnings:
+            found.setdefault(("warning", warning), []).append(table.target)
+    for (kind, text), targets in found.items():
+        say(err, kind, f"{', '.join(targets)}: {text}")
 
 
 def _tells_more(table: TableResult, outcome: Outcome) -> bool:

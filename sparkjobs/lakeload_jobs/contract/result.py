@@ -96,6 +96,15 @@ class ColumnResult:
 
 
 @dataclass(frozen=True)
+class NewData:
+    """New data of a table that waits (`commit_at`): since when, and how many bytes of files. None:
+    not known before they are read."""
+
+    since: datetime
+    bytes: int | None = None
+
+
+@dataclass(frozen=True)
 class TableResult:
     """What became of one table. `reader` is jvm or direct; `seconds` is wall time in the driver."""
 
@@ -130,6 +139,8 @@ class TableResult:
     """How many files there are, also where they are too many for `files` to name them."""
     more: bool = False
     """Whether `round_limit` left new files or rows for a later job."""
+    waiting: NewData | None = None
+    """What `commit_at` leaves for a later round; None: nothing."""
     position: datetime | None = None
     """Up to when the source is loaded: the time of the newest file, or the greatest value of a
     `cursor` of dates or timestamps. None where neither tells a time."""

@@ -336,6 +336,15 @@ class RoundLimit:
 
 
 @dataclass(frozen=True)
+class CommitAt:
+    """From when on new data of a table is loaded at an interval: at so many bytes, or when the
+    oldest has waited so many seconds, whichever comes first. None: not for this reason."""
+
+    bytes: int | None = None
+    age: float | None = None
+
+
+@dataclass(frozen=True)
 class AppendAgain:
     """What becomes of a load that appends all rows of a source of which an earlier load has rows
     in the table. `instead` is the setting with which each row is loaded once, as an action."""
@@ -389,6 +398,8 @@ class TableSpec:
     """None: no row is appended twice, or it was asked for."""
     round_limit: RoundLimit | None = None
     """Of an incremental table. None: a job reads all that is new."""
+    commit_at: CommitAt | None = None
+    """Of an incremental table. None: the next round loads what is new."""
     input_bytes: int | None = None
     """About how much a load reads, None: not known. It decides which tables start first."""
     inspected: Any = field(default=None, repr=False)

@@ -70,3 +70,23 @@ def test_wrong_external_id_is_denied(lake: Lake, folder: Path) -> None:
 def test_an_invalid_document_is_exit_code_2(lake: Lake, folder: Path) -> None:
     (folder / "pipeline.yml").write_text("version: 1\nnme: shop\n")
     assert lakeload(lake, folder, "plan", "pipeline.yml").code == 2
+
+
+def test_a_plan_of_rounds_refuses_what_rounds_refuse(lake: Lake, folder: Path) -> None:
+    ended = lakeload(lake, folder, "plan", "pipeline.yml", "--every", "PT5M")
+    again = lakeload(lake, folder, "sync", "pipeline.yml", "--every", "PT5M")
+
+    assert (ended.code, again.code) == (2, 2)
+    assert "`Crème brûlée` would be appended whole in each round" in ended.stderr
+    assert ended.stderr == again.stderr
+
+
+def test_a_plan_of_rounds_says_what_they_cost_in_a_day(lake: Lake, folder: Path) -> None:
+    source = {"type": "FILES", "format": "CSV", "options": {"header": True}, "incremental": True}
+    lake.write_pipeline(folder, tables=[ORDERS], source=source, upload_interval="PT10M")
+    ended = lakeload(lake, folder, "plan", "pipeline.yml")
+    often = lakeload(lake, folder, "plan", "pipeline.yml", "--every", "30s")
+
+    assert "rounds may leave 144 data files and 144 commit records a day" in ended.stdout
+    assert "warning" not in ended.stderr
+    assert "rounds may leave 2,880 data files" in often.stderr

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -83,6 +84,11 @@ class FakeLoads:
         return Synced(Outcome("LOADED" if code == 0 else "FAILED", code, (table,)))
 
 
+def as_it_is(job: LoadJob) -> LoadJob:
+    """The tables that are found are those that there were."""
+    return job
+
+
 def run(
     job: LoadJob,
     stop: StopRequests,
@@ -90,6 +96,7 @@ def run(
     monkeypatch: pytest.MonkeyPatch,
     folder: Path,
     read: Callable[[], LoadJob] | None = None,
+    look: Callable[[LoadJob], LoadJob] = as_it_is,
     **schedule: object,
 ) -> tuple[ExitCode, list[Round]]:
     monkeypatch.setattr(sync_rounds, "sync_once", loads)
@@ -102,7 +109,7 @@ def run(
     context = Context(environment, stop, Console(quiet=True), quiet=True)
     rounds = Schedule(timedelta(milliseconds=10), **schedule)  # type: ignore[arg-type]
     again = read or (lambda: replace(job, attempt=new_attempt(None)))
-    return Rounds(again, shown.append, rounds, context).run(job), shown
+    return Rounds(again, look, shown.append, rounds, context).run(job), shown
 
 
 def test_rounds_begin_at_multiples_of_the_interval() -> None:
@@ -291,6 +298,49 @@ def test_hangup_keeps_the_configuration_where_the_new_one_would_append_all_rows(
     assert [load.tables for load in loads.jobs] == [job.tables, job.tables]
 
 
+GLOB = """version: 1
+name: shop
+source: {type: JDBC, url: 'postgresql://127.0.0.1:1/shop', user: x}
+destination: {version: 1, bucket: my-data-lake, region: us-east-1, table_format: PARQUET}
+tables: [{table: 'public.*', cursor: id}]
+"""
+
+
+def test_tables_of_globs_are_looked_up_in_each_new_round(
+    stop: StopRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    document = pipeline(tmp_path, GLOB)
+    [found] = table_specs(document, NO_OPTIONS)
+    job = LoadJob(document, (found,), new_attempt(None), NO_OPTIONS)
+    loads = FakeLoads([LOADED, RETRYABLE, LOADED])
+
+    def look(before: LoadJob) -> LoadJob:
+        added = replace(found, source=f"public.t{len(before.tables)}")
+        return replace(before, tables=(*before.tables, added))
+
+    run(job, stop, loads, monkeypatch, tmp_path, look=look, max_rounds=4)
+
+    # A job that is tried again has the tables that it had.
+    assert [len(load.tables) for load in loads.jobs] == [1, 2, 2, 3]
+
+
+def test_tables_of_globs_stay_where_the_source_cannot_be_asked(
+    stop: StopRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    document = pipeline(tmp_path, GLOB)
+    tables = table_specs(document, NO_OPTIONS)
+    job = LoadJob(document, tables, new_attempt(None), NO_OPTIONS)
+    loads = FakeLoads([LOADED])
+
+    def look(before: LoadJob) -> LoadJob:
+        raise Refused("no route to host")
+
+    code, _ = run(job, stop, loads, monkeypatch, tmp_path, look=look, max_rounds=3)
+
+    assert code == ExitCode.OK
+    assert [load.tables for load in loads.jobs] == [tables] * 3
+
+
 def test_liveness_touches_its_file_and_notifies_systemd(tmp_path: Path) -> None:
     file, address = tmp_path / "health", str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
@@ -348,7 +398,7 @@ def run_until_loaded(
     monkeypatch.setattr(sync_rounds, "_collect_garbage", lambda: None)
     environment = {"LAKELOAD_RUN_DIR": str(folder / "runs")}
     context = Context(environment, stop, Console(quiet=True), quiet=True)
-    return Rounds(lambda: job, lambda done: None, Schedule(None), context).run(job)
+    return Rounds(lambda: job, as_it_is, lambda done: None, Schedule(None), context).run(job)
 
 
 def test_limited_load_goes_on_until_nothing_is_left(
@@ -390,6 +440,33 @@ def test_round_with_more_to_load_is_followed_at_once(
     context = Context({}, stop, Console(quiet=True), quiet=True)
     reports = Reports(job, {}, only_news=True)
     done = Round(1, job, loads(job, context, None), 0.0, reports, NO_TIME)
-    rounds = Rounds(lambda: job, lambda done: None, hourly, context)
+    rounds = Rounds(lambda: job, as_it_is, lambda done: None, hourly, context)
 
     assert rounds._next(done, time.time()) <= time.time()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "may_wait"),
+    [
+        ({"max_rounds": 3}, [True, True, False]),
+        ({"max_rounds": 2, "until_idle": True}, [False] * 2),
+    ],
+)
+def test_nothing_waits_in_the_last_round_and_until_idle(
+    job: LoadJob,
+    stop: StopRequests,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    schedule: dict[str, Any],
+    may_wait: list[bool],
+) -> None:
+    seen: list[bool] = []
+
+    class Loads(FakeLoads):
+        def __call__(self, job: LoadJob, context: Context, kept: Any) -> Synced:
+            seen.append(kept.may_wait)
+            return super().__call__(job, context, kept)
+
+    run(job, stop, Loads([LOADED]), monkeypatch, tmp_path, **schedule)
+
+    assert seen == may_wait

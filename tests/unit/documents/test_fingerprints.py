@@ -21,6 +21,7 @@ from lakeload_jobs.contract.spec import (
     AppendAgain,
     CatalogSpec,
     ColumnsSpec,
+    CommitAt,
     CredentialsSpec,
     DestinationSpec,
     EncryptionSpec,
@@ -184,6 +185,7 @@ CHANGES: Mapping[type, Mapping[str, Change]] = {
         "append_again": (AppendAgain("FAIL", ""), NEVER),
         # It decides which job loads a row, not which rows are loaded.
         "round_limit": (RoundLimit(files=1), NEVER),
+        "commit_at": (CommitAt(age=60), NEVER),
         "fingerprint": ("f", NEVER),
         "inspected": ("x", NEVER),
     },
@@ -337,6 +339,7 @@ def test_every_pipeline_setting_is_in_the_fingerprint_or_listed_as_excluded() ->
         "on_append_again",
         "upload_interval",
         "round_limit",
+        "commit_at",
         "metrics_file",
         "lineage",
         "opentelemetry",

@@ -86,7 +86,7 @@ def inspect(
             relation = database.find_relation(connection, read)
             whole = InputEstimate(relation.estimated_rows, relation.bytes or 0)
             if not read.by_xmin or bookmark is None:
-                return InputInspected(estimate=whole)
+                return InputInspected(estimate=whole, whole=whole)
             return _inspect_by_xmin(read, table, options, bookmark(), connection, relation, whole)
         relation, columns, selected = _selected(connection, table, read)
         whole = InputEstimate(relation.estimated_rows, relation.bytes or 0)
@@ -95,13 +95,13 @@ def inspect(
             key = database.key_of(connection, relation)
             request = request_of(read, table, relation, columns, selected, key, options)
             if mark is None or mark.state is None:
-                return InputInspected(estimate=whole)
+                return InputInspected(estimate=whole, whole=whole)
             window = find_window(request, mark, fetch)
             rows = 0
             if not window.idle and window.condition:
                 rows = database.estimate_rows(connection, relation, window.condition)
     size = 0 if not rows else whole.bytes * min(1, rows / (whole.rows or rows))
-    return InputInspected(estimate=InputEstimate(rows, int(size)), window=window)
+    return InputInspected(estimate=InputEstimate(rows, int(size)), whole=whole, window=window)
 
 
 def _inspect_by_xmin(
@@ -115,15 +115,16 @@ def _inspect_by_xmin(
 ) -> InputInspected:
     """Return whether row versions are new. How many are, no statistics tell."""
     if mark.state is None:
-        return InputInspected(estimate=whole)
+        return InputInspected(estimate=whole, whole=whole)
     with _one_transaction(read, connection, relation) as fetch:
         request = postgres.xmin_request(relation, table, options)
         server = postgres.server_of(connection)
         window = find_xmin_window(request, mark, fetch, server, loads=False)
     if window.refreshes:
         # The job has to keep the state anew.
-        return InputInspected(estimate=whole)
-    return InputInspected(estimate=InputEstimate(0, 0) if window.idle else whole, window=window)
+        return InputInspected(estimate=whole, whole=whole)
+    new = InputEstimate(0, 0) if window.idle else whole
+    return InputInspected(estimate=new, whole=whole, window=window)
 
 
 @contextmanager

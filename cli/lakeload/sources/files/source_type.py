@@ -62,6 +62,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
     settings = Source
     table = FilesTable
     round_limits = ("files", "bytes")
+    commit_thresholds = ("bytes", "age")
 
     def written(self, source: Source, table: FilesTable) -> FilesInput:
         """Return the files of a table; options of the source belong to its format."""
