@@ -157,7 +157,7 @@ def follow(document: Mapping[str, Any], clause: str, at: str = "", **values: Any
     if lines and all(_REFERENCE.fullmatch(line) for line in lines):
         _get(changed, path[:-1])[path[-1]] = own_yaml(lines[0])
         return changed
-    if re.match("write `[a-z_]+` under ", clause):
+    if re.match("write `[a-z_]+` under ", clause) or "in its place" in clause:
         del _get(changed, path[:-1])[path[-1]]
     assert given, f"nothing to set: {clause}"
     for key, value in given.items():
@@ -185,9 +185,10 @@ def _set(document: Any, path: list[Any], clause: str, keys: Sequence[str], value
     """Set what a clause names where it may stand: there, above, or where the clause says."""
     named = _PLACE.search(clause)
     places = [p for p in _places(document, path) if keys[0] in _fields(document, p)]
-    if "reader option" in clause:
-        table = _get(document, path[:2])
-        table.setdefault("options", {})[keys[0]] = value
+    if not any(keys[0] in names for names in _sections(_model(document)).values()):
+        place = _get(document, path[:-1] if "options" in path else path[:2])
+        options = place if "options" in path else place.setdefault("options", {})
+        options[keys[0]] = value
         return
     if named:
         word = {"pipeline": ""}.get(named[1], named[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
@@ -22,7 +23,9 @@ OPEN: dict[str, Any] = {
     "glue_database_prefix": "team", "bucket": "my-data-lake", "region": "us-east-1",
     "deleted_when": "gone", "cursor": "id", "url": "https://lineage.example.com",
     "format": "CSV", "prefix": "landing", "token": {"env": "TOKEN"}, "format_version": 3,
-    "reader": "AUTO", "primary_key": ["id"], "endpoint_url": "https://store.example.com",
+    "reader": "AUTO", "date_format": "dd.MM.yyyy", "timestamp_format": "dd.MM.yyyy HH:mm",
+    "decimal_mark": ",", "thousands_mark": ".", "line_break": "\r\n",
+    "primary_key": ["id"], "endpoint_url": "https://store.example.com",
 }  # fmt: skip
 """What a reader of a hint fills in, by the setting."""
 
@@ -147,6 +150,16 @@ version: 1
 bucket: my-data-lake
 region: us-east-1
 """
+
+
+def _csv(**options: object) -> str:
+    return FILES.replace("format: CSV", f"format: CSV, options: {json.dumps(options)}")
+
+
+def _json(**options: object) -> str:
+    return FILES.replace("format: CSV", f"format: NDJSON, options: {json.dumps(options)}")
+
+
 MORE: dict[str, str] = {
     "a key that is excluded and renamed": FILES
     + "    columns: {exclude: [old], rename: {old: new}}\n",
@@ -197,6 +210,19 @@ MORE: dict[str, str] = {
     "an option that Spark's reader ignores": SPARK.replace(
         "format: csv}", "format: csv, options: {decimal_mark: ','}}"
     ),
+    "options of CSV that only Spark's reader supports": _csv(
+        enableDateTimeParsingFallback=True, emptyValue="x", locale="de", lineSep="|"
+    ),
+    "another line break beside backslashes": _csv(backslash_escapes=True, lineSep="\\r\\n"),
+    "an escape where quotes have no meaning": _csv(quote="", escape="\\"),
+    "options of JSON that only Spark's reader supports": _json(
+        allowComments=True,
+        allowSingleQuotes=True,
+        dropFieldIfAllNull=True,
+        enableDateTimeParsingFallback=True,
+        prefersDecimal=True,
+    ),
+    "a path among the options of files": _csv(path="orders"),
     "objects of S3 for a reader of Spark": SPARK.replace("orders.csv", "s3://bucket/orders.csv"),
 }
 CONFIGS = INVALID.parents[2] / "configs"
