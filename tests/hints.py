@@ -151,7 +151,7 @@ def follow(document: Mapping[str, Any], clause: str, at: str = "", **values: Any
         return changed
     given: dict[str, Any] = {}
     for line in lines:
-        for key, value in own_yaml(line.replace("…", "null")).items():
+        for key, value in own_yaml(line.replace("…", str(values.get("…", "null")))).items():
             given[key] = values.get(key, value)
     given |= {token: values[token] for token in tokens if token in values}
     if lines and all(_REFERENCE.fullmatch(line) for line in lines):
