@@ -1,7 +1,8 @@
 """The hints of the product that name a setting, and the test that follows each.
 
 `tests/cases/hints.tsv` is the list: a module, the hint as it stands there, with `…` for what is
-filled in, and what follows it: a test file and the name of its case.
+filled in, and what follows it: a test file and the name of its case, `read: ` and a reason, or
+`not yet` (tests/unit/documents/test_listed_hints.py).
 """
 
 from __future__ import annotations
