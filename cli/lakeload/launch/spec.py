@@ -183,7 +183,7 @@ def retry_tables(
     if other := next((name for name, is_given in given.items() if is_given), None):
         raise InvalidInput(
             f"`{_RETRY}` and `{other}` cannot be used together",
-            hint="remove `{other}`: rejected records are read, not files",
+            hint=f"remove `{other}`: rejected records are read, not files",
         )
     return tuple(_retried(table, job) for table in tables)
 

@@ -75,6 +75,10 @@ def types_setting(kinds: Mapping[str, str]) -> str:
     return f"columns.types: {yaml_mapping(kinds)}"
 
 
+OTHER_TABLE = "load everything into a table of another `name`, in a pipeline of another `name`"
+"""A pipeline loads a table into one place of a lake of Parquet files."""
+
+
 def leave_out(columns: Sequence[str], fields: Sequence[str] = ()) -> str:
     """Return what leaves new columns out, and new `fields`, such as `a.x`, of columns that the
     table has: no setting leaves out a field."""
@@ -106,7 +110,7 @@ def ways_out(
         what = "the type" if len(known) == 1 else "the types"
         ways.append(f"set `{setting}`, {what} in the table")
     if stays & set(asked):
-        ways.append("load into a table of another `name`")
+        ways.append(OTHER_TABLE)
         return ways
     also = "" if adds else " and `schema_changes: ADD_COLUMNS`"
     ways.append(

@@ -15,6 +15,7 @@ from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import OnTypeConflict, TableSpec
 from lakeload_jobs.core.nested_types import first_difference, with_new_fields
 from lakeload_jobs.core.type_conflicts import (
+    OTHER_TABLE,
     Misfit,
     types_setting,
     variant_key,
@@ -120,7 +121,7 @@ def _check_movable(
                     f"column `{column.target}` is `{kind}` in this load and "
                     f"{f'`{before}`' if before else 'of another type'} in the table, and "
                     f"`on_type_conflict: {policy}` cannot move a column of `{setting}`",
-                    hint=f"{way}load into a table of another `name`",
+                    hint=f"{way}{OTHER_TABLE}",
                 )
 
 

@@ -15,7 +15,7 @@ from lakeload_jobs.core.names import (
     spelling,
     unique_names,
 )
-from lakeload_jobs.core.type_conflicts import split_variants, variants_of
+from lakeload_jobs.core.type_conflicts import OTHER_TABLE, split_variants, variants_of
 from lakeload_jobs.core.yaml_lines import yaml_mapping
 
 
@@ -271,7 +271,7 @@ def _fixed(
             raise InvalidInput(
                 f"column `{name}` was loaded as `{fixed[name]}` before, but `rename` is now "
                 f"`{target}`",
-                hint="remove the `rename`, or load into a table of another name",
+                hint=f"remove the `rename`, or {OTHER_TABLE}",
             )
         owner = owners.setdefault(target.lower(), name)
         if owner != name:

@@ -6,6 +6,7 @@ import pytest
 
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.core.type_conflicts import (
+    OTHER_TABLE,
     Misfit,
     misfit_clause,
     split_variants,
@@ -65,4 +66,4 @@ def test_type_conflict_hints_are_valid_settings() -> None:
         "columns.exclude",
     ]
     assert "`schema_changes: ADD_COLUMNS`" in ways_out(["b"], known, adds=False)[0]
-    assert ways_out(["b"], known, ["B"]) == ["load into a table of another `name`"]
+    assert ways_out(["b"], known, ["B"]) == [OTHER_TABLE]

@@ -144,8 +144,10 @@ def test_retry_rejected_spec_reads_records_instead_of_files() -> None:
     ],
 )
 def test_retry_rejected_spec_drops_file_settings(options: RunOptions, message: str) -> None:
-    with pytest.raises(InvalidInput, match=message):
+    with pytest.raises(InvalidInput, match=message) as refused:
         retry_tables(TABLES, "job-1", options)
+    flag = message.split("`")[3]
+    assert refused.value.hint == f"remove `{flag}`: rejected records are read, not files"
 
 
 def test_retry_rejected_spec_rejects_unsupported_tables() -> None:

@@ -200,7 +200,10 @@ def _parameters(query: str, database: DatabaseType) -> dict[str, str]:
                 code="secret-literal",
             )
         if name == "user":
-            raise refusal("the parameter `user` belongs below `source`", "write `user: NAME` there")
+            raise refusal(
+                "the parameter `user` belongs below `source`",
+                "remove it from the URL, and write `user: NAME` below `source`",
+            )
         if name not in allowed:
             raise refusal(
                 f"the URL has the parameter `{shown(name)}`, which lakeload does not know",

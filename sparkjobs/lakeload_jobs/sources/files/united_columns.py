@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.spec import TRACKING_TYPES
 from lakeload_jobs.core.names import spelling
 from lakeload_jobs.sources.base import EarlierColumns, Spellings
 
@@ -92,7 +93,9 @@ def check_one_table(
     `hint` is given the columns of the file, and those that were expected.
     """
     known = tuple(earlier.columns)
-    wanted, where = known, "the table"
+    # A load names the table's columns, which are its own tracking columns, too.
+    wanted = tuple(name for name in known if name.lower() not in TRACKING_TYPES)
+    where = "the table"
     connected = {spelling(name) for name in (*known, *rename)}
     left = {path: {spelling(name) for name in names} for path, names in files.items() if names}
     if left and not known:

@@ -17,6 +17,7 @@ from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.sources.databases import mysql
 from lakeload_jobs.sources.databases import postgres as product
+from tests.hints import follows
 from tests.integration.sources.databases.conftest import Database, MariaDatabase
 from tests.integration.sources.databases.test_mysql_reads import identity
 from tests.integration.sources.databases.test_postgres_relations import error_of, read
@@ -129,7 +130,11 @@ def drops() -> Iterator[ExitStack]:
 
 @pytest.mark.parametrize("case", POSTGRES.values(), ids=POSTGRES.keys())
 def test_a_hint_about_postgresql_lets_its_rows_be_read(
-    database: Database, tmp_path: Path, drops: ExitStack, case: Case
+    database: Database,
+    tmp_path: Path,
+    drops: ExitStack,
+    case: Case,
+    request: pytest.FixtureRequest,
 ) -> None:
     database.run("CREATE TABLE orders (id int PRIMARY KEY, note text)")
     database.run("INSERT INTO orders VALUES (1, 'x')")
@@ -142,7 +147,9 @@ def test_a_hint_about_postgresql_lets_its_rows_be_read(
     for statement in case.given:
         database.run(statement.replace("{user}", user))
 
-    follow(case, source, error_of(source.input))
+    error = error_of(source.input)
+    follows(__file__, f"PostgreSQL: {request.node.callspec.id}", error.hint or "")
+    follow(case, source, error)
 
     assert len(read(source.input)) == 1
 
@@ -183,7 +190,11 @@ def _read(given: JdbcInput, *, locks: bool = False) -> int:
 
 @pytest.mark.parametrize("case", MARIADB.values(), ids=MARIADB.keys())
 def test_a_hint_about_mariadb_lets_its_rows_be_read(
-    maria: MariaDatabase, tmp_path: Path, drops: ExitStack, case: Case
+    maria: MariaDatabase,
+    tmp_path: Path,
+    drops: ExitStack,
+    case: Case,
+    request: pytest.FixtureRequest,
 ) -> None:
     maria.run("CREATE TABLE orders (id int PRIMARY KEY)", "INSERT INTO orders VALUES (1)")
     source = Source(maria.run, replace(maria.input, **{"table": "orders"} | case.table),
@@ -200,6 +211,7 @@ def test_a_hint_about_mariadb_lets_its_rows_be_read(
 
     with pytest.raises(LakeloadError) as raised:
         _read(source.input)
+    follows(__file__, f"MariaDB: {request.node.callspec.id}", raised.value.hint or "")
     follow(case, source, raised.value)
 
     assert _read(source.input) == 1

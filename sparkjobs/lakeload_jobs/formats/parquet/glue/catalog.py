@@ -16,6 +16,7 @@ from lakeload_jobs.contract.spec import DestinationSpec, PartitionStrategy
 from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.core.file_names import FILE_SUFFIX
 from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.core.type_conflicts import OTHER_TABLE
 from lakeload_jobs.formats.parquet.glue import catalog as conflicts
 from lakeload_jobs.formats.parquet.glue.tables import (
     CREATED_BY,
@@ -88,7 +89,7 @@ def other_strategy(table: str, theirs: str, ours: str) -> CatalogConflict:
     return CatalogConflict(
         f"Glue's `{table}` was created with `partition_strategy: {theirs}`, but the "
         f"destination has `{ours}`",
-        hint=f"set `partition_strategy: {theirs}`, or load into a table of another name",
+        hint=f"set `partition_strategy: {theirs}`, or {OTHER_TABLE}",
     )
 
 
@@ -100,7 +101,7 @@ def other_types(table: str, pairs: list[tuple[str, str, str]]) -> CatalogConflic
     return CatalogConflict(
         f"columns of Glue's `{table}` have other types, so Athena could not read the table "
         f"(HIVE_BAD_DATA, HIVE_PARTITION_SCHEMA_MISMATCH): {shown}",
-        hint="give the column Glue's type with `columns.types`, or load into another table",
+        hint=f"give the column Glue's type with `columns.types`, or {OTHER_TABLE}",
     )
 
 

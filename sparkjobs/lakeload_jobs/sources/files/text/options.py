@@ -264,18 +264,22 @@ def _only(*accepted: str, hint: str | None = None) -> Callable[[str], None]:
     return check
 
 
+_OTHER_FORMATS = "set `date_format` and `timestamp_format` in its place"
+_OTHER_MARKS = "set `decimal_mark` and `thousands_mark` in its place"
+_LINE_FEED = "remove it, and end lines with `\\n`"
+_DOUBLED = "remove it, and double the quotes within quotes"
 _WITHOUT_EFFECT: dict[str, Callable[[str], None]] = {
-    "enabledatetimeparsingfallback": _only("false", hint="set `date_format`, `timestamp_format`"),
-    "emptyvalue": _only("", hint="set `quoted_empty: TEXT`"),
+    "enabledatetimeparsingfallback": _only("false", hint=_OTHER_FORMATS),
+    "emptyvalue": _only("", hint="set `quoted_empty: TEXT` in its place"),
     "enforceschema": lambda text: None,
-    "linesep": _only("\n", "\r", "\r\n", "\\n", "\\r", "\\r\\n", hint="end lines with `\\n`"),
-    "locale": _only("en", "en-us", "en-gb", hint="set `decimal_mark` and `thousands_mark`"),
+    "linesep": _only("\n", "\r", "\r\n", "\\n", "\\r", "\\r\\n", hint=_LINE_FEED),
+    "locale": _only("en", "en-us", "en-gb", hint=_OTHER_MARKS),
     "maxcharspercolumn": lambda text: None,
     "maxcolumns": lambda text: None,
     "multiline": lambda text: None,
     "preferdate": lambda text: None,
     "samplingratio": lambda text: None,
-    "unescapedquotehandling": _only("stop_at_delimiter", hint="double the quotes within quotes"),
+    "unescapedquotehandling": _only("stop_at_delimiter", hint=_DOUBLED),
 }  # fmt: skip
 CSV_ALIASES = (
     *("charset", "dateFormat", "delimiter", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"),
@@ -295,7 +299,12 @@ JSON_OPTIONS = (
 """The options of JSON files that are documented; in NDJSON `records` says nothing."""
 
 
-_NOT_JSON = "files with it are not JSON: fix them, or read them with `source: {type: SPARK, …}`"
+_NOT_JSON = (
+    "files with it are not JSON: fix them and remove it, or write `type: SPARK` and "
+    "`format: json` in `source`"
+)
+_LEFT_OUT = "remove it, and leave the column out with `columns.exclude`"
+_DECIMAL = "remove it, and give the column a decimal type with `columns.types`"
 
 _JSON_WITHOUT_EFFECT: dict[str, Callable[[str], None]] = {
     "allowbackslashescapinganycharacter": _only("false", hint=_NOT_JSON),
@@ -305,14 +314,14 @@ _JSON_WITHOUT_EFFECT: dict[str, Callable[[str], None]] = {
     "allowsinglequotes": _only("false", hint=_NOT_JSON),
     "allowunquotedcontrolchars": _only("false", hint=_NOT_JSON),
     "allowunquotedfieldnames": _only("false", hint=_NOT_JSON),
-    "dropfieldifallnull": _only("false", hint="leave the column out with `columns.exclude`"),
-    "enabledatetimeparsingfallback": _only("false", hint="set `date_format`, `timestamp_format`"),
-    "linesep": _only("\n", "\r\n", "\\n", "\\r\\n", hint="end lines with `\\n`"),
-    "locale": _only("en", "en-us", "en-gb", hint="write names of months in English"),
+    "dropfieldifallnull": _only("false", hint=_LEFT_OUT),
+    "enabledatetimeparsingfallback": _only("false", hint=_OTHER_FORMATS),
+    "linesep": _only("\n", "\r\n", "\\n", "\\r\\n", hint=_LINE_FEED),
+    "locale": _only("en", "en-us", "en-gb", hint="remove it, and write months in English"),
     "maxnestingdepth": lambda text: None,
     "maxnumlen": lambda text: None,
     "maxstringlen": lambda text: None,
-    "prefersdecimal": _only("false", hint="give the column a decimal type with `columns.types`"),
+    "prefersdecimal": _only("false", hint=_DECIMAL),
     "samplingratio": lambda text: None,
 }
 JSON_ALIASES = (

@@ -1,0 +1,195 @@
+"""Hints about files, followed literally: the changed pipeline loads their rows."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.integration.formats.followed import Case, Settings, Shop, follow_all, follow_one
+from tests.integration.formats.test_followed_hints import parquet
+from tests.integration.jobs.conftest import Job
+
+CSV = {"format": "CSV", "options": {"header": True}}
+JSON = {"format": "JSON"}
+NDJSON = {"format": "NDJSON"}
+
+
+def _zip(**members: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    return packed.getvalue()
+
+
+def _unpack(table: Settings, folder: Path) -> None:
+    path = folder / table["path"]
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(path.with_suffix(".d"))
+    table["path"] = f"{path.with_suffix('.d')}/*"
+
+
+def _unpack_once(table: Settings, folder: Path) -> None:
+    path = Path(table["path"])
+    path.with_suffix(".gz").write_bytes(gzip.decompress(path.read_bytes()))
+    table["path"] = str(path.with_suffix(".gz"))
+
+
+def _nanoseconds() -> pa.Table:
+    return pa.table({"id": [1], "a": pa.array([1], pa.timestamp("ns"))})
+
+
+def _options(**options: Any) -> Any:
+    def change(table: Settings, folder: Path) -> None:
+        table["options"] = {**table.get("options", {}), **options}
+
+    return change
+
+
+def _cast(kind: str, column: str = "a") -> Any:
+    def change(table: Settings, folder: Path) -> None:
+        table["columns"] = {"types": {column: kind}}
+
+    return change
+
+
+TEXT = {
+    "text in another encoding": Case(
+        "set the reader option `encoding`", b"id,a\n1,caf\xe9\n", table=CSV,
+        values={"encoding": "windows-1252"},
+    ),
+    "a header in another encoding": Case(
+        "set the reader option `encoding`", b"id,caf\xe9\n1,2\n", table=CSV,
+        values={"encoding": "windows-1252"},
+    ),
+    "wide text without a mark": Case(
+        "set the reader option `encoding: ", "id,a\n1,x\n".encode("utf-16-le"), table=CSV
+    ),
+    "a separator line of Excel": Case(
+        "set the reader options `separator: \";\"` and `skip_rows: 1`", "sep=;\nid;a\n1;x\n",
+        table=CSV,
+    ),
+    "records that end with both": Case(
+        "set the reader option `line_break: '\\r\\n'`", b"id,a\r\n1,x\r\n",
+        table={**CSV, "options": {"header": True, "backslash_escapes": True}},
+    ),
+    "a header with an open quote": Case(
+        "set the reader options `quote` and `separator`, or `header: false`",
+        'id,"a"x\n1,y\n', table=CSV, by_hand=_options(quote=""),
+    ),
+    "a record with an open quote": Case(
+        "set the reader option `quote: ''`", 'id,a\n1,"x\n', table=CSV
+    ),
+    "a record with too many values": Case(
+        "set `on_bad_value: QUARANTINE`", "id,a\n1,x\n2,y,z\n", table={**CSV, "max_rejected": 1}
+    ),
+    "files of another separator": Case(
+        "set the reader option `separator: ';'`", "id;a\n2;y\n", "id,a\n1,x\n", table=CSV
+    ),
+    "files of another separator, with too few values": Case(
+        "set the reader options `separator` and `quote`", "id;a;b\n1,5;x;y\n",
+        table=CSV, by_hand=_options(separator=";"),
+    ),
+    "files without the header": Case(
+        "`header: false`", "2,y\n", "1,x\n", table={"format": "CSV"}, then=CSV, rows=1,
+    ),
+    "files that lack the header": Case(
+        "`header: false` and `columns: {rename: {_c0: id, _c1: a}}`", "2,y\n", "id,a\n1,x\n",
+        table=CSV, values={},
+    ),
+    "a value of another type": Case(
+        "`columns.types`", "id,a\n1,x\n", table={**CSV, "columns": {"types": {"a": "int"}}},
+        by_hand=_cast("string"),
+    ),
+    "a value that becomes null": Case(
+        "set `on_bad_value: 'NULL'`", "id,a\n1,x\n",
+        table={**CSV, "columns": {"types": {"a": "int"}}},
+    ),
+    "a value of another type than the table": Case(
+        "set `on_type_conflict: NEW_COLUMN`", "id,a\n2,x\n", "id,a\n1,7\n",
+        table={**CSV, "on_type_conflict": "FAIL"},
+    ),
+    "records that are set aside, too many": Case(
+        "raise `max_rejected`", "id,a\n1,x\n2,y,z\n",
+        table={**CSV, "on_bad_value": "QUARANTINE", "max_rejected": 0}, values={"max_rejected": 5},
+    ),
+    "two files in one zip file": Case(
+        "use the files or their folder as `path`", _zip(a="id\n1\n", b="id\n2\n"), table=CSV,
+        by_hand=_unpack, rows=2,
+    ),
+    "a file that is packed twice": Case(
+        "use what is then there as `path`", gzip.compress(gzip.compress(b"id\n1\n")), table=CSV,
+        by_hand=_unpack_once,
+    ),
+    "records of nothing": Case(
+        "check `format`, and whether all records are empty", "{}\n", table=NDJSON,
+        by_hand=lambda table, folder: Path(table["path"]).write_text('{"id": 1}'),
+    ),
+}  # fmt: skip
+
+
+TYPED = {
+    "a value of another type in Parquet": Case(
+        "set `on_bad_value: 'NULL'`", [{"id": 1, "a": "x"}],
+        table={"columns": {"types": {"a": "int"}}},
+    ),
+    "digits that are lost": Case(
+        "on_loss: TRUNCATE", _nanoseconds(), table={"columns": {"types": {"a": "timestamp"}}},
+        by_hand=_options(on_loss="TRUNCATE"),
+    ),
+    "a key that is left out": Case(
+        "remove it from `exclude`", [{"id": 1, "a": 1}], table={"primary_key": ["id"]},
+        then={"columns": {"exclude": ["ID"]}},
+        by_hand=lambda table, folder: table.pop("columns"),
+    ),
+    "a filter of a column that is not there": Case(
+        "did you mean `amount`?", [{"id": 1, "amount": 2}], then={"bloom_filters": ["amuont"]},
+        by_hand=lambda table, folder: table.update(bloom_filters=["amount"]),
+    ),
+    "a filter of a boolean": Case(
+        "remove it from `bloom_filters`", [{"id": 1, "a": True}],
+        then={"bloom_filters": ["id", "a"]},
+        by_hand=lambda table, folder: table["bloom_filters"].remove("a"),
+    ),
+    "numbers as instants": Case(
+        "set `timestamp(ms)`", [{"id": 1, "a": 5}],
+        table={"columns": {"types": {"a": "timestamp"}}},
+        by_hand=_cast("timestamp(ms)"),
+    ),
+    "another name of a column that is loaded": Case(
+        "remove the `rename`", [{"id": 2}], [{"id": 1}], then={"columns": {"rename": {"id": "b"}}},
+        by_hand=lambda table, folder: table.pop("columns"),
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def shop(job: Job) -> Shop:
+    """A pipeline into a lake of Parquet files."""
+    return parquet(job)
+
+
+def test_hints_about_text_files_are_followed_and_load(shop: Shop) -> None:
+    follow_all(__file__, shop, TEXT)
+
+
+def test_hints_about_columns_of_files_are_followed_and_load(shop: Shop) -> None:
+    follow_all(__file__, shop, TYPED)
+
+
+def test_hints_about_files_that_have_changed_are_followed_and_load(shop: Shop) -> None:
+    path = shop.write("orders.csv", "id\n1\n")
+    orders: Settings = {"table": "orders", "path": str(path), **CSV}
+    shop.settings["source"] = {
+        "type": "FILES", "format": "CSV", "incremental": True, "on_changed_file": "FAIL",
+    }  # fmt: skip
+    assert shop.load([orders])["orders"].error is None
+    path.write_text("id\n1\n2\n", encoding="utf-8")
+
+    follow_one(__file__, "a file that has changed", shop, "set `on_changed_file: LOAD`", orders)
