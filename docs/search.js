@@ -10,50 +10,57 @@ const SETUP = 0, READY = 1, QUERY = 2, RESULT = 3;
 // in several groups. Words that are joined by `_` stand for a sequence, which only a question has.
 const SYNONYMS = `
 again twice double duplicate duplication repeat dedup deduplicate rerun idempotent re_run more_than_once two_times second_time copies_of
-right permission privilege grant policy access action allow iam role authorize
-denied forbidden unauthorized 403 refused accessdenied permission
-password secret credential login token authenticate key
-load import ingest copy sync transfer pull extract replicate upload etl write fetch bring ship push insert
-delete remove drop erase purge truncate gone vanish disappear
-hide exclude mask sensitive private leave_out leave_away omit ignore skip_column drop_column
+right permission privilege grant policy access action allow iam role authorize entitle acl scope
+denied deny forbidden unauthorized 401 403 refuse refused accessdenied permission not_allowed
+password passphrase passwd secret credential login token authenticate key confidential
+load import ingest copy sync transfer pull extract replicate mirror upload etl write fetch bring ship push insert feed reach elt offload
+delete remove drop erase purge truncate gone vanish disappear discard retract obsolete clear get_rid rid throw_away take_out wipe
+hide exclude redact mask sensitive private leave_out leave_away omit ignore skip_column drop_column
 resume crash restart die dead death node guarantee loss lose lost kill kill abort recover interrupt continue die died halfway half_way power_cut power_loss power_failure reboot middle signal sigterm sigkill ctrl preempt evicted
 fail failure error break broken problem exception failure issue trouble wrong
-slow fast speed performance quick duration long takes_long throughput tune quicker faster hours takes_forever takes_ages bottleneck
-memory ram heap oom out_of_memory gigabytes
-disk space storage full
+slow fast speed performance quick duration long takes_long throughput tune quicker faster hours takes_forever takes_ages bottleneck rapid latency cpu optimize how_long
+memory ram heap oom out_of_memory gigabytes 137 footprint
+disk space storage full enospc no_space temp temporary spill
 undo revert rollback roll_back restore back_out mistake accident accidentally wrongly
 schedule cron periodic nightly hourly daily every_night every_hour every_day every_morning timer automatically automatic unattended
 continuous interval realtime streaming stream real_time near_real_time daemon loop round second minute tail poll watch constantly permanently every_minute every_few_minutes every_few_seconds every_second
 incremental delta new changed cursor watermark newest latest bookmark
 upsert merge update change modify overwrite combine correct correction
-alert notify notification notice know_when monitor metric observability email slack alarm pager health
+alert notify notification notice know_when tell_me wake page_me call_me monitor metric observability email mail slack alarm pager pagerduty on_call oncall health watch
 skip reject quarantine bad_rows bad_records malformed corrupt broken_lines dirty invalid bad tolerate unparsable garbage
 column field attribute property header
 row record line entry tuple
-source origin upstream input
+source origin upstream input producer supplier vendor
 target destination lake sink downstream output
 schema_evolution add_column added_column new_column new_field extra_column schema_drift schema_change schema_changes column_was_added
 reset start_over scratch from_zero from_scratch start_fresh wipe clean_slate
-backfill full_refresh reload historic history past load_everything months weeks years last_year reprocess rebuild
+backfill full_refresh reload historic history past load_everything months weeks years last_year reprocess rebuild redo anew
 install setup set_up pip get_started begin quickstart first
-firewall proxy corporate vpc subnet endpoint private host port security_group open_ports offline network airgapped air_gapped intranet internet
+firewall proxy whitelist allowlist egress domain bastion tunnel ssh corporate vpc subnet endpoint private host port security_group open_ports offline network airgapped air_gapped intranet internet
 certificate tls ssl encrypted
 compare versus vs alternative difference better instead competitor
 migrate switch move_from coming_from replace cutover
 concurrent parallel simultaneous concurrency at_the_same_time at_once same_time two_processes race simultaneously overlap conflict
 compaction compact maintain grow pile storage vacuum optimize small_files too_many_files many_files cleanup expire housekeeping
-query select read pandas duckdb trino athena spark_sql analyze analyst scan consume reader
-number numeric integer decimal float double amount money currency cent price round rounding precision
+query select read pandas duckdb trino athena spark_sql analyze analyst scan consume consumer reader tableau dashboard notebook jupyter superset powerbi power_bi looker bi report reporting
+notebook jupyter laptop computer machine local
+laptop computer machine pc desktop workstation host
+number numeric integer decimal float double digit figure amount money currency euro dollar cent price round rounding precision scale
 text string varchar
-date timestamp datetime timezone time_zone day
+date timestamp datetime timezone time_zone clock calendar
+day yesterday today daily overnight night monday tuesday wednesday thursday friday saturday sunday weekend
+timezone time_zone utc zone summer daylight offset off_by
 table dataset relation
 file object delivery
 folder directory path prefix subfolder location
-separator delimiter semicolon tab comma excel spreadsheet
-encoding charset utf latin1 umlaut character accent
+separator delimiter delimited semicolon tab pipe comma tsv
+csv excel spreadsheet xlsx
+encoding charset utf latin1 umlaut character accent letter sign garbled mojibake
+weird strange odd funny garbled
 null empty missing blank none zero nothing
 nested struct json array list envelope wrap inside
-large big huge giant blob
+large big huge giant blob enormous gigantic massive billion terabyte
+small tiny little minimal
 compressed gzip zip
 database db postgres postgresql mysql mariadb rdbms
 environment dev staging production prod test stage
@@ -63,11 +70,12 @@ orchestrator airflow dagster prefect
 late delay lag stale fresh behind old outdated freshness current
 check validate verify test try
 preview dry_run plan see_what without_writing simulate
-rename move relocate collide collision collapse
+rename move relocate
+collide collision collapse clash rename
 cost price cheap expensive bill requests money
 gdpr privacy personal pii
 partition partitioned partitioning
-primary_key unique key identify
+primary_key primarykey pk unique key identify identity id
 snapshot consistent
 travel snapshot yesterday time_travel as_of old_version earlier_version previous_version last_week last_month
 license licence open_source
@@ -75,16 +83,33 @@ version upgrade update
 wildcard glob pattern many_files several_files all_files
 environment_variable variable env
 log debug verbose
-exit code status return
-lineage audit auditor provenance tracking origin originate where_from came_from when_loaded who_loaded provenance
-hang stuck freeze blocked waiting lock
+exit code status return errorlevel
+telemetry phone_home tracking_data leaves request
+security vulnerability vulnerable cve advisory scanner trivy snyk grype threat exploit
+jar library driver dependency package
+engineer dba administrator admin operator
+lineage audit auditor provenance tracking trace origin originate where_from came_from come_from when_loaded who_loaded
+hang stuck freeze frozen stall blocked waiting wait lock timeout silent unresponsive no_progress not_moving nothing_moves never_finishes never_ends never_returns
+lock hold held locked concurrent conflict occupied
+alive running progress heartbeat health unfinished
 limit sample few_rows subset only_some
 config configuration settings yaml option
 example sample template
 command cli flag terminal
 explain meaning mean
-type cast convert conversion
-count number_of mismatch compare_rows
+type cast convert conversion coerce interpret
+sample trial evaluate free try tryout play playground
+replica standby secondary primary production server
+soft flag marker deleted
+subfolder subdirectory folder directory recursive
+wait timeout patience
+stable deterministic reproducible
+boss manager management convince reason decide
+incomplete partial half unfinished some_tables
+safe secure encrypt protect
+manual hand repair
+instance vm machine server
+count number_of mismatch compare_rows differ total sum reconcile
 stop end shutdown cancel terminate
 user account person
 view materialized
@@ -108,13 +133,13 @@ wrote yet you your
 // Weights of the ranking, chosen with the questions of tests/cases/questions.tsv.
 const RANK = {
   // What counts how much: the text, the best section, titles, and the questions of the page.
-  section: 1, title: 1.2, heading: 0.75, whole: 2, question: 1.4, about: 0.5,
-  // How much a match of another word counts, and a word that is in no title or question.
-  synonym: 0.65, prefix: 0.7, typo: 0.5, partOfSequence: 0.65, aside: 0.65,
+  section: 1.2, title: 1.1, heading: 1.8, whole: 2, question: 1, about: 1.2,
+  // How much a match of another word counts.
+  synonym: 0.45, prefix: 0.4, partOfSequence: 0.9,
   // How much rare words count, and pages that have all words.
-  rare: 0.8, coverage: 0.7,
+  rare: 0.5, coverage: 0.4,
   // BM25: saturation, and the influence of lengths.
-  k: 1.5, pageLength: 0.55, sectionLength: 0.4,
+  k: 3.5, pageLength: 0.75, sectionLength: 0.35,
 };
 const SECTIONS_OF_A_PAGE = 6, PAGES = 30;
 
@@ -168,12 +193,9 @@ class Search {
         for (const term of terms) page.about.add(term);
       }
     }
-    this.pageCount = new Map();
-    for (const page of this.pages) for (const term of new Set([...page.terms.keys(), ...page.about]))
-      this.pageCount.set(term, (this.pageCount.get(term) || 0) + 1);
+    this.pageCount = countTerms(this.pages, page => [...page.terms.keys(), ...page.about]);
+    this.askedCount = countTerms(this.pages, page => page.about);
     const sections = this.pages.flatMap(page => page.sections);
-    this.topics = new Set([...this.pages.flatMap(page => [...page.about]),
-      ...sections.flatMap(section => [...section.title])]);
     const mean = items => items.reduce((sum, item) => sum + item.length, 0) / items.length;
     this.meanPage = mean(this.pages);
     this.meanSection = mean(sections);
@@ -185,7 +207,6 @@ class Search {
       const terms = group.filter(word => !word.includes("_")).map(stem);
       for (const word of group) {
         const into = word.includes("_") ? this.sequences : this.groups;
-        if (into === this.groups) this.topics.add(stem(word));
         const key = word.split("_").map(stem).join(" ");
         into.set(key, [...(into.get(key) || []), ...terms]);
       }
@@ -215,12 +236,15 @@ class Search {
     for (const i of meant.length || ideas.length ? meant : words.keys()) {
       const idea = new Map();
       const add = (term, weight) => idea.set(term, Math.max(weight, idea.get(term) || 0));
-      for (const term of this.groups.get(stems[i]) || []) add(term, RANK.synonym);
-      if (i === typed || !this.pageCount.has(stems[i]))
+      const known = this.pageCount.has(stems[i]);
+      const typos = known || this.groups.has(stems[i]) ? []
+        : this.vocabulary.filter(term => isTypo(stems[i], term));
+      if (i === typed || !known)
         for (const term of this.begins(stems[i])) add(term, RANK.prefix);
-      if (!this.pageCount.has(stems[i]) && !idea.size)
-        for (const term of this.vocabulary) if (isTypo(stems[i], term)) add(term, RANK.typo);
-      add(stems[i], 1);
+      for (const word of typos.length ? typos : [stems[i]]) {
+        for (const term of this.groups.get(word) || []) add(term, RANK.synonym);
+        add(word, 1);
+      }
       if (inSequence.has(i)) for (const [term, weight] of idea) idea.set(term, weight * RANK.partOfSequence);
       ideas.push(idea);
     }
@@ -232,26 +256,29 @@ class Search {
     return this.vocabulary.filter(term => term.startsWith(prefix)).slice(0, 40);
   }
 
-  /** Return what a term tells of a page: little if many have it, or if no title does. */
+  /** Return what a term tells of a page: little if many have it. */
   rarity(term) {
-    const count = this.pageCount.get(term) || 0;
-    const weight = this.topics.has(term) ? 1 : RANK.aside;
-    return weight * Math.log(1 + (this.pages.length - count + 0.5) / (count + 0.5)) ** RANK.rare;
+    return rarity(this.pageCount.get(term), this.pages.length) ** RANK.rare;
   }
 
-  /** Return how well a page or a section fits (BM25); of an idea, its best term counts. */
+  /** Return what a term tells of a page if it is in its questions. */
+  askedRarity(term) {
+    return rarity(this.askedCount.get(term), this.pages.length);
+  }
+
+  /** Return how well a page or a section fits (BM25). */
   score(item, ideas, mean, b) {
     const norm = RANK.k * (1 - b + b * item.length / mean);
-    return this.sum(ideas, term => {
+    return best(ideas, term => {
       const count = item.terms.get(term) || 0;
-      return count * (RANK.k + 1) / (count + norm);
+      return this.rarity(term) * count * (RANK.k + 1) / (count + norm);
     });
   }
 
   /** Return how well a title fits: what it has of the question, and the question of it. */
   ofTitle(title, ideas) {
     const all = [...title].reduce((sum, term) => sum + this.rarity(term), 0);
-    const found = this.sum(ideas, term => title.has(term) ? 1 : 0);
+    const found = best(ideas, term => title.has(term) ? this.rarity(term) : 0);
     return found + RANK.whole * found * Math.min(1, found / (all || 1));
   }
 
@@ -260,25 +287,12 @@ class Search {
       + RANK.heading * this.ofTitle(section.title, ideas);
   }
 
-  sum(ideas, fits) {
-    let total = 0;
-    for (const idea of ideas) {
-      let best = 0;
-      for (const [term, weight] of idea) {
-        const fit = fits(term);
-        if (fit) best = Math.max(best, weight * this.rarity(term) * fit);
-      }
-      total += best;
-    }
-    return total;
-  }
-
   /** Return the pages that fit, the best first, each with its sections that fit. */
   ranking(ideas) {
     const found = [];
     for (const page of this.pages) {
       const ofPage = this.score(page, ideas, this.meanPage, RANK.pageLength);
-      const asked = this.sum(ideas, term => page.about.has(term) ? 1 : 0);
+      const asked = best(ideas, term => page.about.has(term) ? this.askedRarity(term) : 0);
       if (!ofPage && !asked) continue;
       const sections = page.sections
         .map(section => ({section, score: this.ofSection(section, ideas)}))
@@ -327,6 +341,24 @@ class Search {
     return {...doc, title: mark(doc.title), text: shown && `<p>${mark(shown)}</p>`, score,
       terms: matched};
   }
+}
+
+/** Return how many of the pages have each term. */
+function countTerms(pages, termsOf) {
+  const counts = new Map();
+  for (const page of pages) for (const term of new Set(termsOf(page)))
+    counts.set(term, (counts.get(term) || 0) + 1);
+  return counts;
+}
+
+const rarity = (count = 0, all) => Math.log(1 + (all - count + 0.5) / (count + 0.5));
+
+/** Return the sum over the ideas: of each idea, the term that is worth most counts. */
+function best(ideas, worth) {
+  let sum = 0;
+  for (const idea of ideas)
+    sum += Math.max(0, ...[...idea].map(([term, weight]) => weight * worth(term)));
+  return sum;
 }
 
 /** Return whether two words differ in one letter: one more, one less, another one, or two swapped. */

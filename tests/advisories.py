@@ -119,6 +119,7 @@ def page() -> str:
             "the jars that `lakeload jars fetch` fetches, with the advisories of",
             "[OSV](https://osv.dev), and the Python packages of `requirements.lock` with those of",
             "PyPI. It fails for an advisory that is not listed here.\n",
+            "Log4Shell (CVE-2021-44228) does not concern the Log4j of these jars.\n",
             "lakeload takes Spark's jars as Spark releases them. A newer jar comes with a newer",
             "`pyspark` of the same line, which you may install at any time.\n",
             "| jar | loaded | advisories | why they do not matter |",
