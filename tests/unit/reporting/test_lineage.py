@@ -204,10 +204,12 @@ def test_failed_table_fails_its_run_and_the_pipeline(tmp_path: Path) -> None:
 def test_end_of_a_table_is_a_state_of_openlineage(
     tmp_path: Path, status: Any, code: int, table: str, pipeline: str
 ) -> None:
-    end = document(TableResult("orders", "sales.orders", status, rows=9), code=code)
+    already = status == "NO_OP"
+    result = TableResult("orders", "sales.orders", status, rows=9, already=already)
+    end = document(result, code=code)
     found = events(tmp_path, job(ORDERS), end)
     assert [state for _, state in names(found)] == ["START", "START", table, pipeline]
-    if status == "NO_OP":
+    if already:
         # Rows of an earlier attempt are none of this run.
         (written,) = found[2]["outputs"]
         assert written["outputFacets"]["outputStatistics"]["rowCount"] == 0

@@ -29,6 +29,7 @@ from lakeload_jobs.formats.iceberg.rules.admission import (
 )
 from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import (
+    SUMMARY_DELETED,
     SUMMARY_REJECTED,
     Snapshot,
     TableAttempt,
@@ -89,9 +90,12 @@ class IcebergState(TableState):
             raise ValueError(f"{self.table.source} is not loaded yet")
         return replace(
             result,
+            already=True,
             rows=loaded_rows(self.already.summary),
             rejected=number_in(self.already.summary, SUMMARY_REJECTED),
+            deleted=number_in(self.already.summary, SUMMARY_DELETED),
             bytes=number_in(self.already.summary, "added-files-size"),
+            file_count=number_in(self.already.summary, "added-data-files"),
             snapshot_id=self.already.id,
         )
 

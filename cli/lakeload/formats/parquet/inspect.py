@@ -61,9 +61,12 @@ class ParquetState(TableState):
             raise ValueError(f"{self.table.source} has neither a record nor an error")
         return replace(
             result,
-            rows=record.rows,
+            already=True,
+            rows=record.rows - (record.deleted_rows or 0),
+            deleted=record.deleted_rows or 0,
             bytes=record.bytes,
             files=tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files),
+            file_count=len(record.files),
             index=record.index,
             rejected=record.rejected.rows if record.rejected else 0,
         )

@@ -66,6 +66,7 @@ def already(table: TableSpec, facts: TableFacts, snapshot: int | None) -> TableR
         table=table.source,
         target=table.target,
         status="NO_OP",
+        already=True,
         location=facts.location,
         rows=loaded_rows(summary),
         bytes=number_in(summary, "added-files-size"),

@@ -107,6 +107,7 @@ def table_result(
         bytes=record.bytes,
         files=tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files),
         file_count=len(record.files),
+        already=status == "NO_OP",
         location=_url(destination, table),
         index=record.index,
         rejected=record.rejected.rows if record.rejected else 0,
