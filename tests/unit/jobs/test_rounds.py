@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload_jobs.jobs import rounds
+from lakeload_jobs.jobs import rounds, stop_signals
 
 
 class Node:
@@ -40,7 +40,7 @@ def test_job_that_has_ended_leaves_no_object_for_the_next(
         made.append(weakref.ref(Node()))
 
     monkeypatch.setattr(rounds, "attempt", attempt)
-    monkeypatch.setattr(rounds.stop_signals, "install", lambda: None)
+    monkeypatch.setattr(stop_signals, "install", lambda: None)
     pipe = tmp_path / "jobs"
     pipe.write_text("a.json\nb.json\nc.json\n")
 

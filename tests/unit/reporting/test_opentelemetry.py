@@ -202,11 +202,12 @@ def test_collector_that_rejects_all_is_named_with_the_reason() -> None:
 def test_collector_out_of_reach_is_named_without_secrets(url: str, reason: str) -> None:
     with receiving() as receiver:
         own = url.format(port=receiver.url.rpartition(":")[2])
-        variables = {
-            "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": own,
-            "OTEL_TRACES_EXPORTER": "none",
-        }
-        problem = report(receiver, LOADED, **variables)
+        problem = report(
+            receiver,
+            LOADED,
+            OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=own,
+            OTEL_TRACES_EXPORTER="none",
+        )
     assert problem == (
         f"metrics for `{own.replace('canary:secret', '****')}`: 1 of 1 were not delivered: "
         f"the collector did not take the metrics: {reason}"
