@@ -12,6 +12,7 @@ import fcntl
 import os
 import re
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,9 @@ CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 MODE = 0o644
 """Of the file: node_exporter runs as another user."""
+
+LOCK_SECONDS = 2.0
+"""How long a load waits for another that writes a file of metrics in the same folder."""
 
 Labels = tuple[tuple[str, str], ...]
 Document = Mapping[str, Any]
@@ -320,12 +324,16 @@ def read_file(path: Path) -> str | None:
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep other loads from a file of metrics between reading and writing it. The folder carries
-    the lock, so that no other file lies in it."""
-    number = None
+    the lock, so that no other file lies in it. One that is held for long is not waited for."""
+    number, until = None, time.monotonic() + LOCK_SECONDS
     # A store of the network may have no locks: two loads at once are then the user's to avoid.
     with contextlib.suppress(OSError):
         number = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-        fcntl.flock(number, fcntl.LOCK_EX)
+        while time.monotonic() < until:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            time.sleep(0.01)
     try:
         yield
     finally:

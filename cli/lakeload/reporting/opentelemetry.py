@@ -94,7 +94,7 @@ class OpenTelemetryReport:
         ended = datetime.now(UTC)
         idle = self._job.only_news and is_idle(document)
         for signal in signals(self._environment):
-            if signal == "metrics" or not idle:
+            if metrics if signal == "metrics" else not idle:
                 tables = self._times.tables
                 self._delivery.put(FinishedJob(signal, document, ended, wall_time, tables, metrics))
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse_text_format
 
-from lakeload.monitoring.metrics import FAMILIES, Metrics
+from lakeload.monitoring.metrics import FAMILIES, Metrics, locked
 from lakeload.monitoring.monitor import Monitor
 from lakeload_jobs.contract.errors import Refused
 from tests.open_metrics import samples
@@ -212,6 +212,17 @@ def test_loads_at_once_into_one_file_lose_no_count(tmp_path: Path) -> None:
 
     assert values(path.read_text())["jobs_total", "SUCCEEDED"] == 40
     assert [file.name for file in tmp_path.iterdir()] == ["shop.prom"]
+
+
+def test_lock_that_is_never_released_keeps_no_load_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakeload.monitoring.metrics.LOCK_SECONDS", 0.1)
+    path = tmp_path / "shop.prom"
+    with locked(path):
+        Monitor(print).add_metrics(document(LOADED), TARGETS, path)
+
+    assert values(path.read_text())["jobs_total", "SUCCEEDED"] == 1
 
 
 def test_file_of_another_pipeline_is_left_alone(tmp_path: Path) -> None:
