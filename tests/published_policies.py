@@ -138,6 +138,25 @@ def published(server: AwsServer, guide: Guide, *, prefix: str, glue: bool) -> La
     return Lake(server, SeededLake(bucket, prefix, REGION, user, key, role, role_arn, external_id))
 
 
+def attach(server: AwsServer, documents: Mapping[str, Document], user: str, role: str) -> None:
+    """Make a role after the documents that `lakeload policy` prints, letter by letter, and let a
+    user assume it."""
+    _iam(server).create_role(RoleName=role, AssumeRolePolicyDocument=json.dumps(documents["trust"]))
+    put_policies(server, documents, user, role)
+
+
+def put_policies(
+    server: AwsServer, documents: Mapping[str, Document], user: str, role: str
+) -> None:
+    """Give a user and a role that are there the policies of the documents."""
+    for name, document in documents.items():
+        text = json.dumps(document)
+        if name == "base":
+            _iam(server).put_user_policy(UserName=user, PolicyName=name, PolicyDocument=text)
+        elif name != "trust":
+            _iam(server).put_role_policy(RoleName=role, PolicyName=name, PolicyDocument=text)
+
+
 def _iam(server: AwsServer) -> Any:
     return boto3.client(
         "iam",

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 
 from lakeload.demo.aws import ACCOUNT_ID, SeededLake
 from tests.e2e.command import Ended, lakeload, sync
+from tests.published_policies import attach
 from tests.servers.jars import CACHE
 from tests.servers.ministack import AwsServer, Lake
 from tests.servers.standalone_spark import QUICK_DRIVER
@@ -92,7 +91,7 @@ def _run(server: AwsServer, settings: dict[str, Any], spark_home: Path, folder: 
         *("policy", "pipeline.yml", "--principal", f"{arn}user/{user}", "--reveal-external-id"),
         **warm,
     )
-    _attach(server, policy.json, user, role)
+    attach(server, policy.json, user, role)
     tested = lakeload(lake, folder, "test-connection", "pipeline.yml", "--output", "json", **warm)
     return Run(lake, policy, tested, sync(lake, folder, *options, **changes))
 
@@ -106,24 +105,6 @@ def _input(lake: Lake, folder: Path, *, from_s3: bool) -> str:
     bucket = lake.seeded.bucket
     lake.server.s3.put_object(Bucket=bucket, Key="exports/1.csv", Body=text.encode())
     return f"s3://{bucket}/exports/*.csv"
-
-
-def _attach(server: AwsServer, documents: dict[str, Any], user: str, role: str) -> None:
-    """Make the role after the documents, letter by letter."""
-    iam = boto3.client(
-        "iam",
-        endpoint_url=server.endpoint,
-        region_name="us-east-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-    )
-    iam.create_role(RoleName=role, AssumeRolePolicyDocument=json.dumps(documents["trust"]))
-    for name, document in documents.items():
-        text = json.dumps(document)
-        if name == "base":
-            iam.put_user_policy(UserName=user, PolicyName=name, PolicyDocument=text)
-        elif name != "trust":
-            iam.put_role_policy(RoleName=role, PolicyName=name, PolicyDocument=text)
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -43,8 +43,9 @@ def reported(lake: Lake, folder: Path, receiver: Any, **changes: Any) -> dict[st
     spans = {span.name: span for span in receiver.spans}
     assert spans["shop.orders"].parent_span_id == spans["tables"].span_id
     assert spans["commit"].parent_span_id == spans["shop.orders"].span_id
-    assert receiver.gauges["lakeload.table.rows", "shop.orders"] == table["rows"] == 3
-    assert receiver.gauges["lakeload.table.bytes", "shop.orders"] == table["bytes"]
+    gauges, of_table = receiver.gauges, "lakeload.table=shop.orders"
+    assert gauges["lakeload.table.rows", of_table] == table["rows"] == 3
+    assert gauges["lakeload.table.bytes", of_table] == table["bytes"]
     found = {one["job"]["name"]: one for one in events if one["eventType"] == "COMPLETE"}
     return {**found, "result": table, "events": events}
 

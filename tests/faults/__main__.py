@@ -11,6 +11,7 @@ LAYERS = (
     "tests.faults.iceberg",
     "tests.faults.databases",
     "tests.faults.inputs",
+    "tests.faults.rounds",
 )
 
 

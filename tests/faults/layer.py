@@ -55,12 +55,16 @@ def run_layer(
     names: str,
     run: Callable[[Wanted], Iterable[Outcome]],
     arguments: Sequence[str] | None = None,
+    parents: Sequence[argparse.ArgumentParser] = (),
 ) -> int:
     """Run what the arguments say and report it; 1 when anything was violated.
 
-    `names` says what `--only` chooses from. The folder is kept after a violation.
+    `names` says what `--only` chooses from; the help also lists the options of `parents`. The
+    folder is kept after a violation.
     """
-    parser = argparse.ArgumentParser(prog=f"python -m {package}", description=description)
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {package}", description=description, parents=parents
+    )
     parser.add_argument("--seed", type=int, default=None, help="repeat the run of this seed")
     parser.add_argument("--only", metavar="GLOB", action="append", help=names)
     parser.add_argument("--at-once", type=int, default=2, help="syncs at once")

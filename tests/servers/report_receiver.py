@@ -61,7 +61,8 @@ class ReportReceiver:
 
     @property
     def gauges(self) -> dict[tuple[str, str], float]:
-        """The values of all gauges, decoded, by their name and the table, '' for the job's."""
+        """The newest values of all gauges, decoded, by their name and their other attributes than
+        the pipeline, such as `lakeload.table=sales.orders`."""
         found = {}
         for one in self.requests:
             if one.path != "/v1/metrics":
@@ -70,8 +71,9 @@ class ReportReceiver:
                 for metric in resource.scope_metrics[0].metrics:
                     for point in metric.gauge.data_points:
                         labels = {item.key: item.value.string_value for item in point.attributes}
-                        value = point.as_int or point.as_double
-                        found[metric.name, labels.get("lakeload.table", "")] = value
+                        labels.pop("lakeload.pipeline")
+                        shown = " ".join(f"{name}={text}" for name, text in sorted(labels.items()))
+                        found[metric.name, shown] = point.as_int or point.as_double
         return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ from lakeload.commands.sync_once import LoadJob
 from lakeload.documents.load import PipelineDocument
 from lakeload.launch.timings import WallTime
 from lakeload.reporting.delivery import END_SECONDS
-from lakeload.reporting.job import ReportedJob
+from lakeload.reporting.job import Measurement, ReportedJob
 from lakeload.reporting.lineage import LineageReport, receiver_of
 from lakeload.reporting.opentelemetry import OpenTelemetryReport, check_opentelemetry
 from lakeload.sources.registry import source_of
@@ -30,8 +30,15 @@ class Report(Protocol):
     def on_event(self, event: Event) -> None:
         """Take in an event of the Spark job."""
 
-    def end(self, document: Mapping[str, Any], wall_time: WallTime, /) -> None:
-        """Take in the end of the job: the document of `sync`, and the time of its phases."""
+    def end(
+        self,
+        document: Mapping[str, Any],
+        wall_time: WallTime,
+        metrics: Sequence[Measurement],
+        /,
+    ) -> None:
+        """Take in the end of the job: the document of `sync`, the time of its phases, and its
+        metrics."""
 
     def finish(self, until: float) -> str | None:
         """Wait until all is delivered, at most until a time of the monotonic clock. Return a
@@ -83,12 +90,14 @@ class Reports:
             with _harmless():
                 report.on_event(event)
 
-    def end(self, document: Mapping[str, Any], wall_time: WallTime) -> None:
-        """Report the end of the job, given the document of `sync` and the time of its phases, and
-        wait for a few seconds until all is delivered; warn of what is not."""
+    def end(
+        self, document: Mapping[str, Any], wall_time: WallTime, metrics: Sequence[Measurement]
+    ) -> None:
+        """Report the end of the job, given the document of `sync`, the time of its phases, and its
+        metrics, and wait for a few seconds until all is delivered; warn of what is not."""
         for report in self._reports:
             with _harmless():
-                report.end(document, wall_time)
+                report.end(document, wall_time, metrics)
         until = time.monotonic() + END_SECONDS
         for report in self._reports:
             if (problem := report.finish(until)) and not console.quiet():

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from lakeload.ui.json_documents import MissingArchive
     from lakeload.ui.summary import Summary
 
+IDLE_REPORT_SECONDS = 60.0
+"""How often rounds without anything new send their metrics."""
+
 
 def sync(
     pipeline: PipelineFile,
@@ -332,6 +335,7 @@ class _Recorder:
         self._metrics_file = metrics_file
         self._usage = CommandUsage()
         self._monitor = Monitor(_warn)
+        self._reported = time.monotonic()
 
     @contextmanager
     def listening(self, address: str | None, job: LoadJob) -> Iterator[Callable[[], None]]:
@@ -378,15 +382,19 @@ class _Recorder:
             hint,
         )
 
-    def record(self, job: LoadJob, summary: Summary, reports: Reports | None) -> None:
-        """Record a job that was shown, and send its reports."""
+    def record(
+        self, job: LoadJob, summary: Summary, reports: Reports, *, idle: bool = False
+    ) -> None:
+        """Record a job that was shown, and send its reports; those of rounds that are `idle` at
+        most once a minute."""
         from lakeload.ui.summary import to_document
 
         document = to_document(summary)
         targets = [table.target for table in job.tables]
-        self._monitor.add_metrics(dict(document), targets, self._path(job))
-        if reports is not None:
-            reports.end(document, summary.wall_time)
+        metrics = self._monitor.add_metrics(dict(document), targets, self._path(job))
+        if not idle or time.monotonic() > self._reported + IDLE_REPORT_SECONDS:
+            self._reported = time.monotonic()
+            reports.end(document, summary.wall_time, metrics)
 
     def _path(self, job: LoadJob) -> Path | None:
         """Return the file of the metrics."""
@@ -419,7 +427,7 @@ def _show_round(done: Round, *, output: OutputFormat, recorder: _Recorder, idle:
             console.note("nothing new")
         if not console.quiet():
             show_remarks(summary, console.err)
-    recorder.record(done.job, summary, done.reports if idle or not done.idle else None)
+    recorder.record(done.job, summary, done.reports, idle=done.idle and not idle)
 
 
 def _show(summary: Summary, output: OutputFormat, number: int | None = None) -> None:

@@ -1,4 +1,5 @@
-"""Metrics of a pipeline in the text format of OpenMetrics, from the documents of its jobs.
+"""Metrics of a pipeline, from the documents of its jobs: in the text format of OpenMetrics, and as
+measurements of one job for OpenTelemetry.
 
 https://prometheus.io/docs/specs/om/open_metrics_spec/. Counters go on where an earlier process has
 written the file, so that loads from cron add up too.
@@ -7,14 +8,17 @@ written the file, so that loads from cron add up too.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from lakeload.reporting.job import Measurement
 from lakeload_jobs import __version__
 from lakeload_jobs.contract.codec import parse_instant
 from lakeload_jobs.contract.errors import ExitCode
@@ -24,6 +28,9 @@ CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 MODE = 0o644
 """Of the file: node_exporter runs as another user."""
+
+LOCK_SECONDS = 2.0
+"""How long a load waits for another that writes a file of metrics in the same folder."""
 
 Labels = tuple[tuple[str, str], ...]
 Document = Mapping[str, Any]
@@ -39,6 +46,17 @@ class Family:
     labels: tuple[str, ...]
     about: str
     unit: str = ""
+    counted: str = ""
+    """What a number without a unit counts, such as `row`."""
+
+    @property
+    def measurement(self) -> tuple[str, str]:
+        """Name and unit in OpenTelemetry. Prometheus makes the name of the family of them, where it
+        takes in OTLP."""
+        unit = {"seconds": "s", "bytes": "By", "": f"{{{self.counted}}}" if self.counted else ""}
+        name = self.name.removesuffix(f"_{self.unit}") if self.unit else self.name
+        name = name if name.count("_") > 1 else self.name
+        return name.replace("_", ".", 2), unit[self.unit]
 
     @property
     def sample(self) -> str:
@@ -53,13 +71,16 @@ FAMILIES = {
     family.name: family
     for family in (
         Family("lakeload_build", "info", ("version",), "The version of lakeload."),
-        Family("lakeload_jobs", "counter", (*_JOB, "status"), "Jobs by their status."),
+        Family(
+            "lakeload_jobs", "counter", (*_JOB, "status"), "Jobs by their status.", counted="job"
+        ),
         Family("lakeload_job_exit_code", "gauge", _JOB, "Exit code of the last job."),
         Family(
             "lakeload_job_consecutive_failures",
             "gauge",
             _JOB,
             "Jobs that have failed since the last one with exit code 0.",
+            counted="job",
         ),
         Family(
             "lakeload_job_last_end_timestamp_seconds",
@@ -75,9 +96,9 @@ FAMILIES = {
             "When the last job with exit code 0 ended.",
             "seconds",
         ),
-        Family("lakeload_job_seconds", "counter", _JOB, "Duration of jobs.", "seconds"),
+        Family("lakeload_job_duration_seconds", "counter", _JOB, "Duration of jobs.", "seconds"),
         Family(
-            "lakeload_job_phase_seconds",
+            "lakeload_job_phase_duration_seconds",
             "counter",
             (*_JOB, "phase"),
             "Duration of the phases of jobs.",
@@ -96,16 +117,39 @@ FAMILIES = {
             "counter",
             (*_JOB, "service", "operation"),
             "Requests to AWS and to the catalog.",
+            counted="request",
         ),
-        Family("lakeload_table_loads", "counter", (*_TABLE, "status"), "Loads by their status."),
-        Family("lakeload_table_rows", "counter", _TABLE, "Rows that were loaded."),
-        Family("lakeload_table_bytes", "counter", _TABLE, "Bytes that were written.", "bytes"),
-        Family("lakeload_table_files", "counter", _TABLE, "Files that were written."),
-        Family("lakeload_table_rejected_records", "counter", _TABLE, "Records set aside."),
-        Family("lakeload_table_deleted_rows", "counter", _TABLE, "Rows deleted in the source."),
-        Family("lakeload_table_seconds", "counter", _TABLE, "Duration of loads.", "seconds"),
         Family(
-            "lakeload_table_stage_seconds",
+            "lakeload_table_loads",
+            "counter",
+            (*_TABLE, "status"),
+            "Loads by their status.",
+            counted="load",
+        ),
+        Family("lakeload_table_rows", "counter", _TABLE, "Rows that were loaded.", counted="row"),
+        Family("lakeload_table_bytes", "counter", _TABLE, "Bytes that were written.", "bytes"),
+        Family(
+            "lakeload_table_files", "counter", _TABLE, "Files that were written.", counted="file"
+        ),
+        Family(
+            "lakeload_table_rejected_records",
+            "counter",
+            _TABLE,
+            "Records set aside.",
+            counted="record",
+        ),
+        Family(
+            "lakeload_table_deleted_rows",
+            "counter",
+            _TABLE,
+            "Rows deleted in the source.",
+            counted="row",
+        ),
+        Family(
+            "lakeload_table_duration_seconds", "counter", _TABLE, "Duration of loads.", "seconds"
+        ),
+        Family(
+            "lakeload_table_stage_duration_seconds",
             "counter",
             (*_TABLE, "stage"),
             "Duration of the stages of loads.",
@@ -116,6 +160,13 @@ FAMILIES = {
             "gauge",
             _TABLE,
             "Time of the newest file, or the greatest value of the cursor, that is loaded.",
+            "seconds",
+        ),
+        Family(
+            "lakeload_table_lag_seconds",
+            "gauge",
+            _TABLE,
+            "Age of the position when the last job ended.",
             "seconds",
         ),
         Family(
@@ -130,6 +181,7 @@ FAMILIES = {
             "gauge",
             _TABLE,
             "Loads that have failed since the last one that succeeded.",
+            counted="load",
         ),
     )
 }
@@ -160,10 +212,15 @@ class Metrics:
         for target in targets:
             if target not in named:
                 self._failures("lakeload_table", document["status"], table=target)
+        for target in {*named, *targets}:
+            labels = self._labels("lakeload_table_lag_seconds", {"table": target})
+            position = self._values.get(("lakeload_table_position_timestamp_seconds", labels))
+            if position is not None:
+                self._set("lakeload_table_lag_seconds", max(ended - position, 0), table=target)
         for times in document["timings"]["tables"]:
             target = _target(document, times["table"])
             for stage in times["stages"]:
-                name = "lakeload_table_stage_seconds"
+                name = "lakeload_table_stage_duration_seconds"
                 self._add(name, stage["seconds"], table=target, stage=stage["name"])
 
     def text(self) -> str:
@@ -183,6 +240,18 @@ class Metrics:
                 lines.append(f"{family.sample}{{{shown}}} {_number(value)}")
         return "\n".join([*lines, "# EOF", ""])
 
+    def measurements(self, job: Metrics) -> tuple[Measurement, ...]:
+        """Return what OpenTelemetry is sent after a job: the counters of that job alone, and the
+        gauges, which know earlier ones."""
+        values = {key: value for key, value in job._values.items() if _kind(key) == "counter"}
+        values |= {key: value for key, value in self._values.items() if _kind(key) == "gauge"}
+        found = []
+        for (name, labels), value in sorted(values.items()):
+            family = FAMILIES[name]
+            shown = {f"lakeload.{label}": text for label, text in labels}
+            found.append(Measurement(*family.measurement, family.about, shown, value))
+        return tuple(found)
+
     def _add_job(self, document: Document, ended: float) -> None:
         self._add("lakeload_jobs", 1, status=document["status"])
         self._set("lakeload_job_exit_code", document["exit_code"])
@@ -190,9 +259,9 @@ class Metrics:
         if document["exit_code"] == ExitCode.OK:
             self._set("lakeload_job_last_success_timestamp_seconds", ended)
         self._failures("lakeload_job", document["status"])
-        self._add("lakeload_job_seconds", document["seconds"])
+        self._add("lakeload_job_duration_seconds", document["seconds"])
         for phase in document["timings"]["phases"]:
-            self._add("lakeload_job_phase_seconds", phase["seconds"], phase=phase["name"])
+            self._add("lakeload_job_phase_duration_seconds", phase["seconds"], phase=phase["name"])
         usage = document["usage"]
         self._add("lakeload_job_cpu_seconds", usage["cpu_seconds"])
         self._set("lakeload_job_peak_memory_bytes", usage["peak_memory_bytes"])
@@ -203,13 +272,15 @@ class Metrics:
     def _add_table(self, table: Mapping[str, Any], ended: float) -> None:
         target = table["target"]
         self._add("lakeload_table_loads", 1, table=target, status=table["status"])
-        self._add("lakeload_table_rows", table["rows"], table=target)
-        self._add("lakeload_table_bytes", table["bytes"], table=target)
+        # The numbers of a job that an earlier attempt has committed are those of that one.
+        new = 0 if table["already"] else 1
+        self._add("lakeload_table_rows", new * table["rows"], table=target)
+        self._add("lakeload_table_bytes", new * table["bytes"], table=target)
         files = max(table["file_count"], len(table["files"]))
-        self._add("lakeload_table_files", files, table=target)
-        self._add("lakeload_table_rejected_records", table["rejected"], table=target)
-        self._add("lakeload_table_deleted_rows", table["deleted"], table=target)
-        self._add("lakeload_table_seconds", table["seconds"], table=target)
+        self._add("lakeload_table_files", new * files, table=target)
+        self._add("lakeload_table_rejected_records", new * table["rejected"], table=target)
+        self._add("lakeload_table_deleted_rows", new * table["deleted"], table=target)
+        self._add("lakeload_table_duration_seconds", table["seconds"], table=target)
         if table["position"] is not None:
             at = parse_instant(table["position"]).timestamp()
             self._set("lakeload_table_position_timestamp_seconds", at, table=target)
@@ -238,12 +309,46 @@ class Metrics:
         return tuple((label, given[label]) for label in FAMILIES[name].labels)
 
 
+def _kind(key: tuple[str, Labels]) -> str:
+    return FAMILIES[key[0]].kind
+
+
 def read_file(path: Path) -> str | None:
     """Return the text of a file of metrics; None where there is none that can be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other loads from a file of metrics between reading and writing it. The folder carries
+    the lock, so that no other file lies in it. One that is held for long is not waited for."""
+    number, until = None, time.monotonic() + LOCK_SECONDS
+    # A store of the network may have no locks: two loads at once are then the user's to avoid.
+    with contextlib.suppress(OSError):
+        number = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        while time.monotonic() < until:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            time.sleep(0.01)
+    try:
+        yield
+    finally:
+        if number is not None:
+            os.close(number)
+
+
+def other_pipeline(text: str, pipeline: str) -> str | None:
+    """Return the name of another pipeline that has written a text."""
+    for line in text.splitlines():
+        if (match := _SAMPLE.fullmatch(line)) and match[1].startswith("lakeload_"):
+            labels = {name: _unescaped(value) for name, value in _LABEL.findall(match[2])}
+            if labels.get("pipeline", pipeline) != pipeline:
+                return labels["pipeline"]
+    return None
 
 
 def write_file(path: Path, text: str) -> None:

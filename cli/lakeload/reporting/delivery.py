@@ -14,6 +14,8 @@ REQUEST_SECONDS = 3.0
 """How long one request may take."""
 END_SECONDS = 4.0
 """How long the end of a job waits for all that is not delivered yet, whatever a receiver does."""
+TRY_AGAIN = (408, 425, 429)
+"""HTTP statuses below 500 of requests that may succeed later."""
 _PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0)
 _LAST_ATTEMPTS = 2
 """Attempts at one report once the job has ended."""
@@ -141,6 +143,8 @@ def describe_error(error: Exception) -> str:
     names = {kind.__name__ for kind in type(error).__mro__}
     if names & {"Timeout", "TimeoutException", "TimeoutError"}:
         return "it did not respond in time"
+    if "SSLError" in names:
+        return "the TLS connection to it failed"
     if names & {"ConnectionError", "ConnectError"}:
         return "it cannot be reached"
     cause = error.__cause__ or error

@@ -27,6 +27,17 @@ class ReportedJob:
     """Tables without anything new are not reported, nor a job without any other."""
 
 
+@dataclass(frozen=True)
+class Measurement:
+    """One value of a metric: its name and unit in OpenTelemetry, what it is, its attributes."""
+
+    name: str
+    unit: str
+    about: str
+    attributes: Mapping[str, str]
+    value: float
+
+
 @dataclass
 class TableTimes:
     """When a table went through its stages, as the job's events say."""

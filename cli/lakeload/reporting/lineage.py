@@ -7,7 +7,7 @@ there, which takes longer than all that is done here.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from lakeload.documents.extras import LINEAGE
 from lakeload.documents.lineage import Lineage
 from lakeload.launch.timings import WallTime
 from lakeload.reporting.delivery import Delivery, Send
-from lakeload.reporting.job import JobTimes, ReportedJob
+from lakeload.reporting.job import JobTimes, Measurement, ReportedJob
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.secrets import Secret, resolve_locally
@@ -157,7 +157,12 @@ class LineageReport:
         if not (self._job.only_news and table.max_deleted is not None):
             self._begin(table)
 
-    def end(self, document: Mapping[str, Any], _wall_time: WallTime | None = None) -> None:
+    def end(
+        self,
+        document: Mapping[str, Any],
+        _wall_time: WallTime | None = None,
+        _metrics: Sequence[Measurement] = (),
+    ) -> None:
         """Send the end of each table and of the job, given the document of `sync`."""
         now = datetime.now(UTC)
         for result in document["tables"]:

@@ -49,6 +49,7 @@ from lakeload.config.secret_names import masked
 from lakeload.reporting.datasets import lake_dataset
 from lakeload.reporting.delivery import (
     REQUEST_SECONDS,
+    TRY_AGAIN,
     Rejected,
     Send,
     describe_error,
@@ -65,8 +66,6 @@ PRODUCER = f"urn:lakeload:{__version__}"
 _INTEGRATION = "LAKELOAD"
 _INPUTS_OF_A_COLUMN = 20
 """A column of a table that reads more datasets has the lineage of so many."""
-_TRY_AGAIN = (408, 425, 429)
-"""HTTP statuses below 500 of requests that may succeed later."""
 
 
 def connect(
@@ -85,7 +84,7 @@ def connect(
             client.emit(event)
         except Exception as error:
             status = status_of(error)
-            if status is not None and status < 500 and status not in _TRY_AGAIN:
+            if status is not None and status < 500 and status not in TRY_AGAIN:
                 raise Rejected(describe_error(error)) from None
             raise
 
@@ -269,7 +268,7 @@ def _statistics(
     result: Mapping[str, Any],
 ) -> output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet:
     """Return what this run has written: of a job that was loaded already, nothing."""
-    none = result["status"] == "NO_OP"
+    none = result["already"]
     return output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
         rowCount=0 if none else result["rows"],
         size=0 if none else result["bytes"],

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+import requests
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.metrics import Meter
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricExportResult
 from opentelemetry.sdk.resources import Resource
@@ -20,21 +20,20 @@ from opentelemetry.trace import Span, Status, StatusCode, Tracer, set_span_in_co
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from lakeload.config.secret_names import masked
-from lakeload.reporting.delivery import REQUEST_SECONDS, NotTaken, Send
+from lakeload.reporting.delivery import (
+    REQUEST_SECONDS,
+    TRY_AGAIN,
+    NotTaken,
+    Rejected,
+    Send,
+    describe_error,
+)
 from lakeload.reporting.job import ReportedJob, TableTimes
-from lakeload.reporting.opentelemetry import FinishedJob
+from lakeload.reporting.opentelemetry import FinishedJob, Signal
 from lakeload_jobs import __version__
 
 _LOADED = ("LOADED", "NO_OP", "LOADED_CATALOG_OUT_OF_DATE")
 _NANOSECONDS = 1_000_000_000
-_TABLE_GAUGES: Mapping[str, tuple[str, str, str]] = {
-    "rows": ("lakeload.table.rows", "{row}", "Rows that the job loaded"),
-    "bytes": ("lakeload.table.bytes", "By", "Bytes that the job wrote"),
-    "file_count": ("lakeload.table.files", "{file}", "Files that the job wrote"),
-    "rejected": ("lakeload.table.rejected", "{record}", "Records that the job set aside"),
-    "seconds": ("lakeload.table.duration", "s", "Time that the table took"),
-}
-"""Numbers of a table in the document, as gauges: name, unit, description."""
 
 
 def connect(job: ReportedJob, environment: Mapping[str, str]) -> Send[FinishedJob]:
@@ -45,20 +44,47 @@ def connect(job: ReportedJob, environment: Mapping[str, str]) -> Send[FinishedJo
     resource = Resource.create(_service(environment))
 
     def send(finished: FinishedJob) -> None:
+        session = _Session()
         if finished.signal == "traces":
             spans = _spans(job, finished, resource, environment)
-            exporter = OTLPSpanExporter(timeout=REQUEST_SECONDS)
+            exporter = OTLPSpanExporter(timeout=REQUEST_SECONDS, session=session)
             taken = exporter.export(spans) is SpanExportResult.SUCCESS
             exporter.shutdown()  # type: ignore[no-untyped-call]
         else:
-            metrics = OTLPMetricExporter(timeout=REQUEST_SECONDS)
-            data = _measurements(job, finished, resource)
+            data = _measurements(finished, resource)
+            metrics = OTLPMetricExporter(timeout=REQUEST_SECONDS, session=session)
             taken = metrics.export(data) is MetricExportResult.SUCCESS
             metrics.shutdown()
         if not taken:
-            raise NotTaken(f"the collector did not take the {finished.signal}")
+            raise session.refusal(finished.signal)
 
     return send
+
+
+class _Session(requests.Session):
+    """A session that keeps why its last request failed: the exporters only log it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reason: str | None = None
+        self._status = 0
+
+    def send(self, request: requests.PreparedRequest, **settings: Any) -> requests.Response:
+        """Send a request."""
+        try:
+            response = super().send(request, **settings)
+        except Exception as error:
+            self._reason, self._status = describe_error(error), 0
+            raise
+        self._status = response.status_code
+        self._reason = None if response.ok else f"it responded with HTTP {response.status_code}"
+        return response
+
+    def refusal(self, signal: Signal) -> Exception:
+        """Return the error of a signal that was not taken."""
+        reason = f"the collector did not take the {signal}: {self._reason or 'they were not sent'}"
+        rejected = 400 <= self._status < 500 and self._status not in TRY_AGAIN
+        return Rejected(reason) if rejected else NotTaken(reason)
 
 
 def _service(environment: Mapping[str, str]) -> dict[str, str]:
@@ -109,15 +135,17 @@ def _table_span(
     tracer: Tracer, parent: Span, result: Mapping[str, Any], times: TableTimes, ended: datetime
 ) -> None:
     end = times.ended or ended
+    # The numbers of a job that an earlier attempt has committed are those of that one.
+    new = 0 if result["already"] else 1
     span = _child(tracer, parent, result["target"], _time(times.started))
     span.set_attributes(
         {
             "lakeload.table": result["target"],
             "lakeload.status": result["status"],
-            "lakeload.rows": result["rows"],
-            "lakeload.bytes": result["bytes"],
-            "lakeload.files": result["file_count"],
-            "lakeload.rejected": result["rejected"],
+            "lakeload.rows": new * result["rows"],
+            "lakeload.bytes": new * result["bytes"],
+            "lakeload.files": new * max(result["file_count"], len(result["files"])),
+            "lakeload.rejected": new * result["rejected"],
         }
     )
     limits = [*(at for _, at in times.stages[1:]), end]
@@ -143,39 +171,13 @@ def _time(at: datetime) -> int:
     return round(at.timestamp() * _NANOSECONDS)
 
 
-def _measurements(job: ReportedJob, finished: FinishedJob, resource: Resource) -> Any:
-    """Return the gauges of the job and of each table."""
+def _measurements(finished: FinishedJob, resource: Resource) -> Any:
+    """Return the metrics of the job as gauges."""
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader], resource, shutdown_on_exit=False)
     meter = provider.get_meter("lakeload", __version__)
-    document, labels = finished.document, {"lakeload.pipeline": job.pipeline}
-    now = finished.ended.timestamp()
-    for name, unit, about, value in _job_values(document, now):
-        meter.create_gauge(name, unit, about).set(value, labels)
-    for result in document["tables"]:
-        _set_table(meter, result, labels | {"lakeload.table": result["target"]}, now)
+    for one in finished.metrics:
+        meter.create_gauge(one.name, one.unit, one.about).set(one.value, one.attributes)
     data = reader.get_metrics_data()
     provider.shutdown()
     return data
-
-
-def _job_values(
-    document: Mapping[str, Any], now: float
-) -> Iterator[tuple[str, str, str, float | int]]:
-    yield "lakeload.job.duration", "s", "Time that the job took", document["seconds"]
-    yield "lakeload.job.exit_code", "1", "Exit code of the job", document["exit_code"]
-    if document["exit_code"] == 0:
-        yield "lakeload.job.last_success", "s", "When a job ended well, since 1970", now
-
-
-def _set_table(meter: Meter, result: Mapping[str, Any], labels: dict[str, str], now: float) -> None:
-    for key, (name, unit, about) in _TABLE_GAUGES.items():
-        # Numbers of a job that was loaded before are not of this one.
-        idle = result["status"] == "NO_OP" and key != "seconds"
-        meter.create_gauge(name, unit, about).set(0 if idle else result[key], labels)
-    loaded = result["status"] in _LOADED
-    about = "1 for a table that failed, was skipped or interrupted"
-    meter.create_gauge("lakeload.table.failed", "1", about).set(int(not loaded), labels)
-    if loaded:
-        about = "When the table was up to date, since 1970"
-        meter.create_gauge("lakeload.table.last_success", "s", about).set(now, labels)

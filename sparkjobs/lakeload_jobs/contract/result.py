@@ -137,6 +137,8 @@ class TableResult:
     """None: no two rows had the same key, or nothing was merged."""
     file_count: int = 0
     """How many files there are, also where they are too many for `files` to name them."""
+    already: bool = False
+    """Whether an earlier attempt of the job had committed it: the numbers are those of that one."""
     more: bool = False
     """Whether `round_limit` left new files or rows for a later job."""
     waiting: NewData | None = None

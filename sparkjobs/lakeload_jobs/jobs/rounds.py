@@ -6,6 +6,7 @@ table. Its end, however it comes, closes the pipe: then the job under way is the
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 from collections.abc import Iterable
@@ -41,6 +42,7 @@ def main(pipe: str) -> int:
         threading.Thread(target=_read, args=(pipe, jobs), name="jobs", daemon=True).start()
         while (spec_path := jobs.get()) is not None:
             attempt(spec_path, kept.run, failed_run, kept.session)
+            kept.collect_garbage()
             # Raises for a signal that came while the job wrote its result.
             stop_signals.release()
     except Interrupted:
@@ -75,6 +77,7 @@ class _Kept:
         self._spark: SparkSession | None = None
         self._connection: Connection | None = None
         self._destination: DestinationSpec | None = None
+        self._frozen = False
 
     def session(self, spec: JobSpec) -> SparkSession:
         """Return Spark's session, which the first job starts."""
@@ -93,6 +96,17 @@ class _Kept:
         if result.status != "SUCCEEDED":
             self.close()
         return result
+
+    def collect_garbage(self) -> None:
+        """Let go of the Java objects of the job that has ended.
+
+        Python's own collector comes after a hundred rounds, and each of them holds the metadata of
+        a table with all its snapshots in Java's heap. What the first job has imported stays.
+        """
+        gc.collect()
+        if not self._frozen:
+            gc.freeze()
+            self._frozen = True
 
     def close(self) -> None:
         """Close the connection."""

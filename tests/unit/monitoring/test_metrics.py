@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse_text_format
 
-from lakeload.monitoring.metrics import FAMILIES, Metrics
+from lakeload.monitoring.metrics import FAMILIES, Metrics, locked
 from lakeload.monitoring.monitor import Monitor
 from lakeload_jobs.contract.errors import Refused
 from tests.open_metrics import samples
@@ -42,9 +45,9 @@ def test_metrics_of_a_load_are_those_of_its_document() -> None:
         ("job_consecutive_failures",): 0,
         ("job_last_end_timestamp_seconds",): AT.timestamp() + 4,
         ("job_last_success_timestamp_seconds",): AT.timestamp() + 4,
-        ("job_seconds_total",): 4,
-        ("job_phase_seconds_total", "start"): 0.5,
-        ("job_phase_seconds_total", "tables"): 3.5,
+        ("job_duration_seconds_total",): 4,
+        ("job_phase_duration_seconds_total", "start"): 0.5,
+        ("job_phase_duration_seconds_total", "tables"): 3.5,
         ("job_cpu_seconds_total",): 2.5,
         ("job_peak_memory_bytes",): 1 << 20,
         ("job_requests_total", "s3", "GetObject"): 4,
@@ -54,10 +57,11 @@ def test_metrics_of_a_load_are_those_of_its_document() -> None:
         ("table_files_total", "lake.orders"): 2,
         ("table_rejected_records_total", "lake.orders"): 1,
         ("table_deleted_rows_total", "lake.orders"): 2,
-        ("table_seconds_total", "lake.orders"): 1.5,
-        ("table_stage_seconds_total", "lake.orders", "count"): 1,
-        ("table_stage_seconds_total", "lake.orders", "stage"): 2,
+        ("table_duration_seconds_total", "lake.orders"): 1.5,
+        ("table_stage_duration_seconds_total", "lake.orders", "count"): 1,
+        ("table_stage_duration_seconds_total", "lake.orders", "stage"): 2,
         ("table_position_timestamp_seconds", "lake.orders"): later(-30).timestamp(),
+        ("table_lag_seconds", "lake.orders"): 30 * 60 + 4,
         ("table_last_success_timestamp_seconds", "lake.orders"): AT.timestamp() + 4,
         ("table_consecutive_failures", "lake.orders"): 0,
     }
@@ -85,6 +89,33 @@ def test_metrics_of_later_jobs_go_on_from_the_text_of_earlier_ones() -> None:
     assert found["table_consecutive_failures", "lake.orders"] == 0
     assert found["job_last_success_timestamp_seconds",] == later(3).timestamp() + 4
     assert found["job_requests_total", "s3", "GetObject"] == 16
+
+
+def test_job_that_is_tried_again_counts_its_rows_once() -> None:
+    metrics = Metrics("shop")
+    stale = replace(LOADED, status="LOADED_CATALOG_OUT_OF_DATE", rejected=1, deleted=1)
+    metrics.add(document(stale), TARGETS)
+    metrics.add(document(replace(stale, already=True)), TARGETS)
+    metrics.add(document(replace(stale, status="NO_OP", already=True)), TARGETS)
+
+    found = values(metrics.text())
+    counted = ("rows", "bytes", "files", "rejected_records", "deleted_rows")
+    assert [found[f"table_{name}_total", "lake.orders"] for name in counted] == [3, 90, 2, 1, 1]
+
+
+def test_lag_grows_while_a_table_or_its_whole_job_fails() -> None:
+    metrics = Metrics("shop")
+    metrics.add(document(replace(LOADED, position=AT)), TARGETS)
+    lags = []
+    for number, failed in enumerate((document(FAILED, at=later(1)), _refused(later(2))), 1):
+        metrics = Metrics("shop", metrics.text())
+        metrics.add(failed, TARGETS)
+        lags.append(values(metrics.text())["table_lag_seconds", "lake.orders"])
+        assert lags[-1] == 60 * number + 4
+
+
+def _refused(at: datetime) -> dict[str, Any]:
+    return document(at=at, refused=Refused("no bucket"))
 
 
 def test_job_that_was_refused_counts_as_failure_of_each_of_its_tables() -> None:
@@ -164,12 +195,67 @@ def test_file_that_cannot_be_written_is_one_warning(tmp_path: Path) -> None:
     assert values(published[-1])["jobs_total", "SUCCEEDED"] == 2
 
 
+def test_loads_at_once_into_one_file_lose_no_count(tmp_path: Path) -> None:
+    path = tmp_path / "shop.prom"
+    waiting = threading.Barrier(4)
+
+    def load() -> None:
+        waiting.wait(10)
+        for _ in range(10):
+            Monitor(print).add_metrics(document(LOADED), TARGETS, path)
+
+    threads = [threading.Thread(target=load) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert values(path.read_text())["jobs_total", "SUCCEEDED"] == 40
+    assert [file.name for file in tmp_path.iterdir()] == ["shop.prom"]
+
+
+def test_lock_that_is_never_released_keeps_no_load_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakeload.monitoring.metrics.LOCK_SECONDS", 0.1)
+    path = tmp_path / "shop.prom"
+    with locked(path):
+        Monitor(print).add_metrics(document(LOADED), TARGETS, path)
+
+    assert values(path.read_text())["jobs_total", "SUCCEEDED"] == 1
+
+
+def test_file_of_another_pipeline_is_left_alone(tmp_path: Path) -> None:
+    path, warnings = tmp_path / "Other.prom", list[str]()
+    Monitor(print).add_metrics({**document(LOADED), "pipeline": "Other"}, TARGETS, path)
+    before = path.read_bytes()
+    monitor = Monitor(warnings.append)
+    for _ in range(2):
+        measured = monitor.add_metrics(document(LOADED), TARGETS, path)
+
+    assert path.read_bytes() == before
+    assert (
+        warnings
+        == [
+            f"writing the metrics file `{path}`: it has the metrics of pipeline `Other`: give each "
+            "pipeline a file of its own, or remove this one"
+        ]
+        * 2
+    )
+    assert {one.attributes["lakeload.pipeline"] for one in measured} == {"shop"}
+
+
 def test_names_of_metrics_follow_the_conventions() -> None:
     for family in FAMILIES.values():
         assert family.name.startswith("lakeload_")
         assert not family.name.endswith(("_total", "_info", "_created", "_count", "_sum"))
         assert family.unit in ("", "seconds", "bytes")
         assert family.name.endswith(family.unit)
+        name, unit = family.measurement
+        # As Prometheus translates names of OTLP.
+        suffix = {"s": "_seconds", "By": "_bytes"}.get(unit, "")
+        assert name.replace(".", "_").removesuffix(suffix) + suffix == family.name
+        assert unit in ("s", "By", "") or (unit[0], unit[-1]) == ("{", "}")
 
 
 def _version() -> str:

@@ -18,6 +18,7 @@ from lakeload.documents.lineage import Lineage
 from lakeload.reporting.job import ReportedJob
 from lakeload.reporting.lineage import LineageReport, receiver_of
 from lakeload.sources.datasets import Dataset
+from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import InvalidInput, MachineNotReady
 from lakeload_jobs.contract.events import Event, Stage
@@ -204,10 +205,12 @@ def test_failed_table_fails_its_run_and_the_pipeline(tmp_path: Path) -> None:
 def test_end_of_a_table_is_a_state_of_openlineage(
     tmp_path: Path, status: Any, code: int, table: str, pipeline: str
 ) -> None:
-    end = document(TableResult("orders", "sales.orders", status, rows=9), code=code)
+    already = status == "NO_OP"
+    result = TableResult("orders", "sales.orders", status, rows=9, already=already)
+    end = document(result, code=code)
     found = events(tmp_path, job(ORDERS), end)
     assert [state for _, state in names(found)] == ["START", "START", table, pipeline]
-    if status == "NO_OP":
+    if already:
         # Rows of an earlier attempt are none of this run.
         (written,) = found[2]["outputs"]
         assert written["outputFacets"]["outputStatistics"]["rowCount"] == 0
@@ -233,6 +236,18 @@ def test_round_whose_keys_were_compared_in_vain_sends_nothing(tmp_path: Path) ->
     seen = (stage("open", "orders", 1), stage("stage", "orders", 2))
     end = document(TableResult("orders", "sales.orders", "NO_OP"))
     assert events(tmp_path, job(table, only_news=True), end, *seen) == []
+
+
+def test_columns_of_a_database_come_from_its_table(tmp_path: Path) -> None:
+    read = JdbcInput("POSTGRESQL", "db", 5432, "shop", "Sales", "Orders")
+    table = replace(ORDERS, input=read)
+    given = replace(job(table), inputs={"orders": source_of(read).datasets(read)})
+    *_, complete, _ = events(tmp_path, given, document(LOADED))
+    (output,) = complete["outputs"]
+    (column,) = output["facets"]["columnLineage"]["fields"]["total"]["inputFields"]
+    place = ("postgres://db:5432", "shop.Sales.Orders")
+    assert (column["namespace"], column["name"], column["field"]) == (*place, "Total")
+    assert [(one["namespace"], one["name"]) for one in complete["inputs"]] == [place]
 
 
 def test_query_is_given_as_sql_and_reads_no_dataset(tmp_path: Path) -> None:

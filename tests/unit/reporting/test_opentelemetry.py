@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from lakeload.documents.extras import Extra
-from lakeload.launch.timings import Share, WallTime
+from lakeload.launch.timings import Share, TableTime, WallTime
+from lakeload.monitoring.monitor import Monitor
 from lakeload.reporting.job import ReportedJob
 from lakeload.reporting.opentelemetry import OpenTelemetryReport, check_opentelemetry
-from lakeload_jobs.contract.codec import to_json
+from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import InvalidInput, MachineNotReady
 from lakeload_jobs.contract.events import Event, Stage
 from lakeload_jobs.contract.result import ErrorInfo, TableResult
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.contract.usage import Usage
 from tests.servers.report_receiver import ReportReceiver, receiving
 
 STARTED = datetime(2026, 11, 27, 12, 0, tzinfo=UTC)
 JOB = ReportedJob("shop", "job-1", "a-1", STARTED, DestinationSpec("b", "us-east-1"), ())
-WALL_TIME = WallTime(10.0, (Share("spark", 4.0), Share("tables", 6.0)), ())
-LOADED = TableResult("orders", "sales.orders", "LOADED", 3, 100, 2.5, file_count=1)
+WALL_TIME = WallTime(
+    10.0,
+    (Share("spark", 4.0), Share("tables", 6.0)),
+    (TableTime("orders", 4.0, (Share("open", 2.0), Share("commit", 2.0))),),
+)
+LOADED = TableResult(
+    "orders", "sales.orders", "LOADED", 3, 100, 2.5, file_count=1, rejected=2, position=STARTED
+)
 ERROR = ErrorInfo("LoadFailed", "no such host postgres://u:hunter2@db", 1)
 FAILED = TableResult("users", "sales.users", "FAILED", error=ERROR)
 
@@ -41,26 +49,38 @@ SEEN = (
 
 
 def report(
-    receiver: ReportReceiver, *tables: TableResult, **variables: str
-) -> tuple[str | None, Mapping[str, str]]:
-    """Report a job to a receiver; return the problem."""
+    receiver: ReportReceiver, *tables: TableResult, only_news: bool = False, **variables: str
+) -> str | None:
+    """Report a job of which an earlier one has failed; return the problem."""
     environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, **variables}
-    code = int(any(table.error for table in tables))
-    document = {
-        "status": "FAILED" if code else "SUCCEEDED",
-        "exit_code": code,
-        "seconds": 9.5,
-        "error": None,
-        "tables": [to_json(table) for table in tables],
-    }
+    document = ended(*tables)
+    monitor = Monitor(print)
+    monitor.add_metrics(ended(FAILED), ("sales.users",), None)
+    metrics = monitor.add_metrics(document, [table.target for table in tables], None)
     with pytest.MonkeyPatch.context() as patched:
         for name, value in environment.items():
             patched.setitem(os.environ, name, value)
-        given = OpenTelemetryReport(JOB, environment)
+        given = OpenTelemetryReport(replace(JOB, only_news=only_news), environment)
         for event in SEEN:
             given.on_event(event)
-        given.end(document, WALL_TIME)
-        return given.finish(time.monotonic() + 30), environment
+        given.end(document, WALL_TIME, metrics)
+        return given.finish(time.monotonic() + 30)
+
+
+def ended(*tables: TableResult) -> dict[str, Any]:
+    """Return the document of a job."""
+    code = int(any(table.error for table in tables))
+    return {
+        "pipeline": "shop",
+        "status": "FAILED" if code else "SUCCEEDED",
+        "exit_code": code,
+        "started_at": format_instant(STARTED + timedelta(seconds=10)),
+        "seconds": 9.5,
+        "error": None,
+        "tables": [to_json(table) for table in tables],
+        "timings": to_json(WALL_TIME),
+        "usage": to_json(Usage(2.5, 1 << 20, {"s3.GetObject": 4})),
+    }
 
 
 def attributes(span: Any) -> dict[str, Any]:
@@ -69,7 +89,7 @@ def attributes(span: Any) -> dict[str, Any]:
 
 def test_trace_has_the_phases_and_below_them_tables_and_stages() -> None:
     with receiving() as receiver:
-        assert report(receiver, LOADED, FAILED)[0] is None
+        assert report(receiver, LOADED, FAILED) is None
     spans = {span.name: span for span in receiver.spans}
     root, tables = spans["sync shop"], spans["tables"]
     table, commit = spans["sales.orders"], spans["commit"]
@@ -86,25 +106,62 @@ def test_trace_has_the_phases_and_below_them_tables_and_stages() -> None:
     assert table.status.code == 0
 
 
-def test_gauges_are_the_numbers_of_the_document() -> None:
+def test_gauges_have_the_names_of_prometheus_and_the_numbers_of_the_document() -> None:
     with receiving() as receiver:
         report(receiver, LOADED, FAILED)
+    orders, users = "lakeload.table=sales.orders", "lakeload.table=sales.users"
     gauges = receiver.gauges
-    assert gauges["lakeload.table.rows", "sales.orders"] == 3
-    assert gauges["lakeload.table.bytes", "sales.orders"] == 100
-    assert gauges["lakeload.table.duration", "sales.orders"] == 2.5
-    assert gauges["lakeload.table.failed", "sales.orders"] == 0
-    assert gauges["lakeload.table.failed", "sales.users"] == 1
-    assert gauges["lakeload.job.exit_code", ""] == 1
-    assert ("lakeload.table.last_success", "sales.orders") in gauges
-    assert ("lakeload.table.last_success", "sales.users") not in gauges
-    assert ("lakeload.job.last_success", "") not in gauges
+    shown = {f"{name} {of}".strip(): value for (name, of), value in gauges.items()}
+    end = STARTED.timestamp() + 19.5
+    assert {name: value for name, value in shown.items() if users not in name} == {
+        "lakeload.jobs lakeload.status=FAILED": 1,
+        "lakeload.job.exit_code": 1,
+        "lakeload.job.consecutive_failures": 2,
+        "lakeload.job.last_end_timestamp": end,
+        "lakeload.job.duration": 9.5,
+        "lakeload.job.phase_duration lakeload.phase=spark": 4,
+        "lakeload.job.phase_duration lakeload.phase=tables": 6,
+        "lakeload.job.cpu": 2.5,
+        "lakeload.job.peak_memory": 1 << 20,
+        "lakeload.job.requests lakeload.operation=GetObject lakeload.service=s3": 4,
+        f"lakeload.table.loads lakeload.status=LOADED {orders}": 1,
+        f"lakeload.table.rows {orders}": 3,
+        f"lakeload.table.bytes {orders}": 100,
+        f"lakeload.table.files {orders}": 1,
+        f"lakeload.table.rejected_records {orders}": 2,
+        f"lakeload.table.deleted_rows {orders}": 0,
+        f"lakeload.table.duration {orders}": 2.5,
+        f"lakeload.table.stage_duration lakeload.stage=commit {orders}": 2,
+        f"lakeload.table.stage_duration lakeload.stage=open {orders}": 2,
+        f"lakeload.table.position_timestamp {orders}": STARTED.timestamp(),
+        f"lakeload.table.lag {orders}": 19.5,
+        f"lakeload.table.last_success_timestamp {orders}": end,
+        f"lakeload.table.consecutive_failures {orders}": 0,
+    }
+    assert shown[f"lakeload.table.consecutive_failures {users}"] == 2
+    assert f"lakeload.table.last_success_timestamp {users}" not in shown
+
+
+def test_round_without_news_sends_its_metrics_and_no_trace() -> None:
+    idle = TableResult("orders", "sales.orders", "NO_OP")
+    with receiving() as receiver:
+        report(receiver, idle, only_news=True)
+    assert [request.path for request in receiver.requests] == ["/v1/metrics"]
+    assert receiver.gauges["lakeload.table.rows", "lakeload.table=sales.orders"] == 0
+
+
+def test_job_that_an_earlier_attempt_committed_has_written_nothing() -> None:
+    with receiving() as receiver:
+        report(receiver, replace(LOADED, status="NO_OP", already=True))
+    assert receiver.gauges["lakeload.table.rows", "lakeload.table=sales.orders"] == 0
+    spans = {span.name: span for span in receiver.spans}
+    assert attributes(spans["sales.orders"])["lakeload.rows"] == 0
 
 
 def test_standard_variables_choose_headers_parent_and_signals() -> None:
     parent = "0af7651916cd43dd8448eb211c80319c"
     with receiving() as receiver:
-        problem, _ = report(
+        problem = report(
             receiver,
             LOADED,
             OTEL_EXPORTER_OTLP_HEADERS="x-key=canary-otel-9",
@@ -121,16 +178,39 @@ def test_standard_variables_choose_headers_parent_and_signals() -> None:
 
 def test_disabled_sdk_sends_nothing() -> None:
     with receiving() as receiver:
-        assert report(receiver, LOADED, OTEL_SDK_DISABLED="true")[0] is None
+        assert report(receiver, LOADED, OTEL_SDK_DISABLED="true") is None
     assert receiver.requests == []
 
 
-def test_collector_that_rejects_all_is_named_with_what_is_lost() -> None:
-    with receiving(statuses=[400] * 9) as receiver:
-        problem, _ = report(receiver, FAILED)
+def test_collector_that_rejects_all_is_named_with_the_reason() -> None:
+    with receiving(statuses=[401] * 9) as receiver:
+        problem = report(receiver, FAILED, OTEL_EXPORTER_OTLP_HEADERS="x-key=canary-otel-9")
+        assert len(receiver.statuses) == 7
     assert problem == (
         f"traces and metrics for `{receiver.url}`: 2 of 2 were not delivered: "
-        "the collector did not take the traces"
+        "the collector did not take the metrics: it responded with HTTP 401"
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://canary:secret@127.0.0.1:1", "it cannot be reached"),
+        ("https://canary:secret@127.0.0.1:{port}", "the TLS connection to it failed"),
+    ],
+)
+def test_collector_out_of_reach_is_named_without_secrets(url: str, reason: str) -> None:
+    with receiving() as receiver:
+        own = url.format(port=receiver.url.rpartition(":")[2])
+        problem = report(
+            receiver,
+            LOADED,
+            OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=own,
+            OTEL_TRACES_EXPORTER="none",
+        )
+    assert problem == (
+        f"metrics for `{own.replace('canary:secret', '****')}`: 1 of 1 were not delivered: "
+        f"the collector did not take the metrics: {reason}"
     )
 
 

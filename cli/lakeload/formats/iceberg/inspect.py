@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from lakeload.formats.inspection import InspectionRequest, TableState, inspect_each, with_input
 from lakeload_jobs.aws import AwsSession
@@ -29,14 +30,17 @@ from lakeload_jobs.formats.iceberg.rules.admission import (
 )
 from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import (
+    SUMMARY_DELETED,
     SUMMARY_REJECTED,
     Snapshot,
     TableAttempt,
     TableFacts,
+    source_state_of,
 )
 from lakeload_jobs.formats.iceberg.rules.rejects import find_rejected
 from lakeload_jobs.formats.iceberg.rules.summaries import loaded_rows, number_in
 from lakeload_jobs.sources.files.listing import SourceReaders
+from lakeload_jobs.sources.position import position_of
 from lakeload_jobs.storage.objects import Objects
 
 
@@ -53,6 +57,8 @@ class IcebergState(TableState):
     start: Start | None = None
     already: Snapshot | None = None
     """The snapshot of this very job, when the table has it."""
+    position: datetime | None = None
+    """Up to when the source is loaded, when the table has the job."""
 
     @property
     def idle(self) -> bool:
@@ -89,9 +95,13 @@ class IcebergState(TableState):
             raise ValueError(f"{self.table.source} is not loaded yet")
         return replace(
             result,
+            already=True,
+            position=self.position,
             rows=loaded_rows(self.already.summary),
             rejected=number_in(self.already.summary, SUMMARY_REJECTED),
+            deleted=number_in(self.already.summary, SUMMARY_DELETED),
             bytes=number_in(self.already.summary, "added-files-size"),
+            file_count=number_in(self.already.summary, "added-data-files"),
             snapshot_id=self.already.id,
         )
 
@@ -130,7 +140,10 @@ def _inspect(
     facts = facts_of(opened) if opened else None
     job = _job(table, request)
     if facts is not None and (snapshot := _already(facts, request, job)) is not None:
-        return IcebergState(table, True, facts, already=snapshot, location=facts.location)
+        position = position_of(source_state_of(facts, job.pipeline))
+        return IcebergState(
+            table, True, facts, already=snapshot, position=position, location=facts.location
+        )
     start = open_table(facts, request.destination.iceberg.branch, job)
     return IcebergState(table, True, facts, start, location=facts.location if facts else None)
 

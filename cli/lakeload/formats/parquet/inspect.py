@@ -15,6 +15,7 @@ from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
 from lakeload_jobs.formats.parquet.log.table_log import InspectedLog, OpenedLog, TableLog
 from lakeload_jobs.sources.files.listing import SourceReaders
+from lakeload_jobs.sources.position import position_of
 from lakeload_jobs.storage.objects import Objects
 
 
@@ -61,9 +62,13 @@ class ParquetState(TableState):
             raise ValueError(f"{self.table.source} has neither a record nor an error")
         return replace(
             result,
-            rows=record.rows,
+            already=True,
+            position=position_of(record.state.after) if record.state else None,
+            rows=record.rows - (record.deleted_rows or 0),
+            deleted=record.deleted_rows or 0,
             bytes=record.bytes,
             files=tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files),
+            file_count=len(record.files),
             index=record.index,
             rejected=record.rejected.rows if record.rejected else 0,
         )

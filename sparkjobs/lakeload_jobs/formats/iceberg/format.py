@@ -394,7 +394,8 @@ class OpenIceberg(IcebergTable):
         opened = self._opened
         if opened.already is None or opened.facts is None:
             return None
-        return already(self._given.table, opened.facts, opened.already.snapshot)
+        pipeline = opened.job.pipeline
+        return already(self._given.table, opened.facts, opened.already.snapshot, pipeline)
 
     @property
     def replaces(self) -> bool:

@@ -15,8 +15,10 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_DELETED,
     SUMMARY_REJECTED,
     TableFacts,
+    source_state_of,
 )
 from lakeload_jobs.formats.iceberg.rules.summaries import changes, loaded_rows, number_in
+from lakeload_jobs.sources.position import position_of
 
 MOST_FILES = 200
 """Beyond so many files a result counts their bytes and does not name them."""
@@ -58,7 +60,9 @@ def loaded(
     )
 
 
-def already(table: TableSpec, facts: TableFacts, snapshot: int | None) -> TableResult:
+def already(
+    table: TableSpec, facts: TableFacts, snapshot: int | None, pipeline: str
+) -> TableResult:
     """Return the result of a job that an earlier attempt brought in."""
     known = facts.snapshots.get(snapshot) if snapshot is not None else None
     summary = dict(known.summary) if known is not None else {}
@@ -66,6 +70,8 @@ def already(table: TableSpec, facts: TableFacts, snapshot: int | None) -> TableR
         table=table.source,
         target=table.target,
         status="NO_OP",
+        already=True,
+        position=position_of(source_state_of(facts, pipeline)),
         location=facts.location,
         rows=loaded_rows(summary),
         bytes=number_in(summary, "added-files-size"),

@@ -240,7 +240,7 @@ class StagedIceberg:
                 )
             raise RetryLoad(published.reason)
         if published.outcome == "NO_OP" or published.snapshot is None:
-            return already(table, published.facts, published.snapshot)
+            return already(table, published.facts, published.snapshot, load.spec.pipeline)
         java_table, snapshot = published.java_table, published.snapshot
         if java_table is None or java_table.snapshot(snapshot) is None:
             java_table = load_java(load.spark, table.schema, table.table)

@@ -10,10 +10,11 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from lakeload_jobs.contract.errors import LoadFailed, NewerFormat
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, NewerFormat
 from lakeload_jobs.contract.spec import AppendAgain, Mode, TableHandling
 from lakeload_jobs.contract.state import check_format
 from lakeload_jobs.formats.iceberg.rules.partitions import NO_PARTITION, spec_field
@@ -219,6 +220,15 @@ def state_of(facts: TableFacts, pipeline: str) -> PipelineState | None:
     name = STATE_PREFIX + pipeline
     text = facts.properties.get(name)
     return None if text is None else PipelineState.from_property(text, name)
+
+
+def source_state_of(facts: TableFacts, pipeline: str) -> Any:
+    """Return the state of the source that the table keeps of a pipeline, for people: None where
+    there is none, or none that can be read."""
+    with suppress(LakeloadError):
+        if (found := state_of(facts, pipeline)) is not None:
+            return found.state
+    return None
 
 
 def keeps_files(properties: Mapping[str, str]) -> str | None:

@@ -23,6 +23,7 @@ from lakeload_jobs.formats.parquet.log.records import (
     tool_version,
 )
 from lakeload_jobs.rows.rejects import SIDE_COLUMNS
+from lakeload_jobs.sources.position import position_of
 
 NO_ROWS = "the source has no rows: a file, and a table in Glue, is made with the first ones"
 """Types come from values: a table made of a header alone would have text in every column."""
@@ -107,6 +108,8 @@ def table_result(
         bytes=record.bytes,
         files=tuple(FileResult(file.key, file.rows, file.bytes) for file in record.files),
         file_count=len(record.files),
+        already=status == "NO_OP",
+        position=position_of(record.state.after) if record.state else None,
         location=_url(destination, table),
         index=record.index,
         rejected=record.rejected.rows if record.rejected else 0,

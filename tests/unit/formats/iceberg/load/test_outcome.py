@@ -13,6 +13,7 @@ def test_committed_job_without_file_names_has_its_file_count() -> None:
     assert isinstance(summary, dict)
     summary |= {"added-data-files": "512"}
 
-    result = already(table("orders"), facts(snapshot, properties=OURS, head=1), 1)
+    result = already(table("orders"), facts(snapshot, properties=OURS, head=1), 1, "shop")
 
     assert (result.files, result.file_count, result.bytes) == ((), 512, 2048)
+    assert result.already

@@ -1,0 +1,336 @@
+"""What metrics, traces and OpenLineage say of each way that a job can end, compared with the lake.
+
+One pipeline goes through all of them: `orders` fails on a bad value, `items` sets it aside.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.rest_lake import CLIENT_SECRET, gate_of
+from tests.faults.product.syncs import Sync, Told, run_untroubled
+from tests.faults.product.world import World
+from tests.faults.rounds.lake import RoundsLake
+from tests.open_metrics import samples
+from tests.openlineage_schema import check
+from tests.servers.fault_proxy import FaultProxy, answer, before
+from tests.servers.ministack import Lake
+from tests.servers.oauth2_gate import CATALOG, Gate
+from tests.servers.report_receiver import ReportReceiver, receiving
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+TABLES = ("orders", "items")
+COUNTED = {"rows": "rows", "files": "files", "bytes": "bytes", "rejected": "rejected_records"}
+
+
+@dataclass(frozen=True)
+class State:
+    """One job: the files that arrive before it, and what becomes of it and of each table."""
+
+    name: str
+    job: str
+    files: dict[str, str] = field(default_factory=dict)
+    code: int | None = 0
+    """None: it is killed."""
+    tables: tuple[str, ...] = ()
+    """The status of `orders` and of `items`; of a job that was rejected there is none."""
+    killed_at: str = ""
+    denied: bool = False
+    events: tuple[str, ...] = ()
+    """The ends of the runs of the pipeline, `orders` and `items`."""
+    failures: tuple[int, int, int] = (0, 0, 0)
+    """Failures in a row of the pipeline, `orders` and `items` after it."""
+    counts: bool = True
+    """Whether the job reports the rows that it has left in the lake."""
+
+
+STATES = (
+    State(
+        "good", "j1", {"orders/1": "1 2 3", "items/1": "1"},
+        tables=("LOADED", "LOADED"), events=("COMPLETE", "COMPLETE", "COMPLETE"),
+    ),
+    State("idle", "j2", tables=("NO_OP", "NO_OP"), events=("COMPLETE", "COMPLETE", "COMPLETE")),
+    State(
+        "partial", "j3", {"orders/2": "bad", "items/2": "2 3"}, 1,
+        tables=("FAILED", "LOADED"), events=("FAIL", "FAIL", "COMPLETE"), failures=(1, 1, 0),
+    ),
+    State("failed", "j4", code=3, denied=True, events=("FAIL",), failures=(2, 2, 1)),
+    State(
+        "rejected", "j5", {"orders/2": "", "items/3": "4 bad"},
+        tables=("NO_OP", "LOADED"), events=("COMPLETE", "COMPLETE", "COMPLETE"),
+    ),
+    State("killed", "j6", {"orders/3": "4 5"}, None, killed_at="UploadPart"),
+    State(
+        "recovered", "j6", {"items/4": "5"},
+        tables=("LOADED", "LOADED"), events=("COMPLETE", "COMPLETE", "COMPLETE"),
+    ),
+)  # fmt: skip
+COMMITTED = (
+    State("killed after the commit", "j7", {"orders/4": "6"}, None, killed_at="Complete"),
+    State(
+        "recovered after the commit", "j7",
+        tables=("NO_OP", "NO_OP"), events=("COMPLETE", "COMPLETE", "COMPLETE"), counts=False,
+    ),
+)  # fmt: skip
+
+
+@dataclass
+class Pipeline:
+    """The pipeline, and what was known of it after the job before."""
+
+    world: World
+    lake: RoundsLake
+    receiver: ReportReceiver
+    folder: Path
+    spark_home: Path
+    stored: Counter[tuple[str, str]] = field(default_factory=Counter)
+    counted: Counter[tuple[str, str]] = field(default_factory=Counter)
+    values: dict[tuple[str, ...], float] = field(default_factory=dict)
+
+    def write(self, catalog: dict[str, Any] | None) -> None:
+        """Write the documents."""
+        iceberg = {"table_format": "ICEBERG", "iceberg": {"catalog": catalog}} if catalog else {}
+        table = {"columns": {"types": {"n": "bigint"}}}
+        self.world.lake.write_pipeline(
+            self.folder,
+            endpoint=self.world.proxy.endpoint,
+            tables=[
+                {"table": "orders", "path": "orders/*.csv", **table, "on_bad_value": "FAIL"},
+                {"table": "items", "path": "items/*.csv", **table, "max_rejected": "100 %"},
+            ],
+            source={
+                "type": "FILES",
+                "format": "CSV",
+                "options": {"header": True},
+                "incremental": True,
+            },
+            destination=iceberg,
+            destination_prefix=None,
+            namespace="shop",
+            on_bad_value="QUARANTINE",
+            lineage={"url": self.receiver.url},
+            opentelemetry=True,
+            metrics_file="shop.prom",
+        )
+        for name in TABLES:
+            (self.folder / name).mkdir()
+
+    def run(self, state: State) -> Told:
+        """Let files arrive and run the job."""
+        for name, numbers in state.files.items():
+            path = self.folder / f"{name}.csv"
+            path.write_text("\n".join(["n", *numbers.split(), ""]) if numbers else "")
+            if not numbers:
+                path.unlink()
+        self.receiver.requests.clear()
+        if state.killed_at:
+            return self._killed(state)
+        rule = None
+        if state.denied:
+            rule = self.world.proxy.on("AssumeRole", answer(403, "AccessDenied"))
+        told = run_untroubled(self.world, self.folder, state.job)
+        if rule is not None:
+            self.world.proxy.rules.remove(rule)
+        return told
+
+    def _killed(self, state: State) -> Told:
+        reached, gone = threading.Event(), threading.Event()
+
+        def hold(_: Any) -> None:
+            reached.set()
+            gone.wait(60)
+            raise ConnectionError("the client was killed")
+
+        operation = {"Complete": "CompleteMultipartUpload"}.get(state.killed_at, state.killed_at)
+        rule = self.world.proxy.on(operation, before(hold), times=1)
+        sync = Sync(self.world, self.folder, state.job, spark_home=self.spark_home)
+        while not reached.wait(0.1):
+            assert sync.running, sync.end()
+        sync.kill()
+        gone.set()
+        self.world.proxy.rules.remove(rule)
+        return sync.end()
+
+    def grown(self) -> Counter[tuple[str, str]]:
+        """Return what the lake has more of since the last call: rows, files and bytes of each
+        table, and rows of its side table."""
+        found: Counter[tuple[str, str]] = Counter()
+        keys = self.world.lake.data_keys()
+        for name in TABLES:
+            files = [key for key in keys if f"/{name}/" in key and key.endswith(".parquet")]
+            side = any(f"/{name}_rejected/" in key for key in keys)
+            found["rows", name] = len(self.lake.rows(name, "n")) if files else 0
+            found["files", name] = len(files)
+            found["bytes", name] = sum(len(self.world.lake.read(key)) for key in files)
+            rejected = self.lake.rows(f"{name}_rejected", "_supa_index") if side else []
+            found["rejected", name] = len(rejected)
+        new = Counter({key: found[key] - self.stored[key] for key in found})
+        self.stored = found
+        return new
+
+    def metrics(self) -> dict[tuple[str, ...], float]:
+        """Return the values of the metrics file, by name and labels."""
+        return {
+            (one.name.removeprefix("lakeload_"), *list(one.labels.values())[1:]): one.value
+            for one in samples((self.folder / "shop.prom").read_text())
+        }
+
+
+@pytest.fixture(params=["parquet", "iceberg"])
+def pipeline(
+    request: pytest.FixtureRequest,
+    lake: Lake,
+    fault_proxy: FaultProxy,
+    tmp_path: Path,
+    warm_spark_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Pipeline]:
+    """A pipeline of Parquet files, or of Iceberg tables in a REST catalog."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    world = World(lake, fault_proxy, tmp_path, "states", warm_spark=warm_spark_home)
+    iceberg = request.param == "iceberg"
+    opened: Any = gate_of(lake, tmp_path / "catalog") if iceberg else nullcontext()
+    gate: Gate | None
+    with opened as gate, receiving() as receiver:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
+        monkeypatch.setenv("CREDENTIAL", f"loader-id:{CLIENT_SECRET}")
+        catalog = None
+        if gate is not None:
+            catalog = {
+                "type": "REST",
+                "uri": gate.uri,
+                "warehouse": CATALOG,
+                "credential": {"env": "CREDENTIAL"},
+                "scope": "PRINCIPAL_ROLE:ALL",
+                "access_delegation": "NONE",
+            }
+        found = RoundsLake(lake, fault_proxy, gate)
+        pipeline = Pipeline(world, found, receiver, folder, warm_spark_home)
+        pipeline.write(catalog)
+        yield pipeline
+        # The clients that were killed have lost their requests.
+        fault_proxy.errors.clear()
+
+
+def test_metrics_traces_and_lineage_of_each_end_of_a_job_are_right(pipeline: Pipeline) -> None:
+    # Kills are the same for every format: the command is gone, and reports nothing.
+    for state in STATES[:5] if pipeline.lake.gate else STATES + COMMITTED:
+        told = pipeline.run(state)
+        assert told.code == state.code, (state.name, told)
+        new = pipeline.grown()
+        if state.code is None:
+            _check_killed(pipeline, state)
+            continue
+        assert [told.tables[name]["status"] for name in TABLES if told.tables] == [*state.tables]
+        reported = new if state.counts else Counter[tuple[str, str]]()
+        _check_metrics(pipeline, state, reported)
+        _check_otlp(pipeline, state, told, reported)
+        _check_events(pipeline, state, told, reported)
+
+
+def _check_killed(pipeline: Pipeline, state: State) -> None:
+    """A job that was killed has begun, for OpenLineage, and for nobody ended."""
+    assert pipeline.metrics() == pipeline.values, state.name
+    assert [one.path for one in pipeline.receiver.requests if one.path.startswith("/v1/")] == []
+    assert {event["eventType"] for event in pipeline.receiver.events} <= {"START"}
+    for event in pipeline.receiver.events:
+        check(event)
+
+
+def _check_metrics(pipeline: Pipeline, state: State, new: Counter[tuple[str, str]]) -> None:
+    old, values = pipeline.values, pipeline.metrics()
+    pipeline.values = values
+    status = {0: "SUCCEEDED"}.get(state.code or 0, "FAILED")
+    assert values["jobs_total", status] == old.get(("jobs_total", status), 0) + 1
+    assert values["job_exit_code",] == state.code
+    of_job, *of_tables = state.failures
+    assert values["job_consecutive_failures",] == of_job, state.name
+    assert values["job_cpu_seconds_total",] > old.get(("job_cpu_seconds_total",), 0)
+    succeeded = ("job_last_success_timestamp_seconds",)
+    assert (values[succeeded] > old.get(succeeded, 0)) is (state.code == 0)
+    for name, failures in zip(TABLES, of_tables, strict=True):
+        table = f"shop.{name}"
+        for what, counter in COUNTED.items():
+            key = (f"table_{counter}_total", table)
+            assert values.get(key, 0) - old.get(key, 0) == new[what, name], (state.name, key)
+        assert values["table_consecutive_failures", table] == failures, (state.name, name)
+        loaded = ("table_last_success_timestamp_seconds", table)
+        assert (values[loaded] > old.get(loaded, 0)) is (failures == 0), (state.name, name)
+        newest = max((pipeline.folder / name).iterdir(), key=lambda one: one.stat().st_mtime)
+        position = values["table_position_timestamp_seconds", table]
+        if failures == 0:
+            assert position == pytest.approx(newest.stat().st_mtime, abs=0.001)
+        end = values["job_last_end_timestamp_seconds",]
+        assert values["table_lag_seconds", table] == pytest.approx(end - position, abs=0.001)
+
+
+def _check_otlp(
+    pipeline: Pipeline, state: State, told: Told, new: Counter[tuple[str, str]]
+) -> None:
+    gauges = pipeline.receiver.gauges
+    of_job, *of_tables = state.failures
+    assert gauges["lakeload.job.exit_code", ""] == state.code
+    assert gauges["lakeload.job.consecutive_failures", ""] == of_job
+    assert gauges["lakeload.job.cpu", ""] > 0
+    requests = sum(value for (name, _), value in gauges.items() if name == "lakeload.job.requests")
+    assert requests == sum(told.document["usage"]["requests"].values())
+    assert requests > 0
+    for name, failures in zip(TABLES, of_tables, strict=True):
+        table = f"lakeload.table=shop.{name}"
+        assert gauges["lakeload.table.consecutive_failures", table] == failures
+        assert gauges["lakeload.table.lag", table] >= 0
+        for what, gauge in COUNTED.items():
+            value = gauges.get((f"lakeload.table.{gauge}", table), 0)
+            assert value == new[what, name], (state.name, name, what)
+    spans = {span.name: span for span in pipeline.receiver.spans}
+    assert len({span.trace_id for span in spans.values()}) == 1
+    root = spans["sync shop"]
+    assert root.status.code == (2 if state.code else 0)
+    phases = [phase["name"] for phase in told.document["timings"]["phases"]]
+    below = [span.name for span in spans.values() if span.parent_span_id == root.span_id]
+    assert below == phases
+
+
+def _check_events(
+    pipeline: Pipeline, state: State, told: Told, new: Counter[tuple[str, str]]
+) -> None:
+    events = pipeline.receiver.events
+    for event in events:
+        check(event)
+    ends = {one["job"]["name"]: one for one in events if one["eventType"] != "START"}
+    names = ("shop", "shop.shop.orders", "shop.shop.items")[: len(state.events)]
+    assert {name: ends[name]["eventType"] for name in ends} == dict(
+        zip(names, state.events, strict=True)
+    )
+    starts = {one["run"]["runId"] for one in events if one["eventType"] == "START"}
+    assert starts == {one["run"]["runId"] for one in ends.values()}
+    assert ("errorMessage" in ends["shop"]["run"]["facets"]) is bool(state.code)
+    for name in TABLES:
+        if (end := ends.get(f"shop.shop.{name}")) is None:
+            continue
+        error = told.tables[name]["error"]
+        message = end["run"]["facets"].get("errorMessage", {}).get("message")
+        assert message == (error and error["message"])
+        (read,) = end["inputs"]
+        assert (read["namespace"], read["name"]) == ("file", str(pipeline.folder / name))
+        if end["eventType"] != "COMPLETE":
+            continue
+        (output,) = end["outputs"]
+        statistics = output["outputFacets"]["outputStatistics"]
+        counted = [statistics[key] for key in ("rowCount", "fileCount", "size")]
+        assert counted == [new[what, name] for what in ("rows", "files", "bytes")], state.name
+        if told.tables[name]["status"] == "LOADED":
+            lineage = output["facets"]["columnLineage"]["fields"]["n"]["inputFields"]
+            assert [(one["name"], one["field"]) for one in lineage] == [(read["name"], "n")]
+            types = {one["name"]: one["type"] for one in output["facets"]["schema"]["fields"]}
+            assert types["n"] == "bigint"
