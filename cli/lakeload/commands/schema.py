@@ -48,7 +48,11 @@ RESULTS: Mapping[str, tuple[str, ...]] = {
     "plan": ("plan:PlanDocument",),
     "sync": ("json_documents:SyncDocument", "plan:PlanDocument"),
     "recover": ("json_documents:RecoverDocument", "json_documents:ResolutionDocument"),
-    "runs": ("json_documents:RunsDocument", "json_documents:LocalRunsDocument"),
+    "runs": (
+        "json_documents:RunsDocument",
+        "json_documents:LocalRunsDocument",
+        "history:HistoryJob",
+    ),
     "reset": ("json_documents:ResetDocument",),
     "maintain": ("json_documents:MaintainDocument",),
     "jars": ("json_documents:JarsDocument",),

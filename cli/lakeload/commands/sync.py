@@ -224,7 +224,7 @@ def sync(
                 recorder=recorder,
                 idle=schedule.interval is None,
             )
-            with recorder.listening(listen, job) as on_alive:
+            with recorder.listening(listen, job) as on_alive, recorder.ending():
                 rounds = Rounds(read, show, replace(schedule, on_alive=on_alive), context)
                 raise typer.Exit(rounds.run(job))
         context.begin("machine")
@@ -255,7 +255,7 @@ def sync(
             console.note(
                 f"`round_limit` left new files or rows of {quoted(left, 10)} for the next load"
             )
-        recorder.record(job, summary, reports)
+        recorder.record(job, synced, summary, reports)
         raise typer.Exit(synced.outcome.exit_code)
 
 
@@ -326,12 +326,15 @@ class _Recorder:
     """Makes the summaries of jobs, and records each where the pipeline or a flag says."""
 
     def __init__(self, metrics_file: Path | None) -> None:
+        from lakeload.launch.run_folder import runs_directory
         from lakeload.launch.usage import CommandUsage
+        from lakeload.monitoring.history import JobHistory
         from lakeload.monitoring.monitor import Monitor
 
         self._metrics_file = metrics_file
         self._usage = CommandUsage()
         self._monitor = Monitor(_warn)
+        self._history = JobHistory(runs_directory(os.environ), _warn)
 
     @contextmanager
     def listening(self, address: str | None, job: LoadJob) -> Iterator[Callable[[], None]]:
@@ -378,15 +381,37 @@ class _Recorder:
             hint,
         )
 
-    def record(self, job: LoadJob, summary: Summary, reports: Reports | None) -> None:
+    def record(
+        self,
+        job: LoadJob,
+        synced: Synced,
+        summary: Summary,
+        reports: Reports | None,
+        *,
+        rounds: bool = False,
+    ) -> None:
         """Record a job that was shown, and send its reports."""
         from lakeload.ui.summary import to_document
 
         document = to_document(summary)
         targets = [table.target for table in job.tables]
         self._monitor.add_metrics(dict(document), targets, self._path(job))
+        if job.document.model.history:
+            connections = synced.connections
+            self._history.begin(
+                dict(document), targets, job.destination, connections, rounds=rounds
+            )
         if reports is not None:
             reports.end(document, summary.wall_time)
+        self._history.finish(last=False)
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Record what is left after the block."""
+        try:
+            yield
+        finally:
+            self._history.finish()
 
     def _path(self, job: LoadJob) -> Path | None:
         """Return the file of the metrics."""
@@ -414,7 +439,8 @@ def _show_round(done: Round, *, output: OutputFormat, recorder: _Recorder, idle:
         _show(summary, output, done.number)
     elif done.number == 1:
         console.note("nothing new")
-    recorder.record(done.job, summary, done.reports if idle or not done.idle else None)
+    reports = done.reports if idle or not done.idle else None
+    recorder.record(done.job, done.synced, summary, reports, rounds=True)
 
 
 def _show(summary: Summary, output: OutputFormat, number: int | None = None) -> None:

@@ -256,6 +256,8 @@ class Pipeline(Model):
     metrics_file: Text | None = None
     """After each job, metrics of the pipeline are written into this file, in the text format of
     OpenMetrics; relative to this file."""
+    history: bool = True
+    """Record each job in the job history beside the logs, for `runs` and `status`."""
     lineage: Lineage | None = None
     """OpenLineage events of each load: where they are sent. Default: nowhere."""
     opentelemetry: bool = False

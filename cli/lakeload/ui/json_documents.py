@@ -10,6 +10,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
+from lakeload.history.day import HistoryJob
 from lakeload.launch.timings import WallTime
 from lakeload_jobs.contract.maintain import TableMaintenance
 from lakeload_jobs.contract.result import ErrorInfo, FileResult, TableResult
@@ -407,10 +408,12 @@ class LocalRunDocument(TypedDict):
 
 
 class RunsDocument(TypedDict):
-    """`runs --output json`. `fences` are those of Parquet tables, `tables` of Iceberg tables."""
+    """`runs --output json`. `fences` are those of Parquet tables, `tables` of Iceberg tables;
+    `jobs` those of the job history, with `--failed` or `--since`."""
 
     exit_code: int
     runs: list[RunDocument]
+    jobs: list[HistoryJob]
     fences: NotRequired[list[FenceDocument]]
     tables: NotRequired[list[SnapshotsDocument]]
     errors: list[TableErrorDocument]

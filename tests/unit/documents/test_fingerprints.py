@@ -338,6 +338,7 @@ def test_every_pipeline_setting_is_in_the_fingerprint_or_listed_as_excluded() ->
         "upload_interval",
         "round_limit",
         "metrics_file",
+        "history",
         "lineage",
         "opentelemetry",
         "spark",
