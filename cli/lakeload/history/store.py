@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -277,3 +277,13 @@ def _newest(store: HistoryStore, pipeline: str, wanted: Wanted) -> list[HistoryJ
         stored = store.read(pipeline, name)
         found += [job for job in stored.day.jobs if wanted.takes(job)] if stored else []
     return found
+
+
+def remove_old_days(store: HistoryStore, pipeline: str, before: date) -> int:
+    """Remove the days of a pipeline before a date; return how many. The newest one stays: it has
+    the state of the tables."""
+    *earlier, _ = store.days(pipeline) or [""]
+    old = [name for name in earlier if name < before.isoformat()]
+    for name in old:
+        store.remove(pipeline, name)
+    return len(old)

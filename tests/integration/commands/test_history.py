@@ -18,6 +18,7 @@ from lakeload.history.store import LakeHistory, record
 from lakeload_jobs.aws import AwsSession
 from tests.e2e.command import Ended, environment, lakeload
 from tests.fakes.spark_home import fake_spark_home
+from tests.integration.commands.conftest import Command
 from tests.integration.conftest import make_destination
 from tests.servers.fault_proxy import FaultProxy, answer, delay, drop_answer
 from tests.servers.ministack import Lake
@@ -212,3 +213,37 @@ def test_runs_of_a_wrong_option_say_what_to_write(
     ended = lakeload(lake, tmp_path, "runs", *wrong)
     assert ended.code == 2
     assert "hint:" in ended.stderr
+
+
+def test_maintain_removes_old_days_where_its_role_may(command: Command, shop: Lake) -> None:
+    destination = make_destination(shop)
+    store = LakeHistory(AwsSession(destination), destination)
+    found = of_job(document(FAILED), ("shop.orders",))
+    for name in ("2020-01-01", "2026-11-26"):
+        assert store.write(found, name, None)
+    ended = command("maintain", "pipeline.yml", "--apply")
+    assert ended.code == 0, ended.err
+    assert "removed 1 day of the job history" in ended.err
+    assert store.days("shop") == ["2026-11-26"]
+
+
+def test_job_history_that_a_role_may_not_write_is_a_warning_of_the_connection_test(
+    base_identity: Lake, tmp_path: Path, fault_proxy: FaultProxy
+) -> None:
+    fault_proxy.on("PutObject", answer(403, "AccessDenied"), key=f"*{HISTORY}*")
+    file = base_identity.write_destination(tmp_path, endpoint=fault_proxy.endpoint)
+    ended = lakeload(base_identity, tmp_path, "test-connection", str(file), "--output", "json")
+    assert ended.code == 0
+    (warned,) = [one for one in ended.document["probes"] if one["status"] == "warning"]
+    assert warned["name"] == "job-history"
+    assert warned["resource"].endswith("/_lakeload/job-history/*")
+    assert "`history: false`" in warned["failure"]["hint"]
+    assert warned["failure"]["statement"]["Action"] == "s3:PutObject"
+
+
+def test_connection_test_leaves_no_job_history(base_identity: Lake, tmp_path: Path) -> None:
+    file = base_identity.write_destination(tmp_path)
+    ended = lakeload(base_identity, tmp_path, "test-connection", str(file), "--output", "json")
+    states = {one["name"]: one["status"] for one in ended.document["probes"]}
+    assert states["job-history"] == "passed"
+    assert base_identity.keys() == []
