@@ -8,7 +8,7 @@ from datetime import datetime
 from lakeload.connections import Connections
 from lakeload.documents.load import DestinationDocument, PipelineDocument
 from lakeload.documents.spec import destination_spec
-from lakeload.history.day import HistoryJob
+from lakeload.history.day import HistoryDay, HistoryJob, merge
 from lakeload.history.store import (
     HistoryStore,
     LakeHistory,
@@ -52,3 +52,14 @@ class PastJobs:
     ) -> tuple[HistoryJob, ...]:
         """Return the newest jobs that `keeps` takes, newest first."""
         return past_jobs(self.stores, self.pipelines, Wanted(keeps, limit, since))
+
+    def state(self, pipeline: str) -> HistoryDay | None:
+        """Return a day with the state of a pipeline and its tables after the last job; None where
+        no job is known."""
+        found: HistoryDay | None = None
+        for store in reversed(self.stores):
+            for name in store.days(pipeline)[-1:]:
+                stored = store.read(pipeline, name)
+                if stored is not None:
+                    found = merge(found, stored.day) if found is not None else stored.day
+        return found

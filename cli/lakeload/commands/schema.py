@@ -32,6 +32,7 @@ class DocumentKind(StrEnum):
     SYNC = "sync"
     RECOVER = "recover"
     RUNS = "runs"
+    STATUS = "status"
     RESET = "reset"
     MAINTAIN = "maintain"
     JARS = "jars"
@@ -53,6 +54,7 @@ RESULTS: Mapping[str, tuple[str, ...]] = {
         "json_documents:LocalRunsDocument",
         "history:HistoryJob",
     ),
+    "status": ("json_documents:StatusDocument",),
     "reset": ("json_documents:ResetDocument",),
     "maintain": ("json_documents:MaintainDocument",),
     "jars": ("json_documents:JarsDocument",),

@@ -27,7 +27,7 @@ from lakeload.config.secret_names import shown
 from lakeload.documents.columns import Columns, repeated
 from lakeload.documents.conditions import condition_problem
 from lakeload.documents.destination import Destination
-from lakeload.documents.durations import parse_interval
+from lakeload.documents.durations import parse_duration, parse_interval
 from lakeload.documents.iceberg import TableProperties
 from lakeload.documents.lineage import Lineage
 from lakeload.documents.rounds import RoundLimit
@@ -114,6 +114,24 @@ def _interval(given: Any) -> timedelta:
         raise refusal(error.message, error.hint) from None
 
 
+def _duration(given: Any) -> timedelta:
+    if not isinstance(given, str):
+        raise refusal("this is not a duration", "write it as `PT2H`, or as `30m`, `2h`, `1d`")
+    try:
+        duration = parse_duration(given)
+    except InvalidInput as error:
+        raise refusal(error.message, error.hint) from None
+    if not duration:
+        raise refusal(f"`{shown(given)}` is no time", "write it as `PT2H`, or as `30m`, `2h`, `1d`")
+    return duration
+
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_duration),
+    Called("duration"),
+    WithJsonSchema({"type": "string"}),
+]
 Interval = Annotated[
     timedelta,
     BeforeValidator(_interval),
@@ -160,6 +178,8 @@ class Table(TableSettings):
     """Policy for rows of this table that are appended again; overrides the pipeline's."""
     round_limit: RoundLimit | None = setting(None, "the pipeline's")
     """How much one job loads of this table; overrides the pipeline's."""
+    freshness: Duration | None = setting(None, "the pipeline's")
+    """When `lakeload status` calls this table stale; overrides the pipeline's."""
     columns: Columns = Columns()
     where: Text | None = None
     """A Spark SQL condition over source columns; only rows that meet it are loaded."""
@@ -253,6 +273,8 @@ class Pipeline(Model):
     `5m`."""
     round_limit: RoundLimit | None = None
     """Tables that load what is new: load it in several jobs, oldest first. Default: in one."""
+    freshness: Duration | None = None
+    """`lakeload status`: a table is stale when it was last up to date longer ago, as `PT2H`."""
     metrics_file: Text | None = None
     """After each job, metrics of the pipeline are written into this file, in the text format of
     OpenMetrics; relative to this file."""

@@ -10,7 +10,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from lakeload.history.day import HistoryJob
+from lakeload.history.day import HistoryJob, PipelineHealth, TableHealth
 from lakeload.launch.timings import WallTime
 from lakeload_jobs.contract.maintain import TableMaintenance
 from lakeload_jobs.contract.result import ErrorInfo, FileResult, TableResult
@@ -418,6 +418,28 @@ class RunsDocument(TypedDict):
     tables: NotRequired[list[SnapshotsDocument]]
     errors: list[TableErrorDocument]
     running: list[LocalRunDocument]
+
+
+class TableStatusDocument(TypedDict):
+    """A table in `status`. `lag_seconds` is the age of its position, else of when it was last up to
+    date."""
+
+    target: str
+    status: str
+    freshness_seconds: int | None
+    lag_seconds: float | None
+    last: TableHealth | None
+
+
+class StatusDocument(TypedDict):
+    """`status --output json`. `job` is the last one."""
+
+    pipeline: str
+    status: str
+    exit_code: int
+    checked_at: str
+    job: PipelineHealth | None
+    tables: list[TableStatusDocument]
 
 
 class LocalRunsDocument(TypedDict):

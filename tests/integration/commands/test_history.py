@@ -247,3 +247,34 @@ def test_connection_test_leaves_no_job_history(base_identity: Lake, tmp_path: Pa
     states = {one["name"]: one["status"] for one in ended.document["probes"]}
     assert states["job-history"] == "passed"
     assert base_identity.keys() == []
+
+
+def test_status_shows_failing_and_stale_tables_and_ends_with_1(lake: Lake, tmp_path: Path) -> None:
+    documents(lake, tmp_path, freshness="PT2H")
+    status = ("status", "pipeline.yml", "--output", "json")
+
+    def shown() -> tuple[int, dict[str, str]]:
+        ended = lakeload(lake, tmp_path, *status)
+        return ended.code, {one["target"]: one["status"] for one in ended.document["tables"]}
+
+    never = shown()
+    assert never == (1, {"shop.orders": "STALE", "shop.customers": "STALE"})
+    assert sync(lake, tmp_path).code == 0
+    assert shown() == (0, {"shop.orders": "FRESH", "shop.customers": "FRESH"})
+    assert sync(lake, tmp_path, "one_table_fails").code == 1
+    assert shown() == (1, {"shop.orders": "FAILED", "shop.customers": "FRESH"})
+    text = lakeload(lake, tmp_path, "status", "pipeline.yml")
+    assert text.code == 1
+    failing, fresh = text.stdout.splitlines()[1:3]
+    assert failing.split()[:2] == ["shop.orders", "FAILED"]
+    assert "1 failure: the source" in failing
+    assert fresh.split()[:2] == ["shop.customers", "FRESH"]
+    assert sync(lake, tmp_path).code == 0
+    assert shown()[0] == 0
+
+
+def test_status_without_a_history_names_the_setting(lake: Lake, tmp_path: Path) -> None:
+    documents(lake, tmp_path, history=False)
+    ended = lakeload(lake, tmp_path, "status", "pipeline.yml")
+    assert ended.code == 2
+    assert "remove `history: false`" in ended.stderr

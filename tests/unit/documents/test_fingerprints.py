@@ -339,6 +339,7 @@ def test_every_pipeline_setting_is_in_the_fingerprint_or_listed_as_excluded() ->
         "round_limit",
         "metrics_file",
         "history",
+        "freshness",
         "lineage",
         "opentelemetry",
         "spark",
