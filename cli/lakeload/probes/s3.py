@@ -39,6 +39,7 @@ _OF_KEY = {
     # https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html
     "put": ("kms:GenerateDataKey",),
     "get": ("kms:Decrypt",),
+    "job-history": ("kms:GenerateDataKey",),
     "upload": ("kms:GenerateDataKey", "kms:Decrypt"),
     "complete-upload": ("kms:GenerateDataKey", "kms:Decrypt"),
 }
