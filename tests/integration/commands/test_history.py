@@ -15,7 +15,9 @@ import pytest
 
 from lakeload.history.day import of_job
 from lakeload.history.store import LakeHistory, record
+from lakeload.monitoring.history import JobHistory
 from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.result import TableResult
 from tests.e2e.command import Ended, environment, lakeload
 from tests.fakes.spark_home import fake_spark_home
 from tests.integration.commands.conftest import Command
@@ -278,3 +280,25 @@ def test_status_without_a_history_names_the_setting(lake: Lake, tmp_path: Path) 
     ended = lakeload(lake, tmp_path, "status", "pipeline.yml")
     assert ended.code == 2
     assert "remove `history: false`" in ended.stderr
+
+
+def test_good_rounds_are_moved_together_and_one_that_failed_at_once(
+    base_identity: Lake, tmp_path: Path
+) -> None:
+    destination, warnings = make_destination(base_identity), list[str]()
+    history = JobHistory(tmp_path / "runs", warnings.append)
+
+    def ended(number: int, table: TableResult) -> list[str]:
+        made = document(table, at=later(number), job=f"job-{number}")
+        history.begin(made, ("lake.orders",), destination, None, rounds=True)
+        history.finish(last=False)
+        return [job["job_id"] for job in day(base_identity)["jobs"]]
+
+    assert ended(1, LOADED) == ["job-1"]
+    assert ended(2, LOADED) == ["job-1"]
+    assert ended(3, FAILED) == ["job-1", "job-2", "job-3"]
+    assert ended(4, LOADED) == ["job-1", "job-2", "job-3", "job-4"]
+    assert ended(5, LOADED) == ["job-1", "job-2", "job-3", "job-4"]
+    history.finish()
+    assert [job["job_id"] for job in day(base_identity)["jobs"]][4:] == ["job-5"]
+    assert warnings == []
