@@ -47,6 +47,7 @@ _MORE = {
     "sync": "first-load.md",
     "recover": "operations.md",
     "runs": "operations.md",
+    "status": "monitoring.md#freshness",
     "reset": "operations.md",
     "maintain": "maintain.md",
     "jars": "jars.md",

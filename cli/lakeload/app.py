@@ -88,6 +88,10 @@ COMMANDS = {
         "lakeload.commands.runs",
         "Show the load history: the newest jobs of the tables, from their logs.",
     ),
+    "status": Entry(
+        "lakeload.commands.status",
+        "Show which tables of a pipeline are fresh, stale or failing, for monitors.",
+    ),
     "reset": Entry(
         "lakeload.commands.reset",
         "Remove the rows that this pipeline has loaded into some of its tables.",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
@@ -22,13 +24,13 @@ from lakeload.commands.options import (
 from lakeload.config.document import quoted
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
-from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
+from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import SECONDS_A_DAY, MaintainSpec
 from lakeload_jobs.contract.spec import OnBadValue, TableFormat
 from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.names import REJECTED_SUFFIX, did_you_mean
-from lakeload_jobs.core.sizes import parse_size
+from lakeload_jobs.core.sizes import counted, parse_size
 
 if TYPE_CHECKING:
     from lakeload.documents.load import PipelineDocument
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from lakeload.launch.stop import StopRequests
     from lakeload.ui.display import Phases
     from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
+
+logger = logging.getLogger(__name__)
 
 
 _STEPS = FORMATS["ICEBERG"].maintenance_steps
@@ -204,6 +208,8 @@ def maintain(
                 done, folder = _in_spark(job, spec, stop, phases)
         except LakeloadError as error:
             done = refused(error)
+        if apply and not only and not register_glue_optimizers and done.exit_code == ExitCode.OK:
+            _remove_history(document.model.name, spec)
         stop.hold()
         phases.stop()
         seconds_taken = time.monotonic() - started
@@ -214,6 +220,31 @@ def maintain(
         else:
             show_text(report, console.out, console.err, quiet=console.quiet())
         raise typer.Exit(done.exit_code)
+
+
+_HISTORY_DAYS = 90
+"""Days of the job history that stay."""
+
+
+def _remove_history(pipeline: str, destination: DestinationSpec) -> None:
+    """Remove old days of the job history. Without the permission they stay: nothing depends on
+    them."""
+    from lakeload.connections import Connections
+    from lakeload.history.store import LakeHistory, LocalHistory, is_in_lake, remove_old_days
+    from lakeload.launch.run_folder import runs_directory
+
+    before = datetime.now(UTC).date() - timedelta(days=_HISTORY_DAYS)
+    local = LocalHistory(runs_directory(os.environ), destination)
+    try:
+        removed = remove_old_days(local, pipeline, before)
+        if is_in_lake(destination):
+            session = Connections(destination, "maintain").before_spark
+            removed += remove_old_days(LakeHistory(session, destination), pipeline, before)
+    except (LakeloadError, OSError):
+        logger.info("removing old days of the job history failed", exc_info=True)
+    else:
+        if removed:
+            console.note(f"removed {counted(removed, 'day')} of the job history")
 
 
 @dataclass(frozen=True)

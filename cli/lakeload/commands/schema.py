@@ -32,6 +32,7 @@ class DocumentKind(StrEnum):
     SYNC = "sync"
     RECOVER = "recover"
     RUNS = "runs"
+    STATUS = "status"
     RESET = "reset"
     MAINTAIN = "maintain"
     JARS = "jars"
@@ -48,7 +49,12 @@ RESULTS: Mapping[str, tuple[str, ...]] = {
     "plan": ("plan:PlanDocument",),
     "sync": ("json_documents:SyncDocument", "plan:PlanDocument"),
     "recover": ("json_documents:RecoverDocument", "json_documents:ResolutionDocument"),
-    "runs": ("json_documents:RunsDocument", "json_documents:LocalRunsDocument"),
+    "runs": (
+        "json_documents:RunsDocument",
+        "json_documents:LocalRunsDocument",
+        "history:HistoryJob",
+    ),
+    "status": ("json_documents:StatusDocument",),
     "reset": ("json_documents:ResetDocument",),
     "maintain": ("json_documents:MaintainDocument",),
     "jars": ("json_documents:JarsDocument",),

@@ -237,7 +237,7 @@ def sync(
                 recorder=recorder,
                 idle=schedule.interval is None,
             )
-            with recorder.listening(listen, job) as on_alive:
+            with recorder.listening(listen, job) as on_alive, recorder.ending():
                 rounds = Rounds(read, look, show, replace(schedule, on_alive=on_alive), context)
                 raise typer.Exit(rounds.run(job))
         context.begin("machine")
@@ -268,7 +268,7 @@ def sync(
             console.note(
                 f"`round_limit` left new files or rows of {quoted(left, 10)} for the next load"
             )
-        recorder.record(job, summary, reports)
+        recorder.record(job, synced, summary, reports)
         raise typer.Exit(synced.outcome.exit_code)
 
 
@@ -329,13 +329,16 @@ class _Recorder:
     """Makes the summaries of jobs, and records each where the pipeline or a flag says."""
 
     def __init__(self, metrics_file: Path | None) -> None:
+        from lakeload.launch.run_folder import runs_directory
         from lakeload.launch.usage import CommandUsage
+        from lakeload.monitoring.history import JobHistory
         from lakeload.monitoring.monitor import Monitor
 
         self._metrics_file = metrics_file
         self._usage = CommandUsage()
         self._monitor = Monitor(_warn)
         self._reported = time.monotonic()
+        self._history = JobHistory(runs_directory(os.environ), _warn)
 
     @contextmanager
     def listening(self, address: str | None, job: LoadJob) -> Iterator[Callable[[], None]]:
@@ -383,7 +386,14 @@ class _Recorder:
         )
 
     def record(
-        self, job: LoadJob, summary: Summary, reports: Reports, *, idle: bool = False
+        self,
+        job: LoadJob,
+        synced: Synced,
+        summary: Summary,
+        reports: Reports,
+        *,
+        rounds: bool = False,
+        idle: bool = False,
     ) -> None:
         """Record a job that was shown, and send its reports; those of rounds that are `idle` at
         most once a minute."""
@@ -392,9 +402,23 @@ class _Recorder:
         document = to_document(summary)
         targets = [table.target for table in job.tables]
         metrics = self._monitor.add_metrics(dict(document), targets, self._path(job))
+        if job.document.model.history:
+            connections = synced.connections
+            self._history.begin(
+                dict(document), targets, job.destination, connections, rounds=rounds
+            )
         if not idle or time.monotonic() > self._reported + IDLE_REPORT_SECONDS:
             self._reported = time.monotonic()
             reports.end(document, summary.wall_time, metrics)
+        self._history.finish(last=False)
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Record what is left after the block."""
+        try:
+            yield
+        finally:
+            self._history.finish()
 
     def _path(self, job: LoadJob) -> Path | None:
         """Return the file of the metrics."""
@@ -427,7 +451,8 @@ def _show_round(done: Round, *, output: OutputFormat, recorder: _Recorder, idle:
             console.note("nothing new")
         if not console.quiet():
             show_remarks(summary, console.err)
-    recorder.record(done.job, summary, done.reports, idle=done.idle and not idle)
+    idle = done.idle and not idle
+    recorder.record(done.job, done.synced, summary, done.reports, rounds=True, idle=idle)
 
 
 def _show(summary: Summary, output: OutputFormat, number: int | None = None) -> None:

@@ -90,6 +90,8 @@ class Synced:
     archive_for: tuple[str, ...] | None = None
     """The sets of jars of the AppCDS archive with which Spark would have started faster; None where
     it started with one, or would use none."""
+    connections: Connections | None = None
+    """The AWS identity with which its tables were inspected; None where that failed."""
 
 
 @dataclass
@@ -156,6 +158,7 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
     """Load the tables of a job with one driver."""
     folder: RunFolder | None = None
     archive_for: tuple[str, ...] | None = None
+    inspected: Connections | None = None
     try:
         context.stop.begin()
         context.begin("machine")
@@ -172,13 +175,14 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
         states = commands_of(job.destination.table_format).inspect(
             connections.before_spark, job.tables, job.inspection(context, loads=True)
         )
+        inspected = connections
         check_job_known(states)
         if kept is not None:
             kept.connections = connections
             if kept.may_wait:
                 states = kept.waiting.with_waiting(states, datetime.now(UTC))
         if done := outcome_without_spark(states):
-            return Synced(_with_costs(done, states, job, kept))
+            return Synced(_with_costs(done, states, job, kept), connections=connections)
         context.begin("preparation")
         warnings = _warnings(states, connections, kept)
         features = jar_sets_for(
@@ -219,7 +223,7 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
         if (full := disk_full(error)) is None:
             raise
         outcome = refused(full)
-    return Synced(outcome, folder.log if folder else None, archive_for)
+    return Synced(outcome, folder.log if folder else None, archive_for, inspected)
 
 
 def check_job_known(states: Sequence[TableState]) -> None:

@@ -28,7 +28,7 @@ from lakeload.config.secret_names import shown
 from lakeload.documents.columns import Columns, repeated
 from lakeload.documents.conditions import condition_problem
 from lakeload.documents.destination import Destination
-from lakeload.documents.durations import duration_setting, parse_interval
+from lakeload.documents.durations import duration_setting, parse_duration, parse_interval
 from lakeload.documents.iceberg import TableProperties
 from lakeload.documents.lineage import Lineage
 from lakeload.documents.rounds import CommitAt, RoundLimit
@@ -105,6 +105,19 @@ Tracking = Annotated[
 ]
 
 
+def _duration(given: Any) -> timedelta:
+    duration: timedelta = duration_setting(given, parse_duration)
+    if not duration:
+        raise refusal(f"`{shown(given)}` is no time", "write it as `PT2H`, or as `30m`, `2h`, `1d`")
+    return duration
+
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_duration),
+    Called("duration"),
+    WithJsonSchema({"type": "string"}),
+]
 Interval = Annotated[
     timedelta,
     BeforeValidator(partial(duration_setting, parse=parse_interval)),
@@ -153,6 +166,8 @@ class Table(TableSettings):
     """How much one job loads of this table; overrides the pipeline's."""
     commit_at: CommitAt | None = setting(None, "the pipeline's")
     """How long new data of this table waits with an interval; overrides the pipeline's."""
+    freshness: Duration | None = setting(None, "the pipeline's")
+    """When `lakeload status` calls this table stale; overrides the pipeline's."""
     columns: Columns = Columns()
     where: Text | None = None
     """A Spark SQL condition over source columns; only rows that meet it are loaded."""
@@ -249,9 +264,13 @@ class Pipeline(Model):
     commit_at: CommitAt | None = None
     """With an interval, new data waits until there is enough or it is old. Default: the next
     round loads it."""
+    freshness: Duration | None = None
+    """`lakeload status`: a table is stale when it was last up to date longer ago, as `PT2H`."""
     metrics_file: Text | None = None
     """After each job, metrics of the pipeline are written into this file, in the text format of
     OpenMetrics; relative to this file."""
+    history: bool = True
+    """Record each job in the job history beside the logs, for `runs` and `status`."""
     lineage: Lineage | None = None
     """OpenLineage events of each load: where they are sent. Default: nowhere."""
     opentelemetry: bool = False

@@ -6,7 +6,7 @@ A format fills in the sentences, and what its JSON documents alone hold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -89,6 +89,11 @@ class RunsReport:
     document: Mapping[str, Any] = field(default_factory=dict)
     fences: tuple[tuple[datetime, str], ...] = ()
     remarks: tuple[str, ...] = ()
+
+    def since(self, start: datetime) -> RunsReport:
+        """Return it without the runs that were committed before an instant."""
+        runs = tuple(run for run in self.runs if run.committed_at >= start)
+        return replace(self, runs=runs)
 
     @property
     def exit_code(self) -> ExitCode:

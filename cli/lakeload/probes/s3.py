@@ -28,7 +28,7 @@ from lakeload_jobs.aws.bucket import bucket_region
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import format_of
-from lakeload_jobs.core.layout import probe_path
+from lakeload_jobs.core.layout import job_history_path, probe_path
 from lakeload_jobs.storage.objects import Completion, Objects, OpenUpload, Part
 
 if TYPE_CHECKING:
@@ -39,16 +39,20 @@ _OF_KEY = {
     # https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html
     "put": ("kms:GenerateDataKey",),
     "get": ("kms:Decrypt",),
+    "job-history": ("kms:GenerateDataKey",),
     "upload": ("kms:GenerateDataKey", "kms:Decrypt"),
     "complete-upload": ("kms:GenerateDataKey", "kms:Decrypt"),
 }
 
 
-def resource(destination: DestinationSpec, *, of_bucket: bool) -> str:
-    """Return the ARN of the bucket, or of the objects of the connection test."""
+def resource(destination: DestinationSpec, about: str) -> str:
+    """Return the ARN of the bucket, of the job history, or of the objects of the connection
+    test."""
     arns = place(destination)
-    if of_bucket:
+    if about == "bucket":
         return arns.s3(destination.bucket)
+    if about == "history":
+        return arns.s3(destination.bucket, f"{job_history_path(destination.prefix)}*")
     return arns.s3(destination.bucket, f"{probe_path(destination.prefix)}*")
 
 
@@ -304,6 +308,16 @@ class ProbeObjects:
         if self.objects.get(self.key("object")) != BODY:
             raise failed("content", url=self.objects.url(self.key("object")))
 
+    def replace_no_history(self) -> None:
+        """The job history can be written: asked about an object that is not there."""
+        key = f"{job_history_path(self.destination.prefix)}{self._mark}"
+        try:
+            if self.objects.put_version(key, BODY, f'"{self._mark}"'):
+                self._written.add(key)
+        except AwsError as error:
+            if not error.not_implemented:
+                raise
+
     def find_encryption(self) -> str:
         """What was written is encrypted as the document says; some stores ignore the headers."""
         wanted = self.destination.encryption
@@ -404,7 +418,7 @@ def s3_probes(
             **vars(check),
             run=partial(_run, check, run, destination),
             explain=partial(explain, check.name, check.action, destination),
-            resource=resource(destination, of_bucket=check.about == "bucket"),
+            resource=resource(destination, check.about),
             beside_the_point=_beside_the_point(check.name, destination),
             also=key_permissions(check.name, destination),
         )
@@ -417,7 +431,9 @@ def _run(check: Check, run: Callable[[], str | None], destination: DestinationSp
     try:
         return run()
     except AwsError as error:
-        if error.denied and (advice := hint(error, check.name, check.action, destination)):
+        if error.denied and (
+            advice := check.lost or hint(error, check.name, check.action, destination)
+        ):
             error.hint = advice
         raise
 
@@ -427,7 +443,7 @@ def _beside_the_point(name: str, destination: DestinationSpec) -> str:
         return "the catalog vends the credentials for its files"
     if name == "list-uploads" and not format_of(destination).lists_uploads:
         return "Iceberg loads do not list uploads"
-    if name == "put-again" and destination.single_writer:
+    if name in ("put-again", "job-history") and destination.single_writer:
         return "not needed with `single_writer: true`"
     if name == "encryption" and destination.encryption.type == "NONE":
         return "no `encryption` is configured"

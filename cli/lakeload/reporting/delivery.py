@@ -80,6 +80,11 @@ class Delivery(Generic[T]):
         lost = self._lost + len(self._waiting)
         return f"{lost} of {self._put} were not delivered: {self._reason}" if lost else None
 
+    @property
+    def reason(self) -> str | None:
+        """Why a report was not delivered; None when all were."""
+        return self._reason if self.problem else None
+
     def _run(self) -> None:
         try:
             send = self._connect()

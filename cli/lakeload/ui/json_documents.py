@@ -10,6 +10,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
+from lakeload.history.day import HistoryJob, PipelineHealth, TableHealth
 from lakeload.launch.timings import WallTime
 from lakeload_jobs.contract.maintain import TableMaintenance
 from lakeload_jobs.contract.result import ErrorInfo, FileResult, TableResult
@@ -407,14 +408,38 @@ class LocalRunDocument(TypedDict):
 
 
 class RunsDocument(TypedDict):
-    """`runs --output json`. `fences` are those of Parquet tables, `tables` of Iceberg tables."""
+    """`runs --output json`. `fences` are those of Parquet tables, `tables` of Iceberg tables;
+    `jobs` those of the job history, with `--failed` or `--since`."""
 
     exit_code: int
     runs: list[RunDocument]
+    jobs: list[HistoryJob]
     fences: NotRequired[list[FenceDocument]]
     tables: NotRequired[list[SnapshotsDocument]]
     errors: list[TableErrorDocument]
     running: list[LocalRunDocument]
+
+
+class TableStatusDocument(TypedDict):
+    """A table in `status`. `lag_seconds` is the age of its position, else of when it was last up to
+    date."""
+
+    target: str
+    status: str
+    freshness_seconds: int | None
+    lag_seconds: float | None
+    last: TableHealth | None
+
+
+class StatusDocument(TypedDict):
+    """`status --output json`. `job` is the last one."""
+
+    pipeline: str
+    status: str
+    exit_code: int
+    checked_at: str
+    job: PipelineHealth | None
+    tables: list[TableStatusDocument]
 
 
 class LocalRunsDocument(TypedDict):

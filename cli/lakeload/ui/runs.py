@@ -12,8 +12,10 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.documents.named_files import NamedFiles
 from lakeload.formats.reports import JobRuns, RunsReport, TableRun, by_job
+from lakeload.history.day import HistoryJob
 from lakeload.launch.run_folder import LocalRun
 from lakeload.ui.errors import show_trouble, trouble_document
+from lakeload.ui.history import show_job
 from lakeload.ui.json_documents import LocalRunDocument, LocalRunsDocument, RunsDocument
 from lakeload.ui.names import Name
 from lakeload_jobs.contract.codec import format_instant, to_json
@@ -29,11 +31,14 @@ OUTCOMES = {
 }
 
 
-def to_document(report: RunsReport, running: Sequence[LocalRun] = ()) -> RunsDocument:
+def to_document(
+    report: RunsReport, running: Sequence[LocalRun] = (), jobs: Sequence[HistoryJob] = ()
+) -> RunsDocument:
     """Return the JSON document of `runs --output json`; keys are only ever added."""
     document = {
         "exit_code": int(report.exit_code),
         "runs": [to_json(run.document) for run in report.runs],
+        "jobs": [to_json(job) for job in jobs],
         **to_json(report.document),
         "errors": [trouble_document(failed.target, failed.error) for failed in report.errors],
         "running": [_local_document(run) for run in running],
@@ -54,13 +59,17 @@ def show_text(
     *,
     verbose: bool,
     running: Sequence[LocalRun] = (),
+    jobs: Sequence[HistoryJob] = (),
 ) -> None:
     """Write the jobs, newest first, to stdout; what could not be read, and hints, to stderr.
 
-    `running` are loads of this machine that have not committed yet.
+    `running` are loads of this machine that have not committed yet, `jobs` those of the history
+    that failed.
     """
     for load in running:
         _show_one(load, out)
+    for past in jobs:
+        show_job(past, out)
     for job in by_job(report.runs):
         out.print(
             Text.assemble(
@@ -79,7 +88,7 @@ def show_text(
         out.print(Text(printable(line), "dim"), soft_wrap=True)
     for failed in report.errors:
         show_trouble(err, failed.target, failed.error)
-    if not report.runs and not report.errors and not running:
+    if not report.runs and not report.errors and not running and not jobs:
         err.print("nothing has been loaded yet", soft_wrap=True)
     _show_hint(report, files.command("recover"), err)
 

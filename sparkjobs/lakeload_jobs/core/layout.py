@@ -159,6 +159,12 @@ def binding_key(prefix: str, pipeline: str, source: str) -> str:
     return f"{log_root(prefix)}pipeline-sources/{pipeline}/{mark}.json"
 
 
+def job_history_path(prefix: str, pipeline: str = "") -> str:
+    """`{prefix}/_lakeload/job-history/{pipeline}/`: one object a day; without a pipeline, those of
+    all. No target's name holds `-`."""
+    return _path(prefix, LOG_NAME, "job-history", pipeline)
+
+
 def probe_path(prefix: str) -> str:
     """`{prefix}/_lakeload/probe/`: where the connection test puts its objects."""
     return _path(prefix, LOG_NAME, "probe")

@@ -275,6 +275,50 @@ class Objects:
                 return None
             raise
 
+    def get_version(self, key: str) -> tuple[bytes, str] | None:
+        """Return the object's bytes and its ETag, by one request; None when it does not exist."""
+        try:
+            with aws_call(f"reading `{self.url(key)}`"):
+                answer = self._session.s3_once.get_object(Bucket=self._bucket, Key=key)
+                return answer["Body"].read(), answer["ETag"]
+        except AwsError as error:
+            if error.code == "NoSuchKey":
+                return None
+            raise
+
+    def put_version(self, key: str, body: bytes, etag: str | None) -> bool:
+        """Write an object if the one there still has this ETag, or with None if there is none, by
+        one request; return False where another writer came first. Without conditional writes it is
+        written whatever is there: for what may get lost."""
+        condition: IfAbsent | IfMatch = {}
+        if not self._single_writer:
+            condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
+        try:
+            return self._put_version(key, body, condition)
+        except AwsError as error:
+            if not condition or not error.not_implemented:
+                raise
+            return self._put_version(key, body, {})
+
+    def _put_version(self, key: str, body: bytes, condition: IfAbsent | IfMatch) -> bool:
+        checksum = self._checksum(body)
+        try:
+            with aws_call(f"writing `{self.url(key)}`"):
+                self._session.s3_once.put_object(
+                    Bucket=self._bucket,
+                    Key=key,
+                    Body=body,
+                    **condition,
+                    **checksum,
+                    **self._encryption,
+                )
+        except AwsError as error:
+            # 404: If-Match, and the object is gone.
+            if condition and (error.status in (409, 412) or error.code == "NoSuchKey"):
+                return False
+            raise
+        return True
+
     def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectEntry]:
         """Yield the objects below `prefix` in key order, page by page."""
         paginator = self._session.s3.get_paginator("list_objects_v2")

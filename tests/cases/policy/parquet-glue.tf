@@ -35,8 +35,8 @@ resource "aws_iam_role" "lakeload" {
 # ListObjects: objects below the prefix are found.
 # ListUploads: uploads of abandoned attempts are found; without a condition, as
 # the action has no key s3:prefix.
-# WriteObjects: files and metadata are read and written, and an upload can be
-# given up.
+# WriteObjects: files, metadata and the job history are read and written, and an
+# upload can be given up.
 # RemoveProbeObjects: `test-connection` removes its own objects; no data and no
 # log can be deleted.
 resource "aws_iam_policy" "lakeload_s3" {

@@ -50,9 +50,9 @@ def test_connection_test_of_a_valid_destination_prints_a_line_per_check_and_exit
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     begun = [line.split()[0] for line in lines if re.match(r"\w", line)]
-    assert begun == ["passed"] * 13 + ["skipped"] + ["passed"] * 3 + ["connection"]
+    assert begun == ["passed"] * 14 + ["skipped"] + ["passed"] * 3 + ["connection"]
     assert _place(done.stdout, f"connection passed s3://{base_identity.seeded.bucket}/")
-    assert _place(done.stdout, "16 passed, 1 skipped in")
+    assert _place(done.stdout, "17 passed, 1 skipped in")
     assert "\x1b" not in done.stdout
 
 
@@ -165,9 +165,13 @@ def test_connection_test_writes_below_the_probe_path_only(
     done = _run(base_identity.write_destination(tmp_path, endpoint=fault_proxy.endpoint))
     assert done.returncode == 0
     keys = {request.key for request in fault_proxy.requests if request.key}
-    place = f"{base_identity.seeded.prefix}/_lakeload/probe/"
-    assert keys
+    place = f"{base_identity.seeded.prefix}/_lakeload/"
+    assert {key.split("/")[-2] for key in keys if key.startswith(place)} == {"probe", "job-history"}
     assert all(key.startswith(place) for key in keys)
+    # Asked with an ETag that no object has.
+    asked = [one for one in fault_proxy.requests if "/job-history/" in one.key]
+    assert [(one.operation, bool(one.header("If-Match"))) for one in asked] == [("PutObject", True)]
+    assert base_identity.keys() == []
 
 
 def test_skipped_check_counts_as_passed(base_identity: Lake, tmp_path: Path) -> None:
@@ -259,6 +263,6 @@ def test_connection_test_on_a_terminal_prints_a_complete_table_that_fits(
         check=True,
     )
     last = done.stdout.rpartition("\x1b[1A\x1b[2K")[2]
-    assert last.count("✓") == 16
+    assert last.count("✓") == 17
     assert all(len(line.rstrip()) <= 80 for line in last.split("\r\n")[1:-3])
     assert "connection passed" in last

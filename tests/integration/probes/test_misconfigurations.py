@@ -20,7 +20,8 @@ from tests.servers.ministack import Lake
 ALL_PROBES = [
     *("credentials", "identity", "assume-role", "external-id-enforced"),
     *("bucket", "clock", "list", "bucket-owner", "list-uploads"),
-    *("delete", "put", "put-again", "get", "abort-upload", "upload", "complete-upload"),
+    *("delete", "put", "put-again", "get", "job-history"),
+    *("abort-upload", "upload", "complete-upload"),
 ]
 
 

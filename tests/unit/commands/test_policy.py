@@ -58,7 +58,10 @@ def test_policy_in_a_pipe_prints_one_document_and_reasons_on_stderr(destination:
     result = policy(destination, "--principal", USER)
 
     assert set(json.loads(result.stdout)) == {"trust", "s3", "base"}
-    assert "s3: WriteObjects: files and metadata are read and written" in result.stderr
+    assert (
+        "s3: WriteObjects: files, metadata and the job history are read and written"
+        in result.stderr
+    )
 
 
 def test_policy_quiet_prints_no_reasons(destination: Path) -> None:

@@ -341,6 +341,8 @@ def test_every_pipeline_setting_is_in_the_fingerprint_or_listed_as_excluded() ->
         "round_limit",
         "commit_at",
         "metrics_file",
+        "history",
+        "freshness",
         "lineage",
         "opentelemetry",
         "spark",

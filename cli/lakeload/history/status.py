@@ -1,0 +1,60 @@
+"""The status of tables: fresh, stale or failing, by the state after the last job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from lakeload.history.day import HistoryDay, TableHealth
+
+StatusWord = Literal["FRESH", "NOT_LOADED", "STALE", "FAILED"]
+
+
+@dataclass(frozen=True)
+class TableStatus:
+    """A table at one moment. `last` None: no job is known that was about it."""
+
+    target: str
+    status: StatusWord
+    freshness: timedelta | None
+    last: TableHealth | None
+    lag: timedelta | None
+    """The age of its position, else of when it was last up to date."""
+
+    @property
+    def bad(self) -> bool:
+        """Whether a monitor should know."""
+        return self.status in ("STALE", "FAILED")
+
+
+def statuses(
+    day: HistoryDay | None,
+    expected: Mapping[str, timedelta | None],
+    others: timedelta | None,
+    now: datetime,
+    *,
+    all_tables: bool,
+) -> tuple[TableStatus, ...]:
+    """Return the status of the `expected` tables, each with its freshness, and with `all_tables`
+    of those that jobs have loaded beside them, with the freshness of `others`."""
+    known = {state.target: state for state in day.tables} if day else {}
+    names = [*expected, *(name for name in known if all_tables and name not in expected)]
+    return tuple(_status(name, known.get(name), expected.get(name, others), now) for name in names)
+
+
+def _status(
+    target: str, last: TableHealth | None, freshness: timedelta | None, now: datetime
+) -> TableStatus:
+    good = last.up_to_date_at if last else None
+    stale = freshness is not None and (good is None or now - good > freshness)
+    status: StatusWord = "FRESH"
+    if last is not None and last.failures:
+        status = "FAILED"
+    elif stale:
+        status = "STALE"
+    elif last is None or last.succeeded_at is None:
+        status = "NOT_LOADED"
+    since = (last.position or good) if last else None
+    return TableStatus(target, status, freshness, last, now - since if since else None)
