@@ -27,6 +27,11 @@ STAGING: list[tuple[Mode, bool, Point]] = [
 ]
 """While an upload is open, and when it is completed and in no commit. No load comes next."""
 
+WIDENING: list[tuple[Mode, bool, Point]] = [
+    ("UPSERT", True, Point(COMMIT, 2, after=False)),
+]
+"""With a column that the table does not have: its publish is on its way and never arrives."""
+
 REJECTING: list[tuple[Mode, bool, Point]] = [
     ("APPEND", True, Point(f"{REJECTED}{COMMIT}", 2, after=True)),
 ]
@@ -57,7 +62,8 @@ def test_iceberg_jobs_after_kills_and_signals_are_committed_once_without_orphan_
             [*PLACES, *STAGING],
             notes.append,
             at_once=1,
-            then=[JOB, NOTHING, NOTHING, JOB, JOB],
+            then=[JOB, NOTHING, NOTHING, JOB, JOB, JOB],
+            widening=WIDENING,
             stopped=STOPPED,
             rejecting=REJECTING,
         )

@@ -49,7 +49,7 @@ class JobTable:
     deleted: int
     seconds: float
     more: bool
-    """Whether `round_limit` left new files or rows for a later job."""
+    """Whether `round_limit` or `commit_at` left new files or rows for a later job."""
     position: datetime | None
     """Up to when the source is loaded."""
     error: JobError | None
@@ -278,7 +278,7 @@ def decode(body: bytes, where: str) -> HistoryDay:
 
 def _table(result: Mapping[str, Any]) -> JobTable:
     # Numbers of a job that was loaded before are not of this one.
-    idle = result["status"] == "NO_OP"
+    idle = result["status"] == "NO_OP" or result["already"]
     position = result["position"]
     return JobTable(
         result["target"],
@@ -288,7 +288,7 @@ def _table(result: Mapping[str, Any]) -> JobTable:
         0 if idle else result["rejected"],
         0 if idle else result["deleted"],
         result["seconds"],
-        result["more"],
+        result["more"] or result["waiting"] is not None,
         parse_instant(position) if position is not None else None,
         _error(result["error"]),
     )

@@ -17,6 +17,7 @@ from tests.faults.iceberg.kills import (
     places,
     staging_kills,
     step_kills,
+    widening_kills,
 )
 from tests.faults.iceberg.world import BY_DRIVER, BY_TASKS, World
 from tests.faults.iceberg.worlds import WORLDS
@@ -40,6 +41,7 @@ CHAPTERS: dict[str, Chapter] = {
         world, found, KILLS, note, at_once=at_once
     ),
     "partitions": lambda world, _, note, at_once: partitions(world, note, at_once),
+    "columns": lambda world, _, note, at_once: widening_kills(world, note, at_once=at_once),
     "staging": lambda world, _, note, at_once: staging(world, note, at_once),
     "late": lambda world, found, note, at_once: late_commits(world, found, note),
     "answers": lambda world, found, note, at_once: lost_answers(

@@ -24,6 +24,14 @@ STAGING: tuple[Point, ...] = (
 )
 """While uploads of data files are open, and when they are completed and no commit names them: the
 first commit of a load that Spark does not write makes the branch, the second adds the files."""
+WIDENING: tuple[Point, ...] = (
+    Point("write manifest list", 1, after=True),
+    Point("write manifest list", 2, after=True),
+    Point(COMMIT, 2, after=False),
+    Point(COMMIT, 2, after=True),
+)
+"""In a load that changes columns, whose second commit is the publish: when its rows are staged,
+when all of the publish is written, and on both sides of it."""
 Places = dict[tuple[Mode, bool], list[Point]]
 """Mode, and whether the table was loaded before → where such a load can be held."""
 
@@ -71,18 +79,24 @@ def kill_at(
     at_once: int,
     then: Sequence[str] = (JOB, NEXT),
     stopped: Sequence[tuple[Mode, bool, Point]] = (),
+    widening: Sequence[tuple[Mode, bool, Point]] = (),
     rejecting: Sequence[tuple[Mode, bool, Point]] = (),
     name: str = "kills",
 ) -> list[Case]:
     """Kill one load at each place: mode, whether the table was loaded before, and where. The jobs
-    of `then` take turns at coming next. Those of `stopped` share a sync that SIGTERM ends, and
-    those of `rejecting` have rejected records. `name` begins the names of folders."""
+    of `then` take turns at coming next. Those of `stopped` share a sync that SIGTERM ends, those of
+    `widening` change columns, and those of `rejecting` have rejected records. `name` begins the
+    names of folders."""
     cases, chosen = [], {}
-    killed = [*places, *rejecting]
+    killed = [*places, *widening, *rejecting]
+    plain = len(places) + len(widening)
     for number, (mode, later, point) in enumerate([*killed, *stopped]):
         how = "kill -9" if number < len(killed) else SIGTERM
         table = table_name("kill", number)
-        if len(places) <= number < len(killed):
+        if len(places) <= number < plain:
+            how += ", columns"
+            world.widening.add(table)
+        elif plain <= number < len(killed):
             how += ", rejects"
             world.rejecting.add(table)
         chosen[table] = point
@@ -98,7 +112,7 @@ def kill_at(
             if these:
                 end(world, f"{name}-{end.__name__}", these, where)
 
-    kinds = ["partitions"] * bool(world.partition_by) + ["rejects"] * (not places)
+    kinds = ["partitions"] * bool(world.partition_by) + ["rejects"] * bool(rejecting and not places)
     name = "-".join([*kinds, name])
     run_cases(world, name, cases, trouble, at_once=at_once, note=note)
     return cases
@@ -111,6 +125,13 @@ def staging_kills(world: World, name: str, note: Note, *, at_once: int) -> list[
     places = [(mode, later, point) for mode in modes for later in (0, 1) for point in STAGING]
     chosen = [(mode, bool(later), point) for mode, later, point in places]
     return kill_at(world, chosen, note, at_once=at_once, then=(NOTHING, JOB, NEXT), name=name)
+
+
+def widening_kills(world: World, note: Note, *, at_once: int) -> list[Case]:
+    """Kill loads that change columns. A load comes next, or none."""
+    chosen = [(mode, True, point) for mode in MODES for point in WIDENING]
+    then = (JOB, NOTHING, NEXT)
+    return kill_at(world, (), note, at_once=at_once, then=then, widening=chosen, name="columns")
 
 
 def _rank(

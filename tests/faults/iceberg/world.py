@@ -50,6 +50,8 @@ class World:
     """The mode of each table that was named."""
     rejecting: set[str] = field(default_factory=set)
     """Tables of whose source some records are rejected."""
+    widening: set[str] = field(default_factory=set)
+    """Tables that get a column with each job."""
     partition_by: tuple[str, ...] = ()
     """Partitions of tables that are appended to."""
     master: str = BY_DRIVER
@@ -95,7 +97,9 @@ class World:
             self.modes[table] = mode
             entry: dict[str, Any] = {
                 "table": table,
-                "path": str(self.source(job, rejects=table in self.rejecting)),
+                "path": str(
+                    self.source(job, rejects=table in self.rejecting, widens=table in self.widening)
+                ),
                 "mode": mode,
                 "columns": {
                     "types": {"id": "bigint", "version": "bigint", "gone": "boolean"},
@@ -135,16 +139,20 @@ class World:
         )
         return folder
 
-    def source(self, job: str, *, rejects: bool = False) -> Path:
+    def source(self, job: str, *, rejects: bool = False, widens: bool = False) -> Path:
         """The file that a job loads, made when it is first asked for; with `rejects` it has records
-        that are rejected."""
-        file = self.folder / "sources" / f"{job}{'-rejects' * rejects}.csv"
+        that are rejected, with `widens` a column of its own."""
+        file = self.folder / "sources" / f"{job}{'-rejects' * rejects}{'-wide' * widens}.csv"
         with self._lock:
             if not file.exists():
                 file.parent.mkdir(parents=True, exist_ok=True)
                 lines = [f"{i},{v},{str(gone).lower()}" for i, v, gone in rows_of(job)]
                 lines[1:1] = rejected_of(job) if rejects else []
-                file.write_text("\n".join(["id,version,gone", *lines, ""]))
+                lines = ["id,version,gone", *lines]
+                if widens:
+                    more = [f"of_{job.replace('-', '_')}", *("x" for _ in lines[1:])]
+                    lines = [f"{line},{new}" for line, new in zip(lines, more, strict=True)]
+                file.write_text("\n".join([*lines, ""]))
         return file
 
     @contextmanager

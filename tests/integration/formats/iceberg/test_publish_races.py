@@ -169,7 +169,8 @@ def test_branch_that_spark_has_made_anew_is_not_published(
     loads: Loads, make_proxy: MakeProxy, *, replaces: bool
 ) -> None:
     """Iceberg makes a branch that is gone when a commit names it: the files may be gone as well."""
-    loads.loaded(loads.table(loads.file([{"id": 1}])))
+    key: dict[str, Any] = {"mode": "UPSERT", "primary_key": ("id",)}
+    loads.loaded(loads.table(loads.file([{"id": 1}]), **key))
     proxy = make_proxy(loads.uri)
     dropped: list[bool] = []
     answers: list[int] = []
@@ -189,7 +190,7 @@ def test_branch_that_spark_has_made_anew_is_not_published(
     iceberg = replace(loads.destination.iceberg, catalog=catalog)
     loads.destination = replace(loads.destination, iceberg=iceberg)
 
-    table = loads.table(loads.file([{"id": 2}]), mode="UPSERT", primary_key=("id",))
+    table = loads.table(loads.file([{"id": 2}]), **key)
     result = loads.load(table, options=RunOptions(full_refresh=replaces))
 
     assert (dropped, answers) == ([True], [409, 200])

@@ -125,6 +125,26 @@ def test_the_table_has_the_keys_that_the_source_has_after_each_round(
 
 
 @pytest.mark.parametrize("world", ["iceberg"], indirect=True)
+@pytest.mark.parametrize("mode", ["APPEND", "UPSERT"])
+def test_rows_are_marked_in_the_commit_that_adds_a_column(
+    world: World, database: Database, table: TableSpec, mode: Any
+) -> None:
+    table = replace(table, mode=mode, deletes="MARK")
+    run(world, table)
+    before = len(world.rows())
+    database.run("ALTER TABLE orders ADD COLUMN new int; UPDATE orders SET new = 1 WHERE a = 6")
+    database.run("DELETE FROM orders WHERE a < 5")
+    expected = source(database)
+
+    result = run(world, table)
+
+    assert result.error is None, result.error
+    assert (result.deleted, live(world, *KEY)) == (4 + len(ODD), expected)
+    assert newest(world, *KEY)[6, "b0"]["new"] == 1
+    assert len(world.rows()) == before + (len(expected) + result.deleted) * (mode == "APPEND")
+
+
+@pytest.mark.parametrize("world", ["iceberg"], indirect=True)
 def test_more_deleted_rows_than_allowed_leave_everything_as_it_was(
     world: World, database: Database, table: TableSpec
 ) -> None:

@@ -35,7 +35,6 @@ from lakeload_jobs.formats.iceberg.load.data_files import DataFileBuilder
 from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
 from lakeload_jobs.formats.iceberg.load.partitioned import stage_partitions
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
-from lakeload_jobs.formats.iceberg.load.table_changes import TableChanges
 from lakeload_jobs.formats.iceberg.load.tables import Java, add_files, jvm, load_existing
 from lakeload_jobs.formats.iceberg.rules.partitions import spec_field
 from lakeload_jobs.formats.iceberg.rules.writers import (
@@ -258,9 +257,8 @@ class Target:
     counts: tuple[int, ...] | None
     """The rows of each part; None where they were read only once, and not counted."""
     driver: Driver
-    changes: TableChanges | None = None
-    """What the table needs for the files: made by the publish, or, where files are in partitions
-    that the table does not have yet, once they are uploaded."""
+    private: bool = False
+    """Only this load sees the table: the publish makes its changes."""
 
 
 @dataclass(frozen=True)
@@ -287,20 +285,12 @@ def write_files(
     Raises `RetryLoad` where the columns of the table have changed, and `LoadFailed` where an upload
     was aborted or the branch dropped by someone else. No upload is left open then.
     """
-    changes = given.changes
-    if changes is not None and changes.keeps_partitions:
-        java_table = changes.preview(java_table, given.branch) or java_table
-        changes = None
-    if changes is None:
-        _check_unchanged(given, write, java_table)
+    _check_unchanged(given, write, java_table)
     registry = UploadRegistry(_registry(given))
     staged: list[StagedFile] = []
     try:
         reports = _staged(given, write, registry)
         staged += [file for report in reports for file in report.files]
-        if changes is not None:
-            java_table = changes.commit(given.branch)
-            _check_unchanged(given, write, java_table)
         _complete(given, staged)
     except BaseException:
         abort_uploads(given.objects, registry, staged)
@@ -421,6 +411,9 @@ def _commit(
     ]
 
     properties = {"spark.app.id": given.spark.sparkContext.applicationId, **summary}
+    if given.private:
+        add_files(given.spark, java_table, name, files, properties, replaces=given.replaces)
+        return
 
     def once() -> None:
         # Others have committed since: their commits are the base of this one.

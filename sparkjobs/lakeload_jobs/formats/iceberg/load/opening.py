@@ -162,8 +162,6 @@ def _evolved(
     notes = tuple(dict.fromkeys((*made.notes, *added, *plan.notes, *told)))
     if changed is None:
         return Ready(replace(opened, java_table=java_table), rows, warnings, notes)
-    same = changed.spec().specId() == java_table.spec().specId()
-    changes = replace(changes, after=changed.schema(), keeps_partitions=same)
     return Ready(replace(opened, java_table=changed), rows, warnings, notes, changes)
 
 

@@ -21,8 +21,10 @@ from lakeload_jobs.formats.iceberg.load.tables import (
     added_files,
     catalog_rejection,
     caused_by,
+    changed_files,
     facts_of,
     load,
+    repeat_changes,
     sentence,
 )
 from lakeload_jobs.formats.iceberg.rules.admission import Start, next_properties
@@ -41,6 +43,17 @@ from lakeload_jobs.storage.backoff import pause
 
 _LOST_TRIES = 200
 _UNKNOWN_TRIES = 8
+
+
+@dataclass(frozen=True)
+class Uncommitted:
+    """A snapshot that waits in a table which has the `changes`, and which only this load sees."""
+
+    changes: TableChanges
+    java_table: Java
+    snapshot: int
+    replaces: bool
+    """Every row of the table is replaced."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,8 @@ class Staged:
     """The records that were set aside, where those tasks have found them."""
     files: tuple[FileResult, ...] | None = None
     """The files with the rows, where it is known without reading the snapshot."""
+    uncommitted: Uncommitted | None = None
+    """Where the rows wait if the table changes with them: the branch is then where it began."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +96,6 @@ class Publish:
     state: Callable[[int], PipelineState]
     """The pipeline's state, for the snapshot that is published."""
     sets_state: bool
-    changes: TableChanges | None = None
-    """What changes in the table's definition with the rows."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +139,10 @@ def publish(given: Publish) -> Published:
         # The rules are evaluated on the metadata that the transaction will be compared with.
         if verdict.decision is not Decision.GO:
             return _stop(given, verdict, facts, unknown=doubt)
-        sent.append(_prepared(given, transaction, facts, unknown=doubt))
+        try:
+            sent.append(_prepared(given, transaction, facts, unknown=doubt))
+        except RetryLoad as again:
+            return Published("AGAIN", None, facts, str(again))
         try:
             transaction.commitTransaction()
         except Py4JJavaError as error:
@@ -180,15 +196,17 @@ def _verdict(given: Publish, facts: TableFacts, unknown: int | None) -> Verdict:
 
 def _prepare(given: Publish, transaction: Java, facts: TableFacts) -> int:
     """Put every step into the transaction, and return the snapshot it will publish."""
-    staged = given.staged
-    if given.changes is not None:
-        given.changes.publish(transaction, staged.branch)
+    staged, waiting = given.staged, given.staged.uncommitted
+    if waiting is not None:
+        waiting.changes.publish(transaction, staged.branch, waiting.java_table)
     # Fails the commit if maintenance or recovery has dropped the staging branch meanwhile.
     assert_branch(transaction, staged.branch)
     head = facts.refs.get(given.branch)
-    if given.changes is not None or head not in (None, staged.base):
-        # The staged snapshot has the columns of before; or another writer committed, which only an
-        # append survives: `may_publish` sends a replacement back.
+    if waiting is not None:
+        _add_with_changes(given, transaction, waiting)
+    elif head not in (None, staged.base):
+        # Another writer committed, which only an append survives: `may_publish` sends a replacement
+        # back.
         _add_again(given, transaction)
     elif head is None:
         # First rows of the branch: it begins at the staged snapshot.
@@ -228,8 +246,23 @@ def _add_again(given: Publish, transaction: Java) -> None:
     # Without this link, expiring the staged snapshot would delete files of the table.
     link = {"source-snapshot-id": str(given.staged.snapshot)}
     summary = {**given.staged.summary, **link}
-    replaces = given.staged.mode == "replace"
-    add_files(given.spark, transaction, given.branch, files, summary, replaces=replaces)
+    add_files(given.spark, transaction, given.branch, files, summary, replaces=False)
+
+
+def _add_with_changes(given: Publish, transaction: Java, waiting: Uncommitted) -> None:
+    """Add the files that wait in a table with the changes, now that the transaction has them."""
+    spark, branch, base = given.spark, given.branch, given.staged.base
+    staged = waiting.java_table.snapshot(waiting.snapshot)
+    told = {str(name): str(value) for name, value in dict(staged.summary()).items()}
+    # What Spark says of a MERGE, of which Iceberg knows the files alone.
+    summary = {name: value for name, value in told.items() if name.startswith("spark.")}
+    summary |= given.staged.summary
+    files = changed_files(spark, waiting.java_table, staged)
+    if staged.operation() == "append" or waiting.replaces:
+        added, replaces = files.addedDataFiles(), waiting.replaces
+        add_files(spark, transaction, branch, added, summary, replaces=replaces)
+    else:
+        repeat_changes(spark, transaction, branch, files, summary, base=base)
 
 
 def _stop(given: Publish, verdict: Verdict, facts: TableFacts, *, unknown: bool) -> Published:

@@ -6,7 +6,8 @@ import functools
 import json
 import logging
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -43,7 +44,7 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
 )
 from lakeload_jobs.formats.iceberg.load.latest import DELETE, KeyCounts, LatestRows
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
-from lakeload_jobs.formats.iceberg.load.publish import Staged
+from lakeload_jobs.formats.iceberg.load.publish import Staged, Uncommitted
 from lakeload_jobs.formats.iceberg.load.table_changes import TableChanges
 from lakeload_jobs.formats.iceberg.load.tables import (
     Java,
@@ -53,6 +54,7 @@ from lakeload_jobs.formats.iceberg.load.tables import (
     read_facts,
     spark_name,
 )
+from lakeload_jobs.formats.iceberg.load.uncommitted import in_catalog
 from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_ATTEMPT,
@@ -372,7 +374,9 @@ class Stage:
     direct: DirectWrite | None = None
     """What tasks write by themselves; None: Spark writes."""
     changes: TableChanges | None = None
-    """What the table needs for the rows, made once all of them have been read."""
+    """What the table needs for the rows, made by the publish."""
+    changed: Java | None = None
+    """The table with these changes, which only this load sees: the rows are staged in it."""
     read: int = 0
     """How many rows there are, of which so many are `rejected`; 0 until tasks have counted them."""
     rejected: int = 0
@@ -384,11 +388,11 @@ class Stage:
         """Whether rows are merged by their key."""
         return self.table.mode == "UPSERT" and not self.replaces
 
-    @property
-    def published_changes(self) -> TableChanges | None:
-        """The changes that the publish makes; None where they are made before."""
-        changes = self.changes if self.direct is not None else None
-        return changes if changes is not None and changes.keeps_partitions else None
+    def read_table(self) -> Java:
+        """Return the table that the rows are staged in, as it is now."""
+        if self.changed is not None:
+            return self.changed
+        return load_existing(self.spark, self.table)
 
 
 def stage(given: Stage) -> Staged:
@@ -407,37 +411,30 @@ def stage(given: Stage) -> Staged:
         # A table without a snapshot is new: nobody could ask about it before Spark.
         catalog = given.spec.destination.iceberg.catalog
         check_compares(spark, java_table, catalog, table.target, given.branch)
+    if given.changes is not None:
+        given = replace(given, changed=given.changes.preview(java_table, given.branch))
+        java_table = given.changed or java_table
     merged, gone, written = None, None, None
     if given.direct is not None:
         written = _write_directly(given, given.direct, java_table)
         given = _with_rejected(given, written)
         summary = _summary(given)
     elif given.rows.columns.fields:
-        if given.changes is not None:
-            # Spark writes into columns that are there: what it cannot read is to fail before.
-            ready = given.changes.preview(java_table, given.branch) or java_table
-            read = conform(
-                accepted(given.rows.frame),
-                table_columns(spark, ready),
-                table.source,
-                given.rows.key,
-            )
-            read.write.format("noop").mode("overwrite").save()
-            java_table = given.changes.commit(given.branch)
         gone = _find_deleted(given, base)
         try:
             if gone is not None:
                 summary[SUMMARY_DELETED] = str(gone.rows)
-            merged = _write(given, java_table, summary, base, gone)
+            with _target(given) as target:
+                merged = _write(given, java_table, target, summary, base, gone)
         finally:
             if gone is not None:
                 gone.close()
-    java_table = load_existing(spark, table)
+    java_table = given.read_table()
     head = _head(given, java_table)
     if head.id == begun:
         # Nothing to write is no commit of Spark's, and still one of ours (I8).
         _empty(given, java_table, summary)
-        java_table = load_existing(spark, table)
+        java_table = given.read_table()
         head = _head(given, java_table)
     if marked and not is_marked(java_table, given.branch):
         # Dropped meanwhile, and made anew by Spark's commit: its files may be gone (I10).
@@ -446,10 +443,13 @@ def stage(given: Stage) -> Staged:
     replaces = given.replaces or given.merges or gone is not None
     mode: Literal["append", "replace"] = "replace" if replaces else "append"
     has_rows = _has_rows(given, head, merged)
+    waiting = None
+    if given.changes is not None and given.changed is not None:
+        waiting = Uncommitted(given.changes, given.changed, head.id, given.replaces)
     return Staged(
         given.branch,
         base,
-        head.id,
+        head.id if waiting is None else begun,
         mode,
         summary,
         has_rows,
@@ -459,6 +459,7 @@ def stage(given: Stage) -> Staged:
         written.bad_values if written else None,
         written.rejected if written else None,
         written.files if written else None,
+        waiting,
     )
 
 
@@ -498,7 +499,7 @@ def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Writ
         replaces=given.replaces,
         counts=None if given.counted is None else given.counted.partitions,
         driver=given.driver,
-        changes=given.changes,
+        private=given.changed is not None,
     )
     return write_files(
         target, direct, java_table, lambda written: _summary(_with_rejected(given, written))
@@ -606,15 +607,26 @@ class KeyedRows:
     changes: RowChanges | None = None
 
 
+@contextmanager
+def _target(given: Stage) -> Iterator[str]:
+    """Yield how SQL calls the staging branch."""
+    schema, name, branch = given.table.schema, given.table.table, given.branch
+    if given.changed is None:
+        yield spark_name(schema, name, branch)
+        return
+    with in_catalog(given.spark, schema, name, given.changed) as catalog:
+        yield spark_name(schema, name, branch, catalog=catalog)
+
+
 def _write(
     given: Stage,
     java_table: Java,
+    target: str,
     summary: Mapping[str, str],
     base: int | None,
     gone: DeletedKeys | None,
 ) -> KeyedRows | None:
     """Write the rows; return what became of those of an UPSERT."""
-    target = spark_name(given.table.schema, given.table.table, given.branch)
     columns = table_columns(given.spark, java_table)
     rows = conform(tracked(given), columns, given.table.source, given.rows.key)
     latest = None
@@ -812,7 +824,7 @@ def _head(given: Stage, java_table: Java | None = None) -> Snapshot:
     """Return the head of the staging branch, in the table as it is now or was read before."""
     table = given.table
     if java_table is None:
-        java_table = load_existing(given.spark, table)
+        java_table = given.read_table()
     facts = read_facts(given.spark, java_table)
     if given.branch not in facts.refs:
         raise branch_is_gone(table.target, given.branch)

@@ -20,7 +20,7 @@ from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, PartitionField
 from lakeload_jobs.contract.traits import catalog_traits
 from lakeload_jobs.core.yaml_lines import yaml_mapping
 from lakeload_jobs.formats.base import RetryLoad
-from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE, until_committed
+from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.tables import (
     Java,
@@ -36,6 +36,7 @@ from lakeload_jobs.formats.iceberg.load.tables import (
     sentence,
     spark_name,
 )
+from lakeload_jobs.formats.iceberg.load.uncommitted import uncommitted
 from lakeload_jobs.formats.iceberg.rules.admission import is_empty
 from lakeload_jobs.formats.iceberg.rules.bloom_filters import bloom_filter_properties
 from lakeload_jobs.formats.iceberg.rules.catalogs import own_location
@@ -508,14 +509,12 @@ class TableChanges:
     fitted: FittedRows
     made: Definition
     plan: SchemaPlan
-    after: Java | None = None
-    """The schema as it will be."""
-    keeps_partitions: bool = False
-    """Files for that schema can be staged before the table has it."""
 
     def preview(self, java_table: Java, own_branch: str | None = "") -> Java | None:
-        """Return the table as it will be, None where nothing changes; nothing is committed.
-        `own_branch` is as in `commit`, None where branches of other loads are no matter."""
+        """Return the table as it will be, None where nothing changes; nothing is committed, and
+        what is committed to this table stays in it. `own_branch` is the staging branch of this
+        load, None where branches of other loads are no matter. Raises `LoadFailed`, and `RetryLoad`
+        where others have changed the table."""
         bare, comment = _comments(java_table, self.made)
         lacking = self.plan.changes_table or bare or comment
         if not lacking and not self._bloom_filters(java_table):
@@ -523,32 +522,18 @@ class TableChanges:
         with _told(f"changing the columns of `{self.table.target}`"):
             transaction = java_table.newTransaction()
             self._add_to(transaction, own_branch)
-            return transaction.table()
+            return uncommitted(self.spark, transaction)
 
-    def commit(self, own_branch: str) -> Java:
-        """Make the changes in one commit, and return the table. `own_branch` is the staging branch
-        of this load. Raises `LoadFailed`, and `RetryLoad` where others have changed the table."""
-        doing = f"changing the columns of `{self.table.target}`"
-
-        def once() -> Java:
-            java_table = load(self.spark, self.table.schema, self.table.table)
-            if java_table is None:
-                raise RetryLoad(f"`{self.table.target}` was dropped since this load began")
-            with _told(doing):
-                transaction = java_table.newTransaction()
-                self._add_to(transaction, own_branch)
-                transaction.commitTransaction()
-            return java_table
-
-        return until_committed(once, doing)
-
-    def publish(self, transaction: Java, own_branch: str) -> None:
-        """Add the changes to the transaction that publishes the rows. Raises as `commit` does."""
+    def publish(self, transaction: Java, own_branch: str, staged: Java) -> None:
+        """Add the changes to the transaction that publishes the rows, which are `staged` in the
+        table of a preview. Raises as `preview` does."""
         with _told(f"changing the columns of `{self.table.target}`"):
             self._add_to(transaction, own_branch)
-        # Files of the load have the column ids of the preview.
-        if self.after is not None and not transaction.table().schema().sameSchema(self.after):
-            raise RetryLoad(f"another writer has changed the columns of `{self.table.target}`")
+        now = transaction.table()
+        # Files of the load have its ids of columns, partitions and order.
+        same = now.schema().sameSchema(staged.schema()) and now.spec().equals(staged.spec())
+        if not same or not now.sortOrder().equals(staged.sortOrder()):
+            raise RetryLoad(f"another writer has changed the definition of `{self.table.target}`")
 
     def _add_to(self, transaction: Java, own_branch: str | None) -> None:
         spark, plan, made = self.spark, self.plan, self.made

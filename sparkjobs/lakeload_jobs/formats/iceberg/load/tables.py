@@ -56,10 +56,12 @@ def identifier(spark: SparkSession, schema: str, table: str) -> Java:
     return of(namespace(spark, schema), table)
 
 
-def spark_name(schema: str, table: str, branch: str | None = None) -> str:
+def spark_name(
+    schema: str, table: str, branch: str | None = None, *, catalog: str = CATALOG
+) -> str:
     """Return how SQL calls a table, or one branch of it."""
     parts = [schema, table, *([f"branch_{branch}"] if branch else [])]
-    return ".".join([CATALOG, *(f"`{part}`" for part in parts)])
+    return ".".join([catalog, *(f"`{part}`" for part in parts)])
 
 
 def causes(error: BaseException) -> Iterator[tuple[str, str]]:
@@ -203,8 +205,8 @@ def add_files(
     *,
     replaces: bool,
 ) -> None:
-    """Add data files to a branch in a transaction, with the `summary` of their snapshot; with
-    `replaces` in place of all rows that are there."""
+    """Add data files to a branch in a transaction, or in a table, with the `summary` of their
+    snapshot; with `replaces` in place of all rows that are there."""
     if replaces:
         always = jvm(spark).org.apache.iceberg.expressions.Expressions.alwaysTrue()
         commit = transaction.newOverwrite().overwriteByRowFilter(always)
@@ -221,10 +223,43 @@ def add_files(
 
 
 def added_files(spark: SparkSession, java_table: Java, snapshot: Java) -> Iterator[Java]:
-    """Yield the data files that a snapshot of the table has added.
+    """Yield the data files that a snapshot of the table has added."""
+    yield from changed_files(spark, java_table, snapshot).addedDataFiles()
+
+
+def changed_files(spark: SparkSession, java_table: Java, snapshot: Java) -> Java:
+    """Return the files that a snapshot of the table has added and removed.
 
     By the table's own partition specs: those in a manifest cannot be read any more once the column
     that they partition by is gone, which `Snapshot.addedDataFiles` fails at.
     """
     builder = jvm(spark).org.apache.iceberg.SnapshotChanges.builderFor(java_table)
-    yield from builder.snapshot(snapshot).build().addedDataFiles()
+    return builder.snapshot(snapshot).build()
+
+
+def repeat_changes(
+    spark: SparkSession,
+    transaction: Java,
+    branch: str,
+    files: Java,
+    summary: Mapping[str, str],
+    *,
+    base: int | None,
+) -> None:
+    """Add and remove the `files` of a MERGE in a transaction, at the `base` that it has read."""
+    commit = transaction.newRowDelta()
+    if base is not None:
+        # Else Iceberg compares deletion vectors with those of every earlier snapshot.
+        commit.validateFromSnapshot(base)
+    for file in files.addedDataFiles():
+        commit.addRows(file)
+    for file in files.removedDataFiles():
+        commit.removeRows(file)
+    for file in files.addedDeleteFiles():
+        commit.addDeletes(file)
+    for file in files.removedDeleteFiles():
+        commit.removeDeletes(file)
+    commit.toBranch(branch)
+    for name, value in summary.items():
+        commit.set(name, value)
+    commit.commit()

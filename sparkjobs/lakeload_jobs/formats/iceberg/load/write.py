@@ -175,7 +175,7 @@ class IcebergWriter:
         if self.plan.direct is None:
             found = rejected_rows(request, rejected)
             if load.spec.on_bad_value_of(load.table) == "QUARANTINE":
-                # Spark writes into columns that are in the table before.
+                # What fails for them need not be written.
                 check_rejected(found, load.spec.max_rejected_of(load.table))
         try:
             staged = stage(request)
@@ -318,7 +318,6 @@ class StagedIceberg:
             state=state,
             # What replaces every row leaves nothing of an earlier account in the table.
             sets_state=change is not None or load.replaces,
-            changes=given.published_changes,
         )
 
 
