@@ -346,7 +346,7 @@ def _commit_thresholds(tables: Numbered, data: dict[str, Any]) -> Iterator[Findi
                 yield Finding(
                     f"`{name}` of `commit_at`: how much is new in a source of type {kind.name} is "
                     "not known before it is read",
-                    "keep `age` alone, as in `{age: PT15M}`",
+                    "write `age: PT15M` in its place",
                     (*at, "commit_at", name),
                     "commit-at",
                 )

@@ -280,6 +280,9 @@ def test_status_without_a_history_names_the_setting(lake: Lake, tmp_path: Path) 
     ended = lakeload(lake, tmp_path, "status", "pipeline.yml")
     assert ended.code == 2
     assert "remove `history: false`" in ended.stderr
+    lake.write_pipeline(tmp_path, tables=TABLES)
+    assert sync(lake, tmp_path).code == 0
+    assert lakeload(lake, tmp_path, "status", "pipeline.yml").code == 0
 
 
 def test_good_rounds_are_moved_together_and_one_that_failed_at_once(
