@@ -163,6 +163,8 @@ class _Scope:
         for argument in (*self.node.args.args, *self.node.args.kwonlyargs):
             if service := _client(_name(argument.annotation)):
                 self.clients[argument.arg] = [(0, service)]
+            if keys := self.sources.typed_dicts.get(_name(argument.annotation)):
+                self.dicts[argument.arg] = set(keys)
         for node in ast.walk(self.node):
             if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 self._bind(node)

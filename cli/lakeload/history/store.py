@@ -125,6 +125,7 @@ class LocalHistory:
 
     def __init__(self, runs: Path, destination: DestinationSpec) -> None:
         lake = json.dumps(lake_of(to_json(destination)))
+        self._runs = runs
         self._path = runs / "job-history" / hashlib.sha256(lake.encode()).hexdigest()[:16]
 
     def pipelines(self) -> list[str]:
@@ -148,7 +149,7 @@ class LocalHistory:
     def write(self, day: HistoryDay, name: str, version: str | None) -> bool:
         """Replace a day that still has this version."""
         file = self._file(day.pipeline, name)
-        file.parent.mkdir(mode=_MODE, parents=True, exist_ok=True)
+        self._make(file.parent)
         with self._locked(file.parent):
             if not self._is(file, version):
                 return False
@@ -171,9 +172,19 @@ class LocalHistory:
 
     @contextmanager
     def _locked(self, folder: Path) -> Iterator[None]:
-        with (folder / ".lock").open("w") as lock:
+        number = os.open(folder / ".lock", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        with os.fdopen(number, "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+    def _make(self, folder: Path) -> None:
+        """Make a folder, and those above it that are missing: other users read none of them."""
+        missing = [folder]
+        while missing[-1] != self._runs:
+            missing.append(missing[-1].parent)
+        self._runs.parent.mkdir(parents=True, exist_ok=True)
+        for path in reversed(missing):
+            path.mkdir(mode=_MODE, exist_ok=True)
 
     def _is(self, file: Path, version: str | None) -> bool:
         body = self._body(file)

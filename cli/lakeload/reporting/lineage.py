@@ -175,6 +175,11 @@ class LineageReport:
             ended = times.ended if times and times.ended else now
             error = result["error"]["message"] if result["error"] else None
             self._delivery.put(Moment(_STATES[result["status"]], ended, table, result, error))
+        named = {result["table"] for result in document["tables"]}
+        for source in self._begun - named:
+            # The driver ended before it could say what became of it.
+            moment = Moment(_state(document), now, self._tables[source], error=_error(document))
+            self._delivery.put(moment)
         if self._pipeline_begun or not self._job.only_news or document["error"]:
             self._begin_pipeline()
             self._delivery.put(Moment(_state(document), now, error=_error(document)))

@@ -157,6 +157,13 @@ class IfMatch(TypedDict, total=False):
     IfMatch: str
 
 
+class IfUnchanged(TypedDict, total=False):
+    """Only if nothing is at the key, or only if the object there still has this ETag."""
+
+    IfNoneMatch: Literal["*"]
+    IfMatch: str
+
+
 def encryption_headers(encryption: EncryptionSpec) -> EncryptionHeaders:
     """Return what every upload must carry; nothing for NONE (the bucket's default then applies)."""
     match encryption.type:
@@ -290,7 +297,7 @@ class Objects:
         """Write an object if the one there still has this ETag, or with None if there is none, by
         one request; return False where another writer came first. Without conditional writes it is
         written whatever is there: for what may get lost."""
-        condition: IfAbsent | IfMatch = {}
+        condition: IfUnchanged = {}
         if not self._single_writer:
             condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
         try:
@@ -300,7 +307,7 @@ class Objects:
                 raise
             return self._put_version(key, body, {})
 
-    def _put_version(self, key: str, body: bytes, condition: IfAbsent | IfMatch) -> bool:
+    def _put_version(self, key: str, body: bytes, condition: IfUnchanged) -> bool:
         checksum = self._checksum(body)
         try:
             with aws_call(f"writing `{self.url(key)}`"):

@@ -55,7 +55,7 @@ def test_sync_assumes_the_role_once_with_its_session_name(
 
     assert ended.code == 0, ended.stderr
     assert session_names(fault_proxy) == [f"lakeload-sync-{ended.document['attempt_id']}"]
-    (run,) = (folder / "runs").iterdir()
+    (run,) = (folder / "runs").glob("2*")
     told = json.loads((run / "spec.json").read_bytes())
     assert told["attempt_id"] == ended.document["attempt_id"]
 

@@ -317,7 +317,9 @@ def test_values_of_another_type_are_loaded_into_a_column_of_their_own_and_back(
     refused = load(world, keyed)
     assert refused.error is not None
     assert "cannot move a column of `primary_key`" in refused.error.message
-    assert "set `columns.types: {id: bigint}`, or load into" in (refused.error.hint or "")
+    assert "set `columns.types: {id: bigint}`, or load everything into" in (
+        refused.error.hint or ""
+    )
     closed = load(world, table("8.parquet", 8, True), schema_changes="FAIL")
     assert closed.error is not None
     assert "Amount_boolean" in closed.error.message

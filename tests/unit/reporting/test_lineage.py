@@ -223,6 +223,14 @@ def test_refused_job_fails_without_tables(tmp_path: Path) -> None:
     assert found[1]["run"]["facets"]["errorMessage"]["message"] == "the role was denied"
 
 
+def test_table_that_had_begun_when_the_driver_was_killed_fails(tmp_path: Path) -> None:
+    error = to_json(ErrorInfo("SparkFailed", "Spark's driver has ended", 1))
+    end = document(code=1, error=error)
+    found = events(tmp_path, job(ORDERS), end, stage("count", "orders", 2))
+    starts = [("shop", "START"), ("shop.sales.orders", "START")]
+    assert names(found) == [*starts, ("shop.sales.orders", "FAIL"), ("shop", "FAIL")]
+
+
 def test_round_reports_only_the_tables_with_news(tmp_path: Path) -> None:
     idle = TableResult("users", "sales.users", "NO_OP")
     given = job(ORDERS, USERS, only_news=True)
