@@ -39,6 +39,7 @@ class Source:
     run: Callable[[str], object]
     input: JdbcInput
     secret: Path
+    exclude: tuple[str, ...] = ()
 
     def login(self, user: str) -> None:
         """Read as another user, whose password is `PASSWORD`."""
@@ -57,7 +58,8 @@ class Case:
     follow: str = "SQL"
     """`SQL`: the statements; `FIRST SQL`, `OTHER SQL`: the first or the last one alone; `NAME`:
     the table that the hint names; `AS`: the name that it gives a column of the query; `TIME`: the
-    setting that it names."""
+    setting that it names; `TABLE`: the table that there is; `EXCLUDE`: the column `broken` is
+    left out."""
 
 
 RLS = (
@@ -96,6 +98,13 @@ POSTGRES = {
         ("CREATE VIEW slow AS SELECT 1 AS id FROM (SELECT pg_sleep(1.2) OFFSET 0) s",),
         {"table": "slow", "statement_timeout": 1}, follow="TIME",
     ),
+    "a schema that is not there": Case(
+        table={"schema": "warehouse", "table": "stock"}, follow="TABLE"
+    ),
+    "a view that divides by zero": Case(
+        ("CREATE VIEW shares AS SELECT id, 1 / (id - 1) AS broken FROM orders",),
+        {"table": "shares"}, follow="EXCLUDE",
+    ),
 }  # fmt: skip
 
 
@@ -116,6 +125,11 @@ def follow(case: Case, source: Source, error: LakeloadError) -> None:
         name = re.search(r"`(AS \w*)`", hint)
         query = source.input.query or ""
         source.input = replace(source.input, query=query.replace("/*", f"{name and name[1]} /*"))
+    elif case.follow == "TABLE":
+        source.input = replace(source.input, schema="public", table="orders")
+    elif case.follow == "EXCLUDE":
+        assert "leave the column out with `columns.exclude`" in hint
+        source.exclude = ("broken",)
     else:
         assert "higher `statement_timeout` in `source`" in hint
         source.input = replace(source.input, statement_timeout=60)
@@ -151,7 +165,7 @@ def test_a_hint_about_postgresql_lets_its_rows_be_read(
     follows(__file__, f"PostgreSQL: {request.node.callspec.id}", error.hint or "")
     follow(case, source, error)
 
-    assert len(read(source.input)) == 1
+    assert len(read(source.input, exclude=source.exclude)) == 1
 
 
 MARIADB = {

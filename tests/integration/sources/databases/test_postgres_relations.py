@@ -17,6 +17,7 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.spec import (
     CONTRACT_VERSION,
+    ColumnsSpec,
     DestinationSpec,
     JdbcInput,
     JobSpec,
@@ -32,9 +33,16 @@ from tests.unit.launch.specs import SYNCED
 
 
 @contextmanager
-def opened(given: JdbcInput, key: tuple[str, ...] = (), **changes: Any) -> Iterator[Rows]:
-    """Open the rows of a table as a load does, with this `primary_key`."""
-    table = TableSpec("t", "shop", "t", given, "0" * 64, primary_key=key)
+def opened(
+    given: JdbcInput,
+    key: tuple[str, ...] = (),
+    exclude: tuple[str, ...] = (),
+    **changes: Any,
+) -> Iterator[Rows]:
+    """Open the rows of a table as a load does, with these settings of the table."""
+    table = TableSpec(
+        "t", "shop", "t", given, "0" * 64, ColumnsSpec(exclude=exclude), primary_key=key
+    )
     spec = JobSpec(
         CONTRACT_VERSION, "shop", "job", "attempt", SYNCED, DestinationSpec("none", "us-east-1"),
         (table,), "", "",
