@@ -90,7 +90,9 @@ def _need(file: Path | None, named: Path | None) -> Need:
     from lakeload.documents.extras import extras_of
 
     spark, lineage = document.model.spark, document.model.lineage
-    references = lineage.references.values() if lineage else ()
+    references = [*lineage.references.values()] if lineage else []
+    if document.model.notify and document.model.notify.url:
+        references.append(document.model.notify.url)
     found = (absolute_reference(one, document.path.parent) for one in references)
     return replace(
         need,

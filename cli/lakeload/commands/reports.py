@@ -15,6 +15,7 @@ from lakeload.reporting.delivery import END_SECONDS
 from lakeload.reporting.job import Measurement, ReportedJob
 from lakeload.reporting.lineage import LineageReport, receiver_of
 from lakeload.reporting.opentelemetry import OpenTelemetryReport, check_opentelemetry
+from lakeload.reporting.webhook import webhook_of
 from lakeload.sources.registry import source_of
 from lakeload.ui import console
 from lakeload.ui.errors import say
@@ -51,6 +52,8 @@ def check_reports(document: PipelineDocument, environment: Mapping[str, str]) ->
     settings = document.model.lineage
     if settings is not None:
         receiver_of(settings, document.path.parent, environment)
+    if document.model.notify is not None:
+        webhook_of(document.model.notify, document.path.parent)
     if document.model.opentelemetry:
         check_opentelemetry(environment)
 

@@ -411,6 +411,10 @@ class _Recorder:
             self._reported = time.monotonic()
             reports.end(document, summary.wall_time, metrics)
         self._history.finish(last=False)
+        if job.document.model.notify is not None:
+            from lakeload.commands.notifications import notify
+
+            notify(job, synced, document, self._history, _warn)
 
     @contextmanager
     def ending(self) -> Iterator[None]:

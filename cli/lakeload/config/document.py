@@ -169,9 +169,10 @@ class TreeReader:
     def _leaf(self, node: yaml.ScalarNode, key: str, parent: str | None) -> Leaf:
         if is_masked_key(key, parent) and not SHORTHAND.fullmatch(node.value):
             self.page.hidden.append(span_of(node))
-        if key in REFERENCE_KINDS and parent is not None and is_masked_key(parent, None):
+        # Of the settings called `url`, only that of a webhook is a reference.
+        if key in REFERENCE_KINDS and parent and (parent == "url" or is_masked_key(parent, None)):
             self._hide_odd_reference(node, key)
-        if key in SECRET_SETTINGS:
+        if key in SECRET_SETTINGS or (parent, key) == ("notify", "url"):
             return Leaf(node.value, node.value, is_plain(node), span_of(node))
         text, unfilled = fill(node.value, self.environment)
         for problem in unfilled:

@@ -88,11 +88,11 @@ class Page:
             key = _KEY_OF_LINE.match(line)
             name = key[2] if key else None
             if name is not None and (indent <= secret_at or secret_at == _NOWHERE):
-                secret_at = indent if looks_secret(name) else _NOWHERE
+                secret_at = indent if _holds_secret(name) else _NOWHERE
             elif secret_at != _NOWHERE and line.strip() and name not in REFERENCE_KINDS:
                 self.hidden.append(Span(number, 0, number, len(line)))
             for found in _KEYS_IN_LINE.finditer(line):
-                if looks_secret(found[1]):
+                if _holds_secret(found[1]):
                     self.hidden.append(Span(number, found.end(), number, len(line)))
                     break
 
@@ -190,3 +190,8 @@ def _not_utf8(shown: str, data: bytes, error: UnicodeDecodeError) -> Problem:
         1,
         hint="save the file as UTF-8",
     )
+
+
+def _holds_secret(key: str) -> bool:
+    """Whether a key is, or may hold, a secret: `notify` has the URL of a webhook."""
+    return looks_secret(key) or key == "notify"

@@ -43,7 +43,10 @@ def looks_secret(name: str) -> bool:
 
 
 def is_masked_key(name: str, parent: str | None) -> bool:
-    """Tell whether the value of `name` is masked: under `credentials` all but known plain keys."""
+    """Tell whether the value of `name` is masked: under `credentials` all but known plain keys, and
+    the URL of a webhook."""
+    if parent == "notify" and name == "url":
+        return True
     return looks_secret(name) or (parent == "credentials" and name not in _PLAIN_CREDENTIAL_KEYS)
 
 

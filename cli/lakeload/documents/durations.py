@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
-from lakeload.config.model import refusal
+from pydantic import BeforeValidator, WithJsonSchema
+
+from lakeload.config.model import Called, refusal
 from lakeload.config.secret_names import shown
 from lakeload_jobs.contract.errors import InvalidInput
 
@@ -39,6 +41,21 @@ def duration_setting(given: Any, parse: Callable[[str], timedelta]) -> timedelta
         return parse(given)
     except InvalidInput as error:
         raise refusal(error.message, error.hint) from None
+
+
+def _duration(given: Any) -> timedelta:
+    duration: timedelta = duration_setting(given, parse_duration)
+    if not duration:
+        raise refusal(f"`{shown(given)}` is no time", "write it as `PT2H`, or as `30m`, `2h`, `1d`")
+    return duration
+
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_duration),
+    Called("duration"),
+    WithJsonSchema({"type": "string"}),
+]
 
 
 MIN_INTERVAL, MAX_INTERVAL = timedelta(seconds=1), timedelta(hours=4)

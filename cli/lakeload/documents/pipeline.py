@@ -28,9 +28,10 @@ from lakeload.config.secret_names import shown
 from lakeload.documents.columns import Columns, repeated
 from lakeload.documents.conditions import condition_problem
 from lakeload.documents.destination import Destination
-from lakeload.documents.durations import duration_setting, parse_duration, parse_interval
+from lakeload.documents.durations import Duration, duration_setting, parse_interval
 from lakeload.documents.iceberg import TableProperties
 from lakeload.documents.lineage import Lineage
+from lakeload.documents.notify import Notify
 from lakeload.documents.rounds import CommitAt, RoundLimit
 from lakeload.documents.spark import Spark
 from lakeload.sources.base import SourceSettings, SourceType, TableSettings
@@ -105,19 +106,6 @@ Tracking = Annotated[
 ]
 
 
-def _duration(given: Any) -> timedelta:
-    duration: timedelta = duration_setting(given, parse_duration)
-    if not duration:
-        raise refusal(f"`{shown(given)}` is no time", "write it as `PT2H`, or as `30m`, `2h`, `1d`")
-    return duration
-
-
-Duration = Annotated[
-    timedelta,
-    BeforeValidator(_duration),
-    Called("duration"),
-    WithJsonSchema({"type": "string"}),
-]
 Interval = Annotated[
     timedelta,
     BeforeValidator(partial(duration_setting, parse=parse_interval)),
@@ -273,12 +261,29 @@ class Pipeline(Model):
     """Record each job in the job history beside the logs, for `runs` and `status`."""
     lineage: Lineage | None = None
     """OpenLineage events of each load: where they are sent. Default: nowhere."""
+    notify: Notify | None = None
+    """Messages to a webhook when loads fail and when they work again. Default: none."""
     opentelemetry: bool = False
     """Send a trace and metrics of each load over OTLP, as the variables `OTEL_…` say."""
     source: SourceSettings
     tables: Annotated[tuple[Table, ...], Field(min_length=1)]
     """The tables, each with its own settings."""
     spark: Spark = Spark()
+
+    @model_validator(mode="after")
+    def _messages_have_what_they_need(self) -> Pipeline:
+        found = []
+        if self.notify is not None and not self.history:
+            message = "`notify` needs the job history: it has which message was sent"
+            found.append(Finding(message, "remove the line", ("history",), "contradiction"))
+        fresh = self.freshness is not None or any(table.freshness for table in self.tables)
+        if self.notify is not None and "STALE" in self.notify.on and not fresh:
+            message = "`STALE` needs `freshness`, which says when a table is stale"
+            at = ("notify", "on")
+            found.append(Finding(message, "add `freshness: PT2H`", at, "missing-key"))
+        if found:
+            raise refusals(found)
+        return self
 
 
 @functools.cache

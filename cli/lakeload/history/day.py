@@ -11,13 +11,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from lakeload.config.secret_names import masked
 from lakeload_jobs.contract.codec import CodecError, from_json, parse_instant, to_json
 from lakeload_jobs.contract.errors import LoadFailed, NewerFormat
 
 H = TypeVar("H", bound="Health")
+OpenEvent = Literal["STALE", "PARTIAL", "FAILED"]
 
 FORMAT = 1
 MAX_JOB_BYTES = 1024 * 1024
@@ -136,6 +137,20 @@ class TableHealth(Health):
 
 
 @dataclass(frozen=True)
+class Notified:
+    """Which messages a webhook has got (`notify` of the pipeline)."""
+
+    at: datetime
+    """When this was last changed."""
+    open: OpenEvent | None
+    """What was sent and is not over: FAILED, PARTIAL or STALE."""
+    sent: dict[str, datetime]
+    """When a message about each event was last sent."""
+    columns: dict[str, str]
+    """A digest of the columns that each table last loaded."""
+
+
+@dataclass(frozen=True)
 class HistoryDay:
     """What was recorded on one day, and the state of the pipeline at its end."""
 
@@ -147,6 +162,7 @@ class HistoryDay:
     """Jobs that are left out: there were too many for one day."""
     health: PipelineHealth | None = None
     tables: tuple[TableHealth, ...] = ()
+    notified: Notified | None = None
 
 
 def day_name(at: datetime) -> str:
@@ -214,6 +230,7 @@ def merge(earlier: HistoryDay, later: HistoryDay) -> HistoryDay:
     for state in later.tables:
         before = states.get(state.target)
         states[state.target] = _table_after(before, state) if before is not None else state
+    notified = [day.notified for day in (earlier, later) if day.notified is not None]
     health = later.health or earlier.health
     if earlier.health is not None and later.health is not None:
         health = _after(earlier.health, later.health)
@@ -224,6 +241,7 @@ def merge(earlier: HistoryDay, later: HistoryDay) -> HistoryDay:
         dropped=earlier.dropped + later.dropped,
         health=health,
         tables=tuple(sorted(states.values(), key=lambda state: state.target)),
+        notified=max(notified, key=lambda one: one.at, default=None),
     )
 
 

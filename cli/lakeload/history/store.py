@@ -245,13 +245,16 @@ def _before(store: HistoryStore, pipeline: str, name: str) -> HistoryDay:
     return next_day(last.day) if last else HistoryDay(FORMAT, pipeline)
 
 
-def move(local: LocalHistory, lake: HistoryStore, pipeline: str) -> None:
-    """Move what is noted on this machine into the lake, which may have a part of it already."""
+def move(local: LocalHistory, lake: HistoryStore, pipeline: str) -> HistoryDay | None:
+    """Move what is noted on this machine into the lake, which may have a part of it already; return
+    the day that it is now, None where nothing is noted."""
+    found = None
     for name in local.days(pipeline):
         noted = local.read(pipeline, name)
         if noted is not None:
-            record(lake, noted.day)
+            found = record(lake, noted.day)
             local.take(pipeline, name, noted.version)
+    return found
 
 
 @dataclass(frozen=True)

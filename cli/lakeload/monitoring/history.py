@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lakeload.connections import Connections
-from lakeload.history.day import HistoryDay, of_job
+from lakeload.history.day import FORMAT, HistoryDay, Notified, merge, of_job
 from lakeload.history.store import LakeHistory, LocalHistory, is_in_lake, move, record
 from lakeload.monitoring.metrics import Document
 from lakeload.reporting.delivery import END_SECONDS, Delivery, NotTaken, Rejected, Send
@@ -33,6 +33,7 @@ class JobHistory:
         self._moved = 0.0
         self._failing = True
         self._open: tuple[DestinationSpec, Connections | None, HistoryDay] | None = None
+        self._stored: HistoryDay | None = None
 
     def begin(
         self,
@@ -62,6 +63,34 @@ class JobHistory:
         if rounds and noted and not (failing or self._failing) and waited < ROUND_SECONDS:
             return
         self._move()
+
+    def state(self, pipeline: str, destination: DestinationSpec) -> HistoryDay:
+        """Return the state after the last job, as far as it is known here: of the lake as of when
+        something was last moved there, and what is noted on this machine. Raises `LakeloadError`
+        and `OSError`."""
+        local = LocalHistory(self._runs, destination)
+        found = self._stored or HistoryDay(FORMAT, pipeline)
+        names = local.days(pipeline)
+        # Days on this machine alone begin with the state of the day before.
+        for name in names if is_in_lake(destination) else names[-1:]:
+            noted = local.read(pipeline, name)
+            found = merge(found, noted.day) if noted else found
+        return found
+
+    def note(
+        self,
+        pipeline: str,
+        notified: Notified,
+        destination: DestinationSpec,
+        connections: Connections | None,
+    ) -> None:
+        """Record which messages were sent, and begin to move that into the lake."""
+        left = HistoryDay(FORMAT, pipeline, notified=notified)
+        if self._note(left, destination):
+            left = HistoryDay(FORMAT, pipeline)
+        if is_in_lake(destination):
+            self._open = (destination, connections, left)
+            self._move()
 
     def finish(self, *, last: bool = True) -> None:
         """Wait for a few seconds until all is moved; after the `last` job all that is left."""
@@ -104,9 +133,10 @@ class JobHistory:
 
             def send(left: HistoryDay) -> None:
                 try:
-                    move(LocalHistory(runs, destination), lake, left.pipeline)
-                    if left.health is not None:
-                        record(lake, left)
+                    found = move(LocalHistory(runs, destination), lake, left.pipeline)
+                    if left.health is not None or left.notified is not None:
+                        found = record(lake, left)
+                    self._stored = found or self._stored
                 except LakeloadError as error:
                     told = f"{error.message}; {error.hint}" if error.hint else error.message
                     raise (NotTaken if error.retryable else Rejected)(told) from error

@@ -344,6 +344,7 @@ def test_every_pipeline_setting_is_in_the_fingerprint_or_listed_as_excluded() ->
         "history",
         "freshness",
         "lineage",
+        "notify",
         "opentelemetry",
         "spark",
     }
