@@ -113,7 +113,8 @@ def test_rounds_load_each_file_once_in_one_driver_through_a_kill_and_a_stop(
     assert values["lakeload_table_files_total"] == 3
     assert values["lakeload_job_peak_memory_bytes"] > 100e6
     events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
-    ends = [event for event in events if event["eventType"] in ("COMPLETE", "FAIL")]
+    # SIGTERM may come while the next round begins, which is an ABORT then.
+    ends = [event for event in events if event["eventType"] != "START"]
     complete = [one["outputs"] for one in ends if one["eventType"] == "COMPLETE" and one["outputs"]]
     # Of rounds without anything new there is nothing.
     written = [output["outputFacets"]["outputStatistics"]["rowCount"] for [output] in complete]
