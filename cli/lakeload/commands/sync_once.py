@@ -6,7 +6,7 @@ loads again and again calls it again and again. Nothing of one call is left for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -100,6 +100,8 @@ class Kept:
     warning about the store."""
 
     run: RunJob
+    on_forget: Callable[[], None]
+    """Lets the driver forget its connection too."""
     connections: Connections | None = None
     caveat: str | None = None
     waiting: Waiting = field(default_factory=Waiting)
@@ -109,8 +111,9 @@ class Kept:
     """Whether a round has said what rounds cost."""
 
     def forget(self) -> None:
-        """Forget the AWS session: its credentials may be why a load failed."""
+        """Forget the AWS sessions: their credentials may be why a load failed."""
         self.connections = self.caveat = None
+        self.on_forget()
 
 
 def sync_once(job: LoadJob, context: Context, kept: Kept | None = None) -> Synced:

@@ -161,7 +161,7 @@ class Rounds:
             Resident(self._schedule.stop_within, self._liveness.alive) as driver,
             self._rereads(),
         ):
-            kept, number = Kept(driver.run_job), 0
+            kept, number = Kept(driver.run_job, driver.forget), 0
             while True:
                 number += 1
                 began = time.time()
@@ -182,7 +182,7 @@ class Rounds:
         files or rows. A table that fails is in no further round."""
         code = ExitCode.OK
         with Resident(self._schedule.stop_within, self._liveness.alive) as driver:
-            kept, number = Kept(driver.run_job), 0
+            kept, number = Kept(driver.run_job, driver.forget), 0
             while True:
                 number += 1
                 done = self._round(number, job, kept)

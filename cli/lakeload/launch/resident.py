@@ -20,7 +20,7 @@ from lakeload.launch.run import Ended, Launcher, ended_driver, jvm_bytes, prepar
 from lakeload.launch.run_folder import RunFolder, create_run_folder, is_gone
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.events import Event
-from lakeload_jobs.contract.rounds import DRAIN
+from lakeload_jobs.contract.rounds import DRAIN, FORGET
 from lakeload_jobs.contract.spec import JobSpec
 from lakeload_jobs.core.job_ids import new_attempt_id
 
@@ -113,6 +113,10 @@ class _Driver(Running):
         for event in self._tail.drain():
             yield self._seen(event)
 
+    def forget(self) -> None:
+        """Let the next job connect again."""
+        self._give(FORGET)
+
     def _give(self, line: str) -> None:
         os.write(self._pipe, f"{line}\n".encode())
 
@@ -147,6 +151,12 @@ class Resident:
         if self._driver is not None:
             self._driver.__exit__()
             self._driver = None
+
+    def forget(self) -> None:
+        """Let the driver, if there is one, forget its connection: the credentials that it has kept
+        may be why a load failed."""
+        if self._driver is not None and self._driver.alive:
+            self._driver.forget()
 
     def run_job(self, spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Ended:
         """Run the job of `spec` in the driver, as `run.run_job` runs it in one of its own."""

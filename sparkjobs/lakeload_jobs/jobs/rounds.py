@@ -1,7 +1,8 @@
 """Jobs one after another in one Spark session. Each has a spec, a result and events of its own.
 
 The command line writes to a pipe: the path of a spec is a job, `DRAIN` asks to begin no further
-table. Its end, however it comes, closes the pipe: then the job under way is the last.
+table, `FORGET` to connect again for the next job. Its end, however it comes, closes the pipe: then
+the job under way is the last.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import Interrupted, LakeloadError
 from lakeload_jobs.contract.result import RunResult
-from lakeload_jobs.contract.rounds import DRAIN
+from lakeload_jobs.contract.rounds import DRAIN, FORGET
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec
 from lakeload_jobs.jobs import stop_signals
 from lakeload_jobs.jobs.attempt import attempt
@@ -40,8 +41,11 @@ def main(pipe: str) -> int:
     kept = _Kept()
     try:
         threading.Thread(target=_read, args=(pipe, jobs), name="jobs", daemon=True).start()
-        while (spec_path := jobs.get()) is not None:
-            attempt(spec_path, kept.run, failed_run, kept.session)
+        while (line := jobs.get()) is not None:
+            if line == FORGET:
+                kept.close()
+                continue
+            attempt(line, kept.run, failed_run, kept.session)
             kept.collect_garbage()
             # Raises for a signal that came while the job wrote its result.
             stop_signals.release()
@@ -70,7 +74,8 @@ def _take(lines: Iterable[str], jobs: SimpleQueue[str | None]) -> None:
 class _Kept:
     """What one job leaves for the next: Spark's session, and the connection to the destination.
 
-    A job that failed leaves no connection: its credentials or its catalog may be the reason.
+    A job that failed leaves no connection: its credentials or its catalog may be the reason. So it
+    is with one that the command line has not given to the driver: it says `FORGET`.
     """
 
     def __init__(self) -> None:

@@ -26,6 +26,7 @@ from lakeload.commands.sync_rounds import RETRIES, Round, Rounds, Schedule
 from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import table_specs
 from lakeload.launch.outcome import Outcome, exit_code_of
+from lakeload.launch.resident import Resident
 from lakeload.launch.spec import new_attempt
 from lakeload.launch.stop import StopRequests
 from lakeload.launch.timings import NO_TIME
@@ -166,6 +167,17 @@ def test_what_running_again_cannot_change_ends_the_first_round_alone(
     assert len(first.jobs) == 1
     assert run(job, stop, later, monkeypatch, tmp_path, max_rounds=3)[0] == ExitCode.OK
     assert len(later.jobs) == 3
+
+
+def test_driver_forgets_its_credentials_after_each_round_that_failed(
+    job: LoadJob, stop: StopRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    loads = FakeLoads([LOADED, RETRYABLE, LOADED, IDLE])
+    after: list[int] = []
+    monkeypatch.setattr(Resident, "forget", lambda _: after.append(len(loads.jobs)))
+    run(job, stop, loads, monkeypatch, tmp_path, max_rounds=4)
+
+    assert after == [2]
 
 
 def test_until_idle_ends_with_the_first_round_without_news(

@@ -44,3 +44,14 @@ def test_driver_is_restarted_when_it_has_ended_is_old_or_large_or_has_other_sett
     changes: dict[str, Any],
 ) -> None:
     assert outlived(**changes)
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_forget_reaches_a_driver_that_lives(*, alive: bool) -> None:
+    said: list[str] = []
+    resident: Any = Resident(25, lambda: None)
+    resident.forget()
+    resident._driver = SimpleNamespace(alive=alive, forget=lambda: said.append("forget"))
+    resident.forget()
+
+    assert said == ["forget"] * alive
