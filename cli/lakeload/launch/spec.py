@@ -26,6 +26,7 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.contract.traits import FORMATS
+from lakeload_jobs.core.authors import author_of
 from lakeload_jobs.core.job_ids import job_id_problem, new_attempt_id, new_job_id
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.files.bookmark import refuse_limit
@@ -249,7 +250,7 @@ def build_job_spec(
         schema_changes=document.schema_changes,
         on_type_conflict=pipeline.on_type_conflict,
         tracking_columns=pipeline.tracking_columns,
-        author=author(),
+        author=author_of(author(), os.getpid()),
         dead_attempts=(
             dead_attempts(folder.path.parent)
             if folder and FORMATS[destination.table_format].tracks_dead_attempts

@@ -348,9 +348,10 @@ class RunDocument(TypedDict):
     rejected: RejectedDocument | int | None
     retried: str | None
     read: str | None
+    author: str | None
+    pid: int | None
     table: NotRequired[str]
     number: NotRequired[int]
-    author: NotRequired[str | None]
     tool: NotRequired[str]
     started_at: NotRequired[str]
     files: NotRequired[list[FileResult]]

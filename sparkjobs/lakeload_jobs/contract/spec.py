@@ -482,7 +482,7 @@ class JobSpec:
     on_type_conflict: OnTypeConflict = "FAIL"
     tracking_columns: tuple[str, ...] = TRACKING_COLUMNS
     author: str = ""
-    """`user@host` that started the job."""
+    """The process that started the job (`core.authors`)."""
     dead_attempts: tuple[str, ...] = ()
     """Attempts of this machine that ended without a result: nobody works on their branches."""
     runtime: RuntimeSpec = RuntimeSpec()

@@ -11,6 +11,7 @@ from lakeload.formats.iceberg.tables import open_tables
 from lakeload.formats.reports import RunsReport, TableError, TableRun
 from lakeload.formats.tables import TableRef, TablesRequest, for_each
 from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.core.authors import named_author, split_author
 from lakeload_jobs.core.sizes import counted, minute
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, read_facts
 from lakeload_jobs.formats.iceberg.rules import facts as facts_of
@@ -135,6 +136,9 @@ def _run(
 ) -> TableRun:
     summary = snapshot.summary
     attempt, mode = summary.get(facts_of.SUMMARY_ATTEMPT), summary.get(facts_of.SUMMARY_MODE)
+    author = summary.get(facts_of.SUMMARY_AUTHOR, "")
+    user, pid = split_author(author)
+    by = f" by {named_author(author)}" if user else ""
     rows = loaded_rows(summary)
     rejected = number_in(summary, facts_of.SUMMARY_REJECTED)
     deleted = number_in(summary, facts_of.SUMMARY_DELETED)
@@ -157,6 +161,8 @@ def _run(
             "pipeline": pipeline,
             "job_id": job_id,
             "attempt_id": attempt or None,
+            "author": user or None,
+            "pid": pid,
             "snapshot_id": snapshot.id,
             "mode": mode or None,
             "committed_at": committed_at,
@@ -175,7 +181,7 @@ def _run(
         deleted=deleted,
         details=(
             f"{target}: snapshot {snapshot.id}",
-            f"  attempt {attempt or ''}",
+            f"  attempt {attempt or ''}{by}",
             *((f"  {read}",) if read else ()),
             *((f"  rejected records of job {retried}",) if retried else ()),
         ),

@@ -10,6 +10,7 @@ from lakeload.formats.reports import RunsReport, TableError, TableRun
 from lakeload.formats.tables import TableRef, TablesRequest, for_each
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.result import FileResult
+from lakeload_jobs.core.authors import named_author, split_author
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
 from lakeload_jobs.formats.parquet.log.run_history import Fence, Recent, Run, read_runs, recent
@@ -73,7 +74,8 @@ def report(
 def table_run(target: str, run: Run) -> TableRun:
     """Return one job in one table."""
     record = run.record
-    by = f" by {record.author}" if record.author else ""
+    user, pid = split_author(record.author)
+    by = f" by {named_author(record.author)}" if user else ""
     rejects, deleted = record.rejected, record.deleted_rows or 0
     read = rows_of(record.state) if record.state else None
     return TableRun(
@@ -94,7 +96,8 @@ def table_run(target: str, run: Run) -> TableRun:
             "pipeline": record.pipeline,
             "job_id": record.job_id,
             "attempt_id": record.attempt_id,
-            "author": record.author or None,
+            "author": user or None,
+            "pid": pid,
             "tool": record.tool,
             "started_at": record.started_at,
             "committed_at": run.committed_at,

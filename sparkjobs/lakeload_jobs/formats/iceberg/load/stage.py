@@ -58,6 +58,7 @@ from lakeload_jobs.formats.iceberg.load.uncommitted import in_catalog
 from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_ATTEMPT,
+    SUMMARY_AUTHOR,
     SUMMARY_BRANCH,
     SUMMARY_DELETED,
     SUMMARY_FINGERPRINT,
@@ -562,10 +563,12 @@ def summary_of(spec: JobSpec, table: TableSpec, counted: Counted | None) -> dict
     if counted is not None and counted.rejected:
         rows[SUMMARY_REJECTED] = str(counted.rejected)
     retried = {} if table.retries is None else {SUMMARY_RETRIED: table.retries}
+    author = {SUMMARY_AUTHOR: spec.author} if spec.author else {}
     return {
         SUMMARY_JOB: spec.job_id,
         SUMMARY_PIPELINE: spec.pipeline,
         SUMMARY_ATTEMPT: spec.attempt_id,
+        **author,
         **rows,
         **retried,
         SUMMARY_MODE: table.mode,

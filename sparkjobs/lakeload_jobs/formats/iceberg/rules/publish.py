@@ -6,11 +6,14 @@ I12); tests/model drives these functions through every order of steps.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Literal
 
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
+from lakeload_jobs.core.authors import started_by
 from lakeload_jobs.formats.iceberg.rules.admission import (
     JobFound,
     Start,
@@ -23,6 +26,9 @@ from lakeload_jobs.formats.iceberg.rules.admission import (
 from lakeload_jobs.formats.iceberg.rules.branches import STAGING_PREFIX
 from lakeload_jobs.formats.iceberg.rules.facts import (
     JOBS_REMEMBERED,
+    SUMMARY_AUTHOR,
+    SUMMARY_JOB,
+    SUMMARY_SYNCED,
     TableAttempt,
     TableFacts,
     belongs,
@@ -108,7 +114,8 @@ def may_publish(
     if mode == "replace" and facts.refs.get(branch) != base:
         return Verdict(
             Decision.RUN_AGAIN,
-            reason=f"branch `{branch}` of `{job.target}` has moved since the rows were staged",
+            reason=f"branch `{branch}` of `{job.target}` has moved since the rows were staged"
+            f"{_by_job(facts, facts.refs.get(branch))}",
         )
     return GO
 
@@ -215,11 +222,29 @@ def _moved(
     before = start.state
     if (now and (now.snapshot, now.state)) != (before and (before.snapshot, before.state)):
         # I1: both loads would bring the same rows.
-        return (
-            f"job `{now.job if now else '?'}` of the same pipeline has advanced the state of "
-            f"`{job.target}` since the load began"
-        )
+        theirs = f"job `{now.job}`{_starter(facts, now.snapshot)}" if now else "job `?`"
+        return f"{theirs} of the same pipeline has advanced the state of `{job.target}` since the load began"
     return None
+
+
+def _starter(facts: TableFacts, snapshot: int | None) -> str:
+    """Return who started the job that made a snapshot, and when, as far as the snapshot says so."""
+    if snapshot is None or snapshot not in facts.snapshots:
+        return ""
+    summary = facts.snapshots[snapshot].summary
+    started = None
+    # Another engine that copies a snapshot copies what it likes of it.
+    with suppress(ValueError):
+        started = datetime.fromisoformat(summary.get(SUMMARY_SYNCED, "")).astimezone(UTC)
+    return started_by(summary.get(SUMMARY_AUTHOR, ""), started)
+
+
+def _by_job(facts: TableFacts, snapshot: int | None) -> str:
+    """Return which job has made a snapshot; '' for one of another engine."""
+    if snapshot is None or snapshot not in facts.snapshots:
+        return ""
+    job = facts.snapshots[snapshot].summary.get(SUMMARY_JOB)
+    return "" if job is None else f", by job `{job}`{_starter(facts, snapshot)}"
 
 
 def _branch_gone(job: TableAttempt, staging_branch: str, unknown: int | None) -> Verdict:

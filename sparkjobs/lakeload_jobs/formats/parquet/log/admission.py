@@ -13,6 +13,7 @@ from lakeload_jobs.contract.spec import (
     PartitionStrategy,
     TableHandling,
 )
+from lakeload_jobs.core.authors import started_by
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.core.names import PARTITION_KEY
 from lakeload_jobs.formats.parquet.log.commit_log import EarlierJob, History
@@ -270,36 +271,39 @@ def check_passed(
             )
         return
     target = other.target.table
+    theirs = f"job `{other.job_id}`{started_by(other.author, other.started_at)}"
     if other.job_id == job.job_id and other.pipeline != job.pipeline:
         raise _foreign_id(job, other.pipeline, target)
     if other.pipeline == job.pipeline and other.source != job.source:
         raise _other_source(job, other.source, target)
     if other.pipeline != job.pipeline and first_run and job.table_handling == "FAIL":
-        raise _occupied(job, f"pipeline `{other.pipeline}` has just loaded into `{target}`")
+        raise _occupied(
+            job, f"{theirs} of pipeline `{other.pipeline}` has just loaded into `{target}`"
+        )
     if other.pipeline == job.pipeline and sets_state and other.state is not None:
         raise Conflict(
-            f"job `{other.job_id}` of the same pipeline has advanced the state of `{target}` while "
-            f"job `{job.job_id}` was loading: both would load the same rows",
+            f"{theirs} of the same pipeline has advanced the state of `{target}` while job "
+            f"`{job.job_id}` was loading: both would load the same rows",
             hint="run again: the load continues from the new state",
             retryable=True,
         )
     again = job.append_again
     if other.pipeline == job.pipeline and again is not None and again.policy == "FAIL":
         raise Conflict(
-            f"job `{other.job_id}` of the same pipeline has loaded `{target}` while job "
+            f"{theirs} of the same pipeline has loaded `{target}` while job "
             f"`{job.job_id}` was loading the same rows (`on_append_again: FAIL`)",
             hint="no action is needed; `lakeload runs` shows the result",
         )
     if other.pipeline == job.pipeline and deletes:
         raise Conflict(
-            f"job `{other.job_id}` of the same pipeline was committed to `{target}` while job "
+            f"{theirs} of the same pipeline was committed to `{target}` while job "
             f"`{job.job_id}` compared the keys of the source with those of the table",
             hint="run again: nothing was committed",
             retryable=True,
         )
     if other.pipeline == job.pipeline and retries is not None and other.retried == retries:
         raise Conflict(
-            f"job `{other.job_id}` has loaded the rejected records of job `{retries}` into "
+            f"{theirs} has loaded the rejected records of job `{retries}` into "
             f"`{target}` while job `{job.job_id}` was loading them",
             hint="no action is needed; `lakeload runs` shows the result",
         )

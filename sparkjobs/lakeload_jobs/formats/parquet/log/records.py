@@ -95,7 +95,8 @@ class LoadRecord:
     inputs: tuple[Any, ...] = ()
     """What this job read, as its source notes it (`contract.state.Evidence`)."""
     author: str = ""
-    """`user@host` that started the job, for people; '' in records of before it was noted."""
+    """`user@host pid 4711` that started the job, for people (`core.authors`); '' in records of
+    before it was noted."""
     known: tuple[Any, ...] = ()
     """What earlier jobs read, repeated so that nobody has to read their records again."""
     rejected: Rejects | None = None

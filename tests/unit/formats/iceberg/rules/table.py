@@ -56,11 +56,21 @@ class Table:
         return self.last
 
     def publish(
-        self, job: TableAttempt = JOB, *, state: Any = None, marked: bool = False, rows: int = 0
+        self,
+        job: TableAttempt = JOB,
+        *,
+        state: Any = None,
+        marked: bool = False,
+        rows: int = 0,
+        summary: Mapping[str, str] | None = None,
     ) -> int:
-        """A load of lakeload; `marked`: its snapshot's summary tells so too."""
+        """A load of lakeload; `marked`: its snapshot's summary tells so too, with `summary`."""
         before = self.facts
-        summary = {"lakeload.job-id": job.job_id, "lakeload.pipeline": job.pipeline}
+        summary = {
+            "lakeload.job-id": job.job_id,
+            "lakeload.pipeline": job.pipeline,
+            **(summary or {}),
+        }
         summary["lakeload.rows"] = str(rows)
         if job.retries is not None:
             summary["lakeload.retried"] = job.retries

@@ -80,6 +80,42 @@ def test_publish_after_a_moved_state_conflicts() -> None:
     assert load.ask(sets_state=False).decision is Decision.GO
 
 
+WHO = {"lakeload.author": "bob@etl-2 pid 4711", "lakeload.synced": "2026-11-21T10:15:30.000001Z"}
+NAMED = "(bob@etl-2, process 4711, since 2026-11-21 10:15:30 UTC)"
+
+
+@pytest.mark.parametrize(
+    ("summary", "named"),
+    [
+        (WHO, f" {NAMED}"),
+        ({**WHO, "lakeload.author": "bob@etl-2"}, " (bob@etl-2, since 2026-11-21 10:15:30 UTC)"),
+        ({**WHO, "lakeload.synced": "yesterday"}, " (bob@etl-2, process 4711)"),
+        ({}, ""),
+    ],
+    ids=["whole", "earlier program", "edited", "without"],
+)
+def test_conflict_names_the_process_that_won_as_far_as_its_snapshot_does(
+    summary: dict[str, str], named: str
+) -> None:
+    load = _Load(_table())
+    load.table.publish(job("j2"), state=2, marked=True, summary=summary)
+
+    verdict = load.ask()
+    assert verdict.reason.startswith(f"job `j2`{named} of the same pipeline has advanced")
+    verdict = load.ask(sets_state=False, mode="replace")
+    assert verdict.reason.endswith(f"has moved since the rows were staged, by job `j2`{named}")
+
+
+def test_conflict_with_a_snapshot_that_has_expired_names_the_job_alone() -> None:
+    load = _Load(_table())
+    load.table.publish(job("j2"), state=2, marked=True, summary=WHO)
+    load.table.commit()
+    load.table.expire([2])
+    load.start = replace(load.start, head=None)
+
+    assert load.ask().reason.startswith("job `j2` of the same pipeline has advanced")
+
+
 def test_publish_with_the_state_of_another_snapshot_conflicts() -> None:
     load = _Load(_table())
     load.table.publish(job("j2"), state=1)
