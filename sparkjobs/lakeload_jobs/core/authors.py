@@ -1,4 +1,4 @@
-"""Who started an attempt, as records and snapshots name it: `user@host pid 4711`.
+"""The author of an attempt, as records and snapshots name it: `user@host pid 4711`.
 
 It is for people, and proves nothing: the identity that wrote is in CloudTrail. Records of before
 the process was noted have `user@host` alone, or nothing.

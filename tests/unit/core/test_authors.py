@@ -1,4 +1,4 @@
-"""Who started an attempt, as records have it, also those of earlier programs."""
+"""The author of an attempt, as records have it, also those of earlier programs."""
 
 from __future__ import annotations
 

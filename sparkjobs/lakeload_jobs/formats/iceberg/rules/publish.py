@@ -223,7 +223,10 @@ def _moved(
     if (now and (now.snapshot, now.state)) != (before and (before.snapshot, before.state)):
         # I1: both loads would bring the same rows.
         theirs = f"job `{now.job}`{_starter(facts, now.snapshot)}" if now else "job `?`"
-        return f"{theirs} of the same pipeline has advanced the state of `{job.target}` since the load began"
+        return (
+            f"{theirs} of the same pipeline has advanced the state of `{job.target}` since the "
+            "load began"
+        )
     return None
 
 

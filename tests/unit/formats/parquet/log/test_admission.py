@@ -1,4 +1,4 @@
-"""What a record that overtook a load makes of it. Nothing is read or written."""
+"""The errors of a load that a record has overtaken. Nothing is read or written."""
 
 from __future__ import annotations
 
