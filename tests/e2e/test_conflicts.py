@@ -7,20 +7,17 @@ import re
 import shutil
 import socket
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.command import SECONDS, lakeload, start, sync
-from tests.e2e.rest_lake import CLIENT_SECRET, gate_of
+from tests.e2e.conftest import LakeOfFormat
 from tests.e2e.test_rounds import SOURCE
-from tests.faults.rounds.lake import RoundsLake
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, before
 from tests.servers.ministack import Lake
-from tests.servers.oauth2_gate import CATALOG, Gate
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600), pytest.mark.usefixtures("warm_spark")]
 
@@ -29,45 +26,19 @@ NAMED = (
 )
 
 
-@pytest.fixture(params=["parquet", "iceberg"])
-def gate(request: pytest.FixtureRequest, lake: Lake, tmp_path: Path) -> Iterator[Gate | None]:
-    """The REST catalog of Iceberg tables, which vends no keys; None for Parquet files."""
-    if request.param == "parquet":
-        yield None
-        return
-    with gate_of(lake, tmp_path / "catalog") as opened:
-        yield opened
-
-
 def test_load_that_loses_names_the_process_that_won(
-    lake: Lake,
-    fault_proxy: FaultProxy,
-    tmp_path: Path,
-    gate: Gate | None,
-    monkeypatch: pytest.MonkeyPatch,
+    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, of_format: LakeOfFormat
 ) -> None:
-    monkeypatch.setenv("CREDENTIAL", f"loader-id:{CLIENT_SECRET}")
-    catalog = {
-        "type": "REST",
-        "uri": gate.uri if gate else "",
-        "warehouse": CATALOG,
-        "credential": {"env": "CREDENTIAL"},
-        "scope": "PRINCIPAL_ROLE:ALL",
-        "access_delegation": "NONE",
-    }
     landing = tmp_path / "landing"
     landing.mkdir()
     machines = [tmp_path / "one", tmp_path / "two"]
     for folder in machines:
         folder.mkdir()
-    lake.write_pipeline(
+    of_format.write(
         machines[0],
         tables=[{"table": "t", "path": str(landing)}],
         source=SOURCE,
         endpoint=fault_proxy.endpoint,
-        destination={"table_format": "ICEBERG", "iceberg": {"catalog": catalog}} if gate else {},
-        destination_prefix=None,
-        namespace="shop",
     )
     for name in ("pipeline.yml", "destination.yml"):
         shutil.copy(machines[0] / name, machines[1])
@@ -98,7 +69,7 @@ def test_load_that_loses_names_the_process_that_won(
 
     assert quick.returncode == 0
     told = " ".join(err.split())
-    if gate is None:
+    if of_format.gate is None:
         assert slow.returncode == 1
         told = json.loads(lost)["tables"][0]["error"]["message"]
     else:
@@ -111,8 +82,7 @@ def test_load_that_loses_names_the_process_that_won(
     assert (user, host, int(process)) == ("bob", socket.gethostname(), quick.pid)
     since_then = datetime.strptime(since, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     assert abs((since_then - began).total_seconds()) < 30
-    rows = RoundsLake(lake, fault_proxy, gate).rows("t", "n")
-    assert sorted(int(n) for (n,) in rows) == [1, 2]
+    assert sorted(int(n) for (n,) in of_format.rows("t", "n")) == [1, 2]
 
     runs = lakeload(lake, machines[0], "runs", "pipeline.yml", "--output", "json").document
     assert (runs["runs"][0]["author"], runs["runs"][0]["pid"]) == (f"bob@{host}", quick.pid)

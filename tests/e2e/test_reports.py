@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from tests.e2e.command import sync
 from tests.e2e.rest_lake import CLIENT_SECRET, gate_of
 from tests.openlineage_schema import check
+from tests.servers import mariadb, postgres
 from tests.servers.ministack import Lake
 from tests.servers.oauth2_gate import CATALOG
 from tests.servers.report_receiver import receiving
@@ -107,3 +109,103 @@ def test_lineage_of_an_iceberg_table_is_its_location_and_its_name(
     assert output["outputFacets"]["outputStatistics"]["rowCount"] == 3
     assert lake.data_keys()
     assert all(f"s3://{lake.seeded.bucket}/{key}".startswith(url) for key in lake.data_keys())
+
+
+DATABASES = {
+    "postgres": (
+        'CREATE SCHEMA sales; CREATE TABLE sales."Orders" '
+        '("Order No" int PRIMARY KEY, total numeric(12,2), at timestamp);'
+        """INSERT INTO sales."Orders" VALUES (1, 2.50, '2026-11-21'), (2, 3, '2026-11-22')""",
+        "sales.Orders",
+        'SELECT count(*) AS n FROM sales."Orders"',
+    ),
+    "mysql": (
+        "CREATE TABLE Orders (`Order No` int PRIMARY KEY, total decimal(12,2), at datetime);"
+        "INSERT INTO Orders VALUES (1, 2.50, '2026-11-21'), (2, 3, '2026-11-22')",
+        "Orders",
+        "SELECT count(*) AS n FROM Orders",
+    ),
+}
+
+
+@pytest.fixture(params=[*DATABASES])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    """A database with a table: its namespace, its name, and what a pipeline says of it."""
+    statements, _, _ = DATABASES[request.param]
+    server: Any
+    if request.param == "postgres":
+        server = request.getfixturevalue("postgres")
+        name = server.new_database()
+        with closing(server.connect(name)) as admin:
+            admin.execute(statements)
+        user, password = postgres.USER, postgres.PASSWORD
+    else:
+        server = request.getfixturevalue("mariadb")
+        name = server.new_database()
+        server.run(*statements.split(";"), database=name)
+        user, password = mariadb.USER, mariadb.PASSWORD
+    (tmp_path / "password").write_text(password)
+    return {
+        "kind": request.param,
+        "namespace": f"{request.param}://127.0.0.1:{server.port}",
+        "name": name,
+        "secret": password,
+        "source": {
+            "type": "JDBC",
+            "url": server.url(name),
+            "user": user,
+            "password": {"file": str(tmp_path / "password")},
+        },
+    }
+
+
+def test_lineage_of_a_database_has_its_tables_and_columns(
+    lake: Lake, tmp_path: Path, database: dict[str, Any]
+) -> None:
+    _, table, query = DATABASES[database["kind"]]
+    columns = {"rename": {"Order No": "number"}}
+    tables: list[dict[str, Any]] = [
+        {"table": table, "cursor": "Order No", "columns": columns},
+        {"table": "counted", "query": query},
+    ]
+    with receiving() as receiver:
+        lake.write_pipeline(
+            tmp_path, tables=tables, source=database["source"], lineage={"url": receiver.url}
+        )
+        first = sync(lake, tmp_path)
+        assert first.code == 0, first.stdout + first.stderr
+        events = receiver.events
+        bodies = b"".join(one.body for one in receiver.requests)
+    for event in events:
+        check(event)
+    assert database["secret"].encode() not in bodies
+    ends = {one["job"]["name"]: one for one in events if one["eventType"] == "COMPLETE"}
+    target = first.tables[table]["target"]
+    loaded, counted = ends[f"shop.{target}"], ends["shop.shop.counted"]
+    (read,) = loaded["inputs"]
+    assert (read["namespace"], read["name"]) == (
+        database["namespace"],
+        f"{database['name']}.{table}",
+    )
+    assert [one["name"] for one in read["facets"]["schema"]["fields"]] == [
+        *("Order No", "total", "at")
+    ]
+    (output,) = loaded["outputs"]
+    assert output["name"] == f"{lake.seeded.prefix}/{target.replace('.', '/')}"
+    lineage = output["facets"]["columnLineage"]["fields"]
+    found = {name: one["inputFields"] for name, one in lineage.items()}
+    assert {name: [one["field"] for one in fields] for name, fields in found.items()} == {
+        "number": ["Order No"],
+        "total": ["total"],
+        "at": ["at"],
+    }
+    names = {(one["namespace"], one["name"]) for fields in found.values() for one in fields}
+    assert names == {(read["namespace"], read["name"])}
+    types = {one["name"]: one["type"] for one in output["facets"]["schema"]["fields"]}
+    assert (types["number"], types["total"]) == ("int", "decimal(12,2)")
+    statistics = output["outputFacets"]["outputStatistics"]
+    assert (statistics["rowCount"], statistics["size"]) == (2, first.tables[table]["bytes"])
+    # What a query reads is in its text alone.
+    assert counted["inputs"] == []
+    assert counted["job"]["facets"]["sql"]["query"] == query
+    assert "columnLineage" not in counted["outputs"][0]["facets"]

@@ -2,83 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-import signal
-import subprocess
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import boto3
 import pytest
 
 from lakeload.demo.aws import AccessKey, loader_policy
-from tests.e2e.command import SECONDS, start
-from tests.e2e.rest_lake import CLIENT_SECRET, gate_of
+from tests.e2e.conftest import LakeOfFormat
+from tests.e2e.rounds import rounds
 from tests.e2e.test_rounds import SOURCE, arrives
-from tests.faults.rounds.lake import RoundsLake
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, Forward, Response, answer
 from tests.servers.ministack import EXTERNAL_ID_VARIABLE, Lake
-from tests.servers.oauth2_gate import CATALOG, Gate
 from tests.servers.postgres import Postgres
 from tests.servers.short_tokens import ShortTokens
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600), pytest.mark.usefixtures("warm_spark")]
-
-
-@dataclass
-class Rounds:
-    """The rounds of a command, and those of them that failed."""
-
-    process: subprocess.Popen[str]
-    failed: list[dict[str, Any]] = field(default_factory=list)
-
-    def next(self) -> dict[str, Any]:
-        """Return the next round."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line, self.process.communicate(timeout=SECONDS)
-        found: dict[str, Any] = json.loads(line)
-        if found["exit_code"] != 0:
-            self.failed.append(found)
-        return found
-
-    def loaded(self) -> int:
-        """Return the rows of the next round that loads some."""
-        while True:
-            found = self.next()
-            rows: int = sum(table["rows"] or 0 for table in found["tables"])
-            if found["exit_code"] == 0 and rows:
-                return rows
-            assert len(self.failed) < 6, self.failed
-
-
-@contextmanager
-def rounds(lake: Lake, folder: Path, **variables: str | None) -> Iterator[Rounds]:
-    """Run rounds each second, and stop them at the end of the block."""
-    arguments = ("sync", "pipeline.yml", "--every", "1s", "--output", "json")
-    process = start(lake, folder, *arguments, **variables)
-    try:
-        yield Rounds(process)
-        process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=SECONDS)
-        assert process.returncode == 0, err
-    finally:
-        process.kill()
-
-
-@pytest.fixture(params=["parquet", "iceberg"])
-def gate(request: pytest.FixtureRequest, lake: Lake, tmp_path: Path) -> Iterator[Gate | None]:
-    """The REST catalog of Iceberg tables, which vends no keys; None for Parquet files."""
-    if request.param == "parquet":
-        yield None
-        return
-    with gate_of(lake, tmp_path / "catalog") as opened:
-        yield opened
 
 
 def write_profile(folder: Path, key: AccessKey) -> None:
@@ -90,28 +31,17 @@ def write_profile(folder: Path, key: AccessKey) -> None:
 
 
 def test_replaced_keys_of_a_profile_cost_one_round_at_most(
-    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, gate: Gate | None
+    lake: Lake, fault_proxy: FaultProxy, tmp_path: Path, of_format: LakeOfFormat
 ) -> None:
     seeded, admin = lake.seeded, lake.server.admin
     admin.put_user_policy(seeded.user, loader_policy(seeded.bucket, seeded.prefix))
     keys = [seeded.base_key, *(admin.create_access_key(seeded.user) for _ in range(2))]
-    catalog = {
-        "type": "REST",
-        "uri": gate.uri if gate else "",
-        "warehouse": CATALOG,
-        "credential": {"env": "CREDENTIAL"},
-        "scope": "PRINCIPAL_ROLE:ALL",
-        "access_delegation": "NONE",
-    }
-    format_of = {"table_format": "ICEBERG", "iceberg": {"catalog": catalog}} if gate else {}
-    lake.write_pipeline(
+    of_format.write(
         tmp_path,
         tables=[{"table": "t", "path": "landing"}],
         source=SOURCE,
         endpoint=fault_proxy.endpoint,
-        destination={"credentials": {"profile": "shop"}, **format_of},
-        destination_prefix=None,
-        namespace="shop",
+        destination={"credentials": {"profile": "shop"}},
     )
     (tmp_path / "landing").mkdir()
     deleted: set[str] = set()
@@ -130,7 +60,6 @@ def test_replaced_keys_of_a_profile_cost_one_round_at_most(
         AWS_SHARED_CREDENTIALS_FILE=str(tmp_path / "aws"),
         AWS_ACCESS_KEY_ID=None,
         AWS_SECRET_ACCESS_KEY=None,
-        CREDENTIAL=f"loader-id:{CLIENT_SECRET}",
     ) as running:
         assert running.loaded() == 1
         for number, key in enumerate(keys[1:], 1):
@@ -140,7 +69,7 @@ def test_replaced_keys_of_a_profile_cost_one_round_at_most(
             assert running.loaded() == 1
             assert len(running.failed) <= number, running.failed
 
-    found = RoundsLake(lake, fault_proxy, gate).rows("t", "n")
+    found = of_format.rows("t", "n")
     assert sorted(int(n) for (n,) in found) == [0, 1, 2]
 
 
@@ -186,7 +115,7 @@ def test_rotated_password_of_a_database_costs_one_round_at_most(
                 assert len(running.failed) <= number, running.failed
         database.execute(f"DROP OWNED BY {user}; DROP ROLE {user}".encode())
 
-    found = RoundsLake(lake, None, None).rows("t", "n")  # type: ignore[arg-type]
+    found = LakeOfFormat(lake, None).rows("t", "n")
     assert sorted(n for (n,) in found) == [0, 1, 2]
 
 
@@ -219,5 +148,5 @@ def test_role_session_that_expires_is_renewed_without_a_failed_round(
     assert (running.failed, tokens.refused) == ([], 0)
     # More than one of the command and one of the driver.
     assert tokens.issued > 4
-    found = RoundsLake(lake, fault_proxy, None).rows("t", "n")
+    found = LakeOfFormat(lake, None).rows("t", "n")
     assert sorted(int(n) for (n,) in found) == [0, 1, 2, 3]

@@ -1,20 +1,24 @@
-"""What metrics, traces and OpenLineage say of each way that a job can end, compared with the lake.
+"""What metrics, traces, OpenLineage, the job history, `status` and `notify` say of each way that a
+job can end, compared with the lake.
 
 One pipeline goes through all of them: `orders` fails on a bad value, `items` sets it aside.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
+from tests.e2e.command import lakeload
 from tests.e2e.rest_lake import CLIENT_SECRET, gate_of
 from tests.faults.product.syncs import Sync, Told, run_untroubled
 from tests.faults.product.world import World
@@ -29,6 +33,7 @@ from tests.servers.report_receiver import ReportReceiver, receiving
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 TABLES = ("orders", "items")
+HOOK = "/hook"
 COUNTED = {"rows": "rows", "files": "files", "bytes": "bytes", "rejected": "rejected_records"}
 
 
@@ -43,12 +48,15 @@ class State:
     """None: it is killed."""
     tables: tuple[str, ...] = ()
     """The status of `orders` and of `items`; of a job that was rejected there is none."""
-    killed_at: str = ""
+    killed_at: Literal["", "before", "after"] = ""
+    """Killed before it commits, or after that and before it learns of it."""
     denied: bool = False
     events: tuple[str, ...] = ()
     """The ends of the runs of the pipeline, `orders` and `items`."""
     failures: tuple[int, int, int] = (0, 0, 0)
     """Failures in a row of the pipeline, `orders` and `items` after it."""
+    message: tuple[str, ...] = ()
+    """The events of the one message about it; () for none."""
     counts: bool = True
     """Whether the job reports the rows that it has left in the lake."""
 
@@ -62,20 +70,23 @@ STATES = (
     State(
         "partial", "j3", {"orders/2": "bad", "items/2": "2 3"}, 1,
         tables=("FAILED", "LOADED"), events=("FAIL", "FAIL", "COMPLETE"), failures=(1, 1, 0),
+        message=("PARTIAL",),
     ),
-    State("failed", "j4", code=3, denied=True, events=("FAIL",), failures=(2, 2, 1)),
+    State(
+        "failed", "j4", code=3, denied=True, events=("FAIL",), failures=(2, 2, 1),
+        message=("FAILED",),
+    ),
     State(
         "rejected", "j5", {"orders/2": "", "items/3": "4 bad"},
         tables=("NO_OP", "LOADED"), events=("COMPLETE", "COMPLETE", "COMPLETE"),
+        message=("RECOVERED", "REJECTED"),
     ),
-    State("killed", "j6", {"orders/3": "4 5"}, None, killed_at="UploadPart"),
+    State("killed", "j6", {"orders/3": "4 5"}, None, killed_at="before"),
     State(
         "recovered", "j6", {"items/4": "5"},
         tables=("LOADED", "LOADED"), events=("COMPLETE", "COMPLETE", "COMPLETE"),
     ),
-)  # fmt: skip
-COMMITTED = (
-    State("killed after the commit", "j7", {"orders/4": "6"}, None, killed_at="Complete"),
+    State("killed after the commit", "j7", {"orders/4": "6"}, None, killed_at="after"),
     State(
         "recovered after the commit", "j7",
         tables=("NO_OP", "NO_OP"), events=("COMPLETE", "COMPLETE", "COMPLETE"), counts=False,
@@ -120,6 +131,10 @@ class Pipeline:
             lineage={"url": self.receiver.url},
             opentelemetry=True,
             metrics_file="shop.prom",
+            notify={
+                "url": {"env": "HOOK"},
+                "on": ["FAILED", "PARTIAL", "RECOVERED", "REJECTED"],
+            },
         )
         for name in TABLES:
             (self.folder / name).mkdir()
@@ -150,15 +165,33 @@ class Pipeline:
             gone.wait(60)
             raise ConnectionError("the client was killed")
 
-        operation = {"Complete": "CompleteMultipartUpload"}.get(state.killed_at, state.killed_at)
-        rule = self.world.proxy.on(operation, before(hold), times=1)
+        release = self._hold(state.killed_at, hold)
         sync = Sync(self.world, self.folder, state.job, spark_home=self.spark_home)
         while not reached.wait(0.1):
             assert sync.running, sync.end()
         sync.kill()
         gone.set()
-        self.world.proxy.rules.remove(rule)
+        release()
         return sync.end()
+
+    def _hold(self, at: str, hold: Callable[[Any], None]) -> Callable[[], None]:
+        """Call `hold` where a job is to be killed, and return what ends that."""
+        gate = self.lake.gate
+        if gate is None:
+            # Uploads are completed after the commit of a Parquet table.
+            operation = "UploadPart" if at == "before" else "CompleteMultipartUpload"
+            rule = self.world.proxy.on(operation, before(hold), times=1)
+            return lambda: self.world.proxy.rules.remove(rule)
+
+        def on_commit(moment: str) -> None:
+            if moment == at:
+                hold(None)
+
+        def release() -> None:
+            gate.on_commit = None
+
+        gate.on_commit = on_commit
+        return release
 
     def grown(self) -> Counter[tuple[str, str]]:
         """Return what the lake has more of since the last call: rows, files and bytes of each
@@ -166,16 +199,26 @@ class Pipeline:
         found: Counter[tuple[str, str]] = Counter()
         keys = self.world.lake.data_keys()
         for name in TABLES:
-            files = [key for key in keys if f"/{name}/" in key and key.endswith(".parquet")]
+            sizes = self.lake.file_sizes(name)
             side = any(f"/{name}_rejected/" in key for key in keys)
-            found["rows", name] = len(self.lake.rows(name, "n")) if files else 0
-            found["files", name] = len(files)
-            found["bytes", name] = sum(len(self.world.lake.read(key)) for key in files)
+            found["rows", name] = len(self.lake.rows(name, "n")) if sizes else 0
+            found["files", name] = len(sizes)
+            found["bytes", name] = sum(sizes)
             rejected = self.lake.rows(f"{name}_rejected", "_supa_index") if side else []
             found["rejected", name] = len(rejected)
         new = Counter({key: found[key] - self.stored[key] for key in found})
         self.stored = found
         return new
+
+    @property
+    def lineage(self) -> list[dict[str, Any]]:
+        """The events of OpenLineage about the last job."""
+        return [one.event for one in self.receiver.requests if one.path.startswith("/api/")]
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages of `notify` about the last job."""
+        return [one.event for one in self.receiver.requests if one.path == HOOK]
 
     def metrics(self) -> dict[tuple[str, ...], float]:
         """Return the values of the metrics file, by name and labels."""
@@ -203,6 +246,7 @@ def pipeline(
     gate: Gate | None
     with opened as gate, receiving() as receiver:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
+        monkeypatch.setenv("HOOK", f"{receiver.url}{HOOK}")
         monkeypatch.setenv("CREDENTIAL", f"loader-id:{CLIENT_SECRET}")
         catalog = None
         if gate is not None:
@@ -222,12 +266,14 @@ def pipeline(
         fault_proxy.errors.clear()
 
 
-def test_metrics_traces_and_lineage_of_each_end_of_a_job_are_right(pipeline: Pipeline) -> None:
-    # Kills are the same for every format: the command is gone, and reports nothing.
-    for state in STATES[:5] if pipeline.lake.gate else STATES + COMMITTED:
+def test_what_is_reported_of_each_end_of_a_job_is_right(pipeline: Pipeline) -> None:
+    ended: list[tuple[State, Told, Counter[tuple[str, str]]]] = []
+    for state in STATES:
         told = pipeline.run(state)
         assert told.code == state.code, (state.name, told)
         new = pipeline.grown()
+        messages = [tuple(one["events"]) for one in pipeline.messages]
+        assert messages == ([state.message] if state.message else []), state.name
         if state.code is None:
             _check_killed(pipeline, state)
             continue
@@ -236,14 +282,75 @@ def test_metrics_traces_and_lineage_of_each_end_of_a_job_are_right(pipeline: Pip
         _check_metrics(pipeline, state, reported)
         _check_otlp(pipeline, state, told, reported)
         _check_events(pipeline, state, told, reported)
+        _check_messages(pipeline, told, reported)
+        ended.append((state, told, reported))
+        if not state.denied:
+            # What the lake was not told goes along with the next job.
+            _check_history(pipeline, ended)
+            _check_status(pipeline, state)
+
+
+def _check_messages(pipeline: Pipeline, told: Told, new: Counter[tuple[str, str]]) -> None:
+    for message in pipeline.messages:
+        assert (message["job_id"], message["exit_code"]) == (told.job_id, told.code)
+        for table in message["tables"]:
+            name = table["target"].removeprefix("shop.")
+            counted = (table["rows"], table["rejected"])
+            assert counted == (new["rows", name], new["rejected", name]), message
+
+
+def _check_history(
+    pipeline: Pipeline, ended: Sequence[tuple[State, Told, Counter[tuple[str, str]]]]
+) -> None:
+    """The history has each job that has ended, in order, and none that was killed."""
+    lake = pipeline.world.lake
+    (key,) = [key for key in lake.keys() if "/job-history/" in key]  # noqa: SIM118
+    jobs = json.loads(lake.read(key))["jobs"]
+    idle = [state.name for state, _, _ in ended if {*state.tables} == {"NO_OP"}]
+    kept = [one for one in ended if one[0].name not in idle]
+    assert [(job["job_id"], job["exit_code"]) for job in jobs] == [
+        (told.job_id, told.code) for _, told, _ in kept
+    ]
+    for job, (state, _, new) in zip(jobs, kept, strict=True):
+        if not state.tables:
+            continue
+        tables = {one["target"].removeprefix("shop."): one for one in job["tables"]}
+        news = dict(zip(TABLES, state.tables, strict=True))
+        assert {name: one["status"] for name, one in tables.items()} == {
+            name: status for name, status in news.items() if status != "NO_OP"
+        }, state.name
+        for name, table in tables.items():
+            counted = [table[what] for what in ("rows", "bytes", "rejected")]
+            wanted = [new[what, name] for what in ("rows", "bytes", "rejected")]
+            assert counted == wanted, (state.name, name)
+
+
+def _check_status(pipeline: Pipeline, state: State) -> None:
+    shown = lakeload(
+        pipeline.world.lake, pipeline.folder, "status", "pipeline.yml", "--output", "json"
+    )
+    found = shown.document
+    tables = {one["target"].removeprefix("shop."): one for one in found["tables"]}
+    of_job, *of_tables = state.failures
+    assert shown.code == (1 if any(of_tables) else 0)
+    assert found["job"]["failures"] == of_job
+    for name, failures in zip(TABLES, of_tables, strict=True):
+        table = tables[name]
+        assert table["status"] == ("FAILED" if failures else "FRESH"), state.name
+        assert table["last"]["failures"] == failures
+        newest = max((pipeline.folder / name).iterdir(), key=lambda one: one.stat().st_mtime)
+        position = datetime.fromisoformat(table["last"]["position"]).timestamp()
+        assert position <= newest.stat().st_mtime + 0.001
+        if not failures:
+            assert position == pytest.approx(newest.stat().st_mtime, abs=0.001)
 
 
 def _check_killed(pipeline: Pipeline, state: State) -> None:
     """A job that was killed has begun, for OpenLineage, and for nobody ended."""
     assert pipeline.metrics() == pipeline.values, state.name
     assert [one.path for one in pipeline.receiver.requests if one.path.startswith("/v1/")] == []
-    assert {event["eventType"] for event in pipeline.receiver.events} <= {"START"}
-    for event in pipeline.receiver.events:
+    assert {event["eventType"] for event in pipeline.lineage} <= {"START"}
+    for event in pipeline.lineage:
         check(event)
 
 
@@ -304,7 +411,7 @@ def _check_otlp(
 def _check_events(
     pipeline: Pipeline, state: State, told: Told, new: Counter[tuple[str, str]]
 ) -> None:
-    events = pipeline.receiver.events
+    events = pipeline.lineage
     for event in events:
         check(event)
     ends = {one["job"]["name"]: one for one in events if one["eventType"] != "START"}

@@ -12,7 +12,7 @@ import json
 import re
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -26,6 +26,8 @@ _FORWARDED = ("content-type", "x-iceberg-access-delegation", "if-none-match", "i
 _TABLE = re.compile(r"namespaces/[^/]+/tables/[^/]+")
 _TABLES = re.compile(r"namespaces/[^/]+/tables")
 _NAMESPACE = re.compile(r"namespaces/[^/]+")
+_PUBLISHES = b'"lakeload.jobs"'
+"""What a commit has that publishes a job, and no other: the list of jobs, a property."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class Gate:
     """Whether it has a way to make credentials."""
     purges: bool = False
     requests: list[Request] = field(default_factory=list)
+    on_commit: Callable[[str], None] | None = None
+    """Called with `before` and with `after` for each commit of a table that publishes a job."""
     _tokens: dict[str, tuple[Principal, str]] = field(default_factory=dict)
 
     def __enter__(self) -> Gate:
@@ -198,7 +202,12 @@ class _Handler(BaseHTTPRequestHandler):
             )
             return self._refuse(400, "IllegalArgumentException", text)
         target = f"/v1/{path}" + (f"?{query}" if query else "")
+        on_commit = self.owner.on_commit if _PUBLISHES in body else None
+        if on_commit is not None:
+            on_commit("before")
         status, raw = self._forward(self.command, target, body)
+        if on_commit is not None:
+            on_commit("after")
         return self._answer(status, raw=raw)
 
     def _denied(self, operation: str, principal: Principal, role: str) -> bool:

@@ -124,6 +124,16 @@ class RoundsLake:
                 rows += zip(*(file[name].to_pylist() for name in columns), strict=True)
         return rows
 
+    def file_sizes(self, table: str) -> list[int]:
+        """Return the sizes of the data files of a table: of Iceberg those of its main branch."""
+        if self.gate is not None:
+            if not self._catalog.table_exists(("shop", table)):
+                return []
+            planned = self._catalog.load_table(("shop", table)).scan().plan_files()
+            return [task.file.file_size_in_bytes for task in planned]
+        keys = (key for key in self.lake.data_keys() if f"/{table}/" in key)
+        return [len(self.lake.read(key)) for key in keys if key.endswith(".parquet")]
+
     @property
     def _catalog(self) -> Catalog:
         assert self.gate is not None

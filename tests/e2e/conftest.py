@@ -1,0 +1,62 @@
+"""Lakes of each table format, for tests of what is the same for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.rest_lake import CLIENT_SECRET, gate_of
+from tests.faults.rounds.lake import RoundsLake
+from tests.servers.fault_proxy import FaultProxy
+from tests.servers.ministack import Lake
+from tests.servers.oauth2_gate import CATALOG, Gate
+
+
+@dataclass(frozen=True)
+class LakeOfFormat:
+    """A lake of Parquet files, or of Iceberg tables in a REST catalog that vends no keys."""
+
+    lake: Lake
+    gate: Gate | None
+
+    @property
+    def destination(self) -> dict[str, Any]:
+        """What the destination says of it."""
+        if self.gate is None:
+            return {}
+        catalog = {
+            "type": "REST",
+            "uri": self.gate.uri,
+            "warehouse": CATALOG,
+            "credential": {"env": "CREDENTIAL"},
+            "scope": "PRINCIPAL_ROLE:ALL",
+            "access_delegation": "NONE",
+        }
+        return {"table_format": "ICEBERG", "iceberg": {"catalog": catalog}}
+
+    def write(self, folder: Path, **settings: Any) -> None:
+        """Write documents whose tables are in the schema `shop`, as `Lake.write_pipeline` does."""
+        settings["destination"] = {**settings.get("destination", {}), **self.destination}
+        self.lake.write_pipeline(folder, destination_prefix=None, namespace="shop", **settings)
+
+    def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a table, as pyiceberg reads them, or pyarrow each Parquet file."""
+        proxy = FaultProxy(self.lake.server.endpoint)
+        return RoundsLake(self.lake, proxy, self.gate).rows(table, *columns)
+
+
+@pytest.fixture(params=["parquet", "iceberg"])
+def of_format(
+    request: pytest.FixtureRequest, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[LakeOfFormat]:
+    """A lake of each format."""
+    if request.param == "parquet":
+        yield LakeOfFormat(lake, None)
+        return
+    monkeypatch.setenv("CREDENTIAL", f"loader-id:{CLIENT_SECRET}")
+    with gate_of(lake, tmp_path / "catalog") as gate:
+        yield LakeOfFormat(lake, gate)
