@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,6 +41,7 @@ class ReportReceiver:
     requests: list[Received] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
     hangs: bool = False
+    tls: ssl.SSLContext | None = None
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -104,9 +106,11 @@ def receiving(**settings: Any) -> Iterator[ReportReceiver]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if receiver.tls is not None:
+        server.socket = receiver.tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    receiver.url = f"http://127.0.0.1:{server.server_address[1]}"
+    receiver.url = f"{'https' if receiver.tls else 'http'}://127.0.0.1:{server.server_address[1]}"
     try:
         yield receiver
     finally:

@@ -22,6 +22,7 @@ from lakeload.probes.glue import ProbeIcebergTables
 from lakeload.probes.iceberg import ProbeCatalog, ProbeNessie
 from lakeload.probes.s3 import ProbeBucket, ProbeObjects
 from lakeload.probes.sts import ProbeIdentity
+from lakeload.probes.webhook import ProbeWebhook
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.spec import CatalogType, TableFormat
 from lakeload_jobs.contract.traits import CATALOGS, FORMATS, Interface
@@ -68,6 +69,7 @@ _OWNERS = {
     "glue": ProbeIcebergTables,
     "rest": ProbeCatalog,
     "nessie": ProbeNessie,
+    "webhook": ProbeWebhook,
 }
 
 

@@ -13,18 +13,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakeload.commands.options import MIN_TIMEOUT, DestinationFile, Output, parse_seconds, stoppable
-from lakeload.documents.load import load_either
+from lakeload.documents.load import PipelineDocument, load_either
 from lakeload.documents.named_files import NamedFiles
 from lakeload.documents.spec import specs_of
 from lakeload.sources.databases.kept_connections import connections_kept
 from lakeload.sources.registry import source_of
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
-from lakeload_jobs.contract.errors import ExitCode, Refused
+from lakeload_jobs.contract.errors import ExitCode, InvalidInput, Refused
 from lakeload_jobs.contract.spec import BY_DRIVER, TableSpec
 
 if TYPE_CHECKING:
+    from lakeload.documents.load import DestinationDocument
     from lakeload.machine.java_drivers import JavaDrivers
+    from lakeload.probes.runner import Probe
 
 
 def _drivers(tables: Sequence[TableSpec]) -> JavaDrivers | None:
@@ -37,6 +39,27 @@ def _drivers(tables: Sequence[TableSpec]) -> JavaDrivers | None:
     from lakeload.machine.java_drivers import JavaDrivers
 
     return JavaDrivers(read, os.environ)
+
+
+def _webhook(
+    document: PipelineDocument | DestinationDocument, files: NamedFiles, *, sends: bool
+) -> list[Probe]:
+    """Return the checks of the webhook of a pipeline. Raises `InvalidInput` where a message is to
+    be sent and there is none."""
+    model = document.model if isinstance(document, PipelineDocument) else None
+    if model is None or model.notify is None:
+        if not sends:
+            return []
+        raise InvalidInput(
+            f"`--notify`: `{document.path.name}` has no webhook",
+            hint="add `notify: {url: {env: NAME}}` to the pipeline",
+        )
+    from lakeload.probes.webhook import ProbeWebhook
+    from lakeload.reporting.webhook import Webhook
+
+    command = files.command("test-connection", "--notify")
+    webhook = Webhook(model.notify, document.path.parent, model.name, command)
+    return ProbeWebhook(webhook, sends=sends).probes()
 
 
 @connections_kept()
@@ -66,12 +89,16 @@ def test_connection(
             help="Retry a denied AssumeRole for this long: a new role takes IAM up to a minute.",
         ),
     ] = "0s",
+    notify: Annotated[
+        bool, typer.Option("--notify", help="Send a test message to the webhook of `notify`.")
+    ] = False,
     output: Output = OutputFormat.TEXT,
 ) -> None:
     """Test identity, role, bucket, permissions and the database of a pipeline; show fixes.
 
     Writes and removes its own objects below `_lakeload/probe/` of the prefix,
-    and its own Glue database if the destination uses Glue.
+    and its own Glue database if the destination uses Glue. The webhook of a
+    pipeline gets a message only with `--notify`.
     Exit code 0 when every required check passed, 3 otherwise.
     """
     from lakeload.documents.found_tables import with_found_tables
@@ -94,7 +121,8 @@ def test_connection(
     drivers = _drivers(tables)
     # At a terminal the list of checks moves itself.
     quiet = console.silent() or console.out.is_terminal
-    test = ConnectionTest(spec, options, tables=tables, drivers=drivers)
+    more = _webhook(document, NamedFiles(file, destination), sends=notify)
+    test = ConnectionTest(spec, options, tables=tables, drivers=drivers, more=more)
     try:
         with (
             closing(drivers) if drivers else nullcontext(),

@@ -159,10 +159,12 @@ class ConnectionTest:
         *,
         tables: Sequence[TableSpec] = (),
         drivers: Callable[[str], Any] | None = None,
+        more: Sequence[Probe] = (),
     ) -> None:
         """Prepare the probes; nothing is called yet. `session` is whose identity is tested, by
         default one of the test's own; `tables` are those whose source is checked as well, where
-        need be with one of the JDBC `drivers`. Raises `InvalidInput` for an unknown skip."""
+        need be with one of the JDBC `drivers`; `more` probes come last. Raises `InvalidInput` for
+        an unknown skip."""
         self._options = options
         self._destination = destination
         self._deadline = Deadline(options.timeout * (1 - CLEANUP_SHARE))
@@ -183,7 +185,7 @@ class ConnectionTest:
         find_bucket, *s3 = s3_probes(destination, bucket, self._objects)
         # By then STS and S3 have told the time, whatever else they said.
         in_order = [*identity.probes(), find_bucket, identity.clock(), *s3, *of_catalog]
-        in_order += _source_probes(tables, SourceReaders(destination, session, drivers))
+        in_order += [*_source_probes(tables, SourceReaders(destination, session, drivers)), *more]
         self.probes = tuple(
             _knowing_surroundings(probe, destination)
             for probe in in_order

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import socket
+import ssl
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -12,6 +15,7 @@ from urllib.parse import urlsplit
 from lakeload.config.secret_names import absolute_reference
 from lakeload.documents.notify import Notify, NotifyForm
 from lakeload.reporting.delivery import REQUEST_SECONDS, TRY_AGAIN, NotTaken, Rejected, Send
+from lakeload_jobs.aws.network_errors import certificate_problem, proxy_refusal
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import Secret, resolve_locally
 
@@ -63,9 +67,13 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         """Follow none."""
 
 
+def _opener() -> urllib.request.OpenerDirector:
+    return urllib.request.build_opener(_NoRedirects())
+
+
 def connect(url: Secret) -> Send[bytes]:
     """Return what sends a message. No error has the URL in it."""
-    opener = urllib.request.build_opener(_NoRedirects())
+    opener = _opener()
 
     def send(body: bytes) -> None:
         headers = {"Content-Type": "application/json", "User-Agent": "lakeload"}
@@ -78,11 +86,83 @@ def connect(url: Secret) -> Send[bytes]:
             reason = f"it responded with HTTP {error.code}"
             later = error.code >= 500 or error.code in TRY_AGAIN
             raise (NotTaken if later else Rejected)(reason) from None
-        except TimeoutError:
-            raise NotTaken("it did not respond in time") from None
-        except urllib.error.URLError as error:
-            slow = isinstance(error.reason, TimeoutError)
-            reason = "it did not respond in time" if slow else "it cannot be reached"
-            raise NotTaken(reason) from None
+        except (OSError, http.client.HTTPException) as error:
+            raise NotTaken(_why_unreachable(error)) from None
 
     return send
+
+
+def _why_unreachable(error: Exception) -> str:
+    """Return why there was no response, without any part of the URL."""
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(reason, TimeoutError):
+        return "it did not respond in time"
+    why = ""
+    if isinstance(reason, socket.gaierror):
+        why = ": the name of its host is not known"
+    elif isinstance(reason, ConnectionRefusedError):
+        why = ": nothing listens at its address"
+    elif (found := certificate_problem(error)) is not None:
+        why = f": its certificate {found[1]}"
+    elif (found := proxy_refusal(error)) is not None:
+        why = f": {found[1]}"
+    elif isinstance(reason, ssl.SSLError):
+        why = ": it does not speak TLS"
+    return f"it cannot be reached{why}"
+
+
+class Webhook:
+    """The webhook of a pipeline, for the connection test."""
+
+    def __init__(self, settings: Notify, folder: Path, pipeline: str, command: str) -> None:
+        """`command` is what a test message names."""
+        self._settings = settings
+        self._folder = folder
+        self._pipeline = pipeline
+        self._command = command
+
+    def find(self) -> None:
+        """Find its URL. Raises `InvalidInput`."""
+        webhook_of(self._settings, self._folder)
+
+    def why_unreachable(self) -> str | None:
+        """Return why its server does not respond; None where it does. Any response will do: what
+        is asked for is its root, and not the webhook."""
+        parts = urlsplit(webhook_of(self._settings, self._folder).reveal())
+        host = parts.hostname or ""
+        place = f"[{host}]" if ":" in host else host
+        place += f":{parts.port}" if parts.port else ""
+        request = urllib.request.Request(  # noqa: S310 - checked
+            f"{parts.scheme}://{place}/", headers={"User-Agent": "lakeload"}, method="HEAD"
+        )
+        try:
+            with _opener().open(request, timeout=REQUEST_SECONDS):
+                return None
+        except urllib.error.HTTPError as error:
+            error.close()
+            return None
+        except (OSError, http.client.HTTPException) as error:
+            return _why_unreachable(error)
+
+    def why_not_sent(self) -> str | None:
+        """Send a test message; return why it was not taken, None where it was."""
+        text = f"lakeload: test message of pipeline {self._pipeline}\n{self._command}"
+        document = {
+            "events": ["TEST"],
+            "pipeline": self._pipeline,
+            "job_id": None,
+            "status": "TEST",
+            "exit_code": 0,
+            "rows": 0,
+            "error": None,
+            "tables": [],
+            "stale": [],
+            "command": self._command,
+        }
+        try:
+            connect(webhook_of(self._settings, self._folder))(
+                payload(self._settings.form, text, document)
+            )
+        except (NotTaken, Rejected) as error:
+            return str(error)
+        return None

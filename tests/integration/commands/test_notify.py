@@ -127,3 +127,90 @@ def test_slack_gets_its_form(lake: Lake, tmp_path: Path) -> None:
     (body,) = [json.loads(one.body) for one in receiver.requests]
     assert [*body] == ["text"]
     assert "pipeline shop failed in part" in body["text"]
+
+
+def check_connection(lake: Lake, folder: Path, url: str | None, *flags: str) -> Ended:
+    """Run the connection test of a pipeline with a webhook."""
+    return lakeload(
+        lake, folder, "test-connection", "pipeline.yml", "--output", "json", *flags, HOOK=url
+    )
+
+
+def notify_checks(ended: Ended) -> dict[str, dict[str, Any]]:
+    return {
+        one["name"]: one for one in ended.document["probes"] if one["name"].startswith("notify")
+    }
+
+
+@pytest.mark.parametrize("form", ["JSON", "SLACK", "TEAMS"])
+def test_connection_test_reaches_the_webhook_and_sends_a_message_only_when_asked(
+    lake: Lake, tmp_path: Path, form: str
+) -> None:
+    write(lake, tmp_path, notify={**NOTIFY, "form": form})
+    with receiving() as receiver:
+        url = f"{receiver.url}/{SECRET}"
+        silent = check_connection(lake, tmp_path, url)
+        assert receiver.requests == []
+        loud = check_connection(lake, tmp_path, url, "--notify")
+    assert (silent.code, loud.code) == (0, 0), silent.stdout + loud.stdout
+    assert {name: one["status"] for name, one in notify_checks(silent).items()} == {
+        "notify": "passed",
+        "notify-server": "passed",
+    }
+    assert "`--notify` sends one" in notify_checks(silent)["notify-server"]["detail"]
+    assert notify_checks(loud)["notify-message"]["status"] == "passed"
+    (request,) = receiver.requests
+    assert request.path == f"/{SECRET}"
+    assert "test message of pipeline shop" in json.dumps(request.event)
+    if form == "JSON":
+        assert (request.event["events"], request.event["job_id"]) == (["TEST"], None)
+    for ended in (silent, loud):
+        assert SECRET not in ended.stdout + ended.stderr
+
+
+def test_connection_test_of_a_webhook_that_is_not_reached_is_a_warning(
+    lake: Lake, tmp_path: Path
+) -> None:
+    write(lake, tmp_path)
+    ended = check_connection(lake, tmp_path, f"http://127.0.0.1:1/{SECRET}")
+    assert ended.code == 0
+    failure = notify_checks(ended)["notify-server"]["failure"]
+    assert notify_checks(ended)["notify-server"]["status"] == "warning"
+    assert failure["code"] == "WebhookUnreachable"
+    assert failure["message"].endswith("it cannot be reached: nothing listens at its address")
+    assert SECRET not in ended.stdout + ended.stderr
+
+
+def test_connection_test_fails_where_a_load_would_or_the_message_is_not_taken(
+    lake: Lake, tmp_path: Path
+) -> None:
+    write(lake, tmp_path)
+    missing = check_connection(lake, tmp_path, None)
+    assert missing.code == 3
+    checks = notify_checks(missing)
+    assert checks["notify"]["failure"]["code"] == "InvalidInput"
+    assert "HOOK" in checks["notify"]["failure"]["message"]
+    assert checks["notify-server"]["status"] == "skipped"
+    wrong = check_connection(lake, tmp_path, f"{SECRET} a b")
+    assert wrong.code == 3
+    with receiving(statuses=[404]) as receiver:
+        gone = check_connection(lake, tmp_path, f"{receiver.url}/{SECRET}", "--notify")
+    assert gone.code == 3
+    failure = notify_checks(gone)["notify-message"]["failure"]
+    assert failure["code"] == "WebhookFailed"
+    assert failure["message"].endswith("it responded with HTTP 404")
+    for ended in (missing, wrong, gone):
+        assert SECRET not in ended.stdout + ended.stderr
+
+
+def test_message_without_a_webhook_is_refused_until_the_hint_is_followed(
+    lake: Lake, tmp_path: Path
+) -> None:
+    write(lake, tmp_path, notify=None)
+    refused = check_connection(lake, tmp_path, None, "--notify")
+    assert refused.code == 2
+    assert "add `notify: {url: {env: NAME}}` to the pipeline" in refused.stdout
+    write(lake, tmp_path, notify={"url": {"env": "HOOK"}})
+    with receiving() as receiver:
+        assert check_connection(lake, tmp_path, receiver.url, "--notify").code == 0
+    assert len(receiver.requests) == 1
