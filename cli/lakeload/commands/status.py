@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import typer
 
-from lakeload.commands.options import DestinationFile, Output, PipelineFile
+from lakeload.commands.options import DestinationFile, Output, PipelineFile, Tables
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput
@@ -16,13 +16,15 @@ from lakeload_jobs.contract.errors import ExitCode, InvalidInput
 def status(
     pipeline: PipelineFile,
     destination: DestinationFile = None,
+    table: Tables = None,
     output: Output = OutputFormat.TEXT,
 ) -> None:
     """Show which tables of a pipeline are fresh, stale or failing, for monitors.
 
     FAILED: the last load failed. STALE: last up to date longer ago than `freshness`.
     NOT_LOADED: no load is known. It reads the job history, and neither source nor tables.
-    Exit code 0; 1 when a table is stale or failed; 3 when AWS denies a request.
+    Exit code 0; 1 when a table is stale or failed, of those that `--table` chooses;
+    3 when AWS denies a request.
     """
     from lakeload.documents.load import load_pipeline
     from lakeload.documents.spec import table_specs
@@ -39,20 +41,21 @@ def status(
             )
         # From here on boto3 is imported, which takes longer than everything before it.
         from lakeload.commands.past_jobs import PastJobs
-        from lakeload.history.status import statuses
+        from lakeload.history.status import matching, statuses
 
         specs = table_specs(document)
         patterns = any(set("*?[") & set(spec.source) for spec in specs)
         freshness = {
-            spec.target: table.freshness or model.freshness
-            for spec, table in zip(specs, model.tables, strict=True)
+            spec.target: settings.freshness or model.freshness
+            for spec, settings in zip(specs, model.tables, strict=True)
             if not set("*?[") & set(spec.source)
         }
         day = PastJobs(document, os.environ).state(model.name)
         now = datetime.now(UTC)
-        tables = statuses(day, freshness, model.freshness, now, all_tables=patterns)
+        found = statuses(day, freshness, model.freshness, now, all_tables=patterns)
+        tables = matching(found, table or (), {spec.target: spec.source for spec in specs})
     health = day.health if day else None
-    code = ExitCode.TABLE_FAILED if any(table.bad for table in tables) else ExitCode.OK
+    code = ExitCode.TABLE_FAILED if any(one.bad for one in tables) else ExitCode.OK
     if output is OutputFormat.JSON:
         console.show_json(to_document(model.name, tables, health, code, now))
     else:

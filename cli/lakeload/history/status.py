@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fnmatch
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from lakeload.config.document import quoted
 from lakeload.history.day import HistoryDay, TableHealth
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.core.names import did_you_mean
 
 StatusWord = Literal["FRESH", "NOT_LOADED", "STALE", "FAILED"]
 
@@ -42,6 +46,32 @@ def statuses(
     known = {state.target: state for state in day.tables} if day else {}
     names = [*expected, *(name for name in known if all_tables and name not in expected)]
     return tuple(_status(name, known.get(name), expected.get(name, others), now) for name in names)
+
+
+def matching(
+    tables: Sequence[TableStatus], globs: Sequence[str], sources: Mapping[str, str]
+) -> tuple[TableStatus, ...]:
+    """Return the tables whose names match one of the globs: that in the lake, with its schema or
+    without, or that in the source, which `sources` has by the name in the lake. Raises
+    `InvalidInput` for a glob without a match."""
+
+    def names(one: TableStatus) -> set[str]:
+        return {one.target, one.target.rpartition(".")[2], sources.get(one.target, one.target)}
+
+    for glob in globs:
+        if not any(fnmatch.fnmatchcase(name, glob) for one in tables for name in names(one)):
+            known = sorted(one.target for one in tables)
+            every = sorted({name for one in tables for name in names(one)})
+            raise InvalidInput(
+                f"`--table {glob}` matches no table of the pipeline",
+                hint=did_you_mean(glob, every) or f"there are {quoted(known, 10)}",
+            )
+    return tuple(
+        one
+        for one in tables
+        if not globs
+        or any(fnmatch.fnmatchcase(name, glob) for name in names(one) for glob in globs)
+    )
 
 
 def _status(

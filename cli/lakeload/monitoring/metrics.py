@@ -170,6 +170,20 @@ FAMILIES = {
             "seconds",
         ),
         Family(
+            "lakeload_table_waiting_age_seconds",
+            "gauge",
+            _TABLE,
+            "Age of the oldest new data that waits (`commit_at`) when the last job ended.",
+            "seconds",
+        ),
+        Family(
+            "lakeload_table_waiting_bytes",
+            "gauge",
+            _TABLE,
+            "Size of the new files that wait (`commit_at`).",
+            "bytes",
+        ),
+        Family(
             "lakeload_table_last_success_timestamp_seconds",
             "gauge",
             _TABLE,
@@ -284,10 +298,23 @@ class Metrics:
         if table["position"] is not None:
             at = parse_instant(table["position"]).timestamp()
             self._set("lakeload_table_position_timestamp_seconds", at, table=target)
+        self._add_waiting(table, ended)
         status = "SUCCEEDED" if table["status"] in GOOD else table["status"]
         if status == "SUCCEEDED":
             self._set("lakeload_table_last_success_timestamp_seconds", ended, table=target)
         self._failures("lakeload_table", status, table=target)
+
+    def _add_waiting(self, table: Mapping[str, Any], ended: float) -> None:
+        """Note what waits; 0 where nothing does any more, and nothing where nothing ever did."""
+        age, size, waiting = 0.0, 0, table["waiting"]
+        if waiting is not None:
+            age = max(ended - parse_instant(waiting["since"]).timestamp(), 0)
+            size = waiting["bytes"] or 0
+        found = {"lakeload_table_waiting_age_seconds": age, "lakeload_table_waiting_bytes": size}
+        for name, value in found.items():
+            key = (name, self._labels(name, {"table": table["target"]}))
+            if waiting is not None or key in self._values:
+                self._values[key] = value
 
     def _failures(self, of: str, status: str, **labels: str) -> None:
         """Count a failure. What a signal stopped has neither failed nor succeeded."""

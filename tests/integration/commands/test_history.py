@@ -275,6 +275,28 @@ def test_status_shows_failing_and_stale_tables_and_ends_with_1(lake: Lake, tmp_p
     assert shown()[0] == 0
 
 
+def test_status_of_chosen_tables_has_their_exit_code_alone(lake: Lake, tmp_path: Path) -> None:
+    documents(lake, tmp_path)
+    assert sync(lake, tmp_path, "one_table_fails").code == 1
+    status = ("status", "pipeline.yml", "--output", "json")
+
+    def shown(*globs: str) -> tuple[int, str, dict[str, str]]:
+        options = [word for glob in globs for word in ("--table", glob)]
+        ended = lakeload(lake, tmp_path, *status, *options)
+        found = ended.document
+        tables = {one["target"]: one["status"] for one in found["tables"]}
+        assert found["exit_code"] == ended.code
+        return ended.code, found["status"], tables
+
+    assert shown("customers") == (0, "FRESH", {"shop.customers": "FRESH"})
+    assert shown("shop.orders") == (1, "FAILED", {"shop.orders": "FAILED"})
+    both = {"shop.orders": "FAILED", "shop.customers": "FRESH"}
+    assert shown("orders", "shop.c*") == (1, "FAILED", both)
+    refused = lakeload(lake, tmp_path, "status", "pipeline.yml", "--table", "order")
+    assert refused.code == 2
+    assert "did you mean `orders`?" in refused.stderr
+
+
 def test_status_without_a_history_names_the_setting(lake: Lake, tmp_path: Path) -> None:
     documents(lake, tmp_path, history=False)
     ended = lakeload(lake, tmp_path, "status", "pipeline.yml")

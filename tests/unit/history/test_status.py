@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from lakeload.history.day import HistoryDay, merge, of_job
-from lakeload.history.status import statuses
+from lakeload.history.status import matching, statuses
+from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.result import TableResult
 from tests.unit.monitoring.documents import FAILED, IDLE, LOADED, document, later
 
@@ -59,3 +60,39 @@ def test_lag_is_the_age_of_the_position() -> None:
     table = replace(LOADED, position=later(-30))
     (found,) = statuses(day(table), {TARGET: None}, None, later(10), all_tables=False)
     assert found.lag == timedelta(minutes=40)
+
+
+NAMES = {"shop.orders": "public.Orders", "shop.items": "items", "web.items": "pages"}
+
+
+@pytest.mark.parametrize(
+    ("globs", "expected"),
+    [
+        ((), [*NAMES]),
+        (("shop.orders",), ["shop.orders"]),
+        (("items",), ["shop.items", "web.items"]),
+        (("public.*",), ["shop.orders"]),
+        (("pages", "orders"), ["shop.orders", "web.items"]),
+    ],
+)
+def test_tables_are_chosen_by_their_names_in_the_lake_and_in_the_source(
+    globs: tuple[str, ...], expected: list[str]
+) -> None:
+    found = statuses(None, dict.fromkeys(NAMES), None, later(0), all_tables=False)
+    assert [one.target for one in matching(found, globs, NAMES)] == expected
+
+
+@pytest.mark.parametrize(
+    ("glob", "hint"),
+    [
+        ("shop.order", "did you mean `shop.orders`?"),
+        ("public.orders", "did you mean `public.Orders`?"),
+        ("zzz*", "there are `shop.items`, `shop.orders`, `web.items`"),
+    ],
+)
+def test_name_of_no_table_is_refused_with_the_one_that_is_meant(glob: str, hint: str) -> None:
+    found = statuses(None, dict.fromkeys(NAMES), None, later(0), all_tables=False)
+    with pytest.raises(InvalidInput) as raised:
+        matching(found, ("items", glob), NAMES)
+    assert raised.value.message == f"`--table {glob}` matches no table of the pipeline"
+    assert raised.value.hint == hint

@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from lakeload.monitoring.metrics import FAMILIES, Metrics, locked
 from lakeload.monitoring.monitor import Monitor
 from lakeload_jobs.contract.errors import Refused
+from lakeload_jobs.contract.result import NewData
 from tests.open_metrics import samples
 from tests.unit.monitoring.documents import AT, ERROR, FAILED, IDLE, LOADED, document, later
 
@@ -112,6 +113,33 @@ def test_lag_grows_while_a_table_or_its_whole_job_fails() -> None:
         metrics.add(failed, TARGETS)
         lags.append(values(metrics.text())["table_lag_seconds", "lake.orders"])
         assert lags[-1] == 60 * number + 4
+
+
+def test_new_data_that_waits_is_measured_until_it_is_loaded() -> None:
+    metrics, found = Metrics("shop"), []
+    waiting = replace(IDLE, waiting=NewData(later(-2), 4096))
+    rows_wait = replace(IDLE, waiting=NewData(later(-2)))
+    for number, table in enumerate((LOADED, waiting, rows_wait, FAILED, waiting, LOADED)):
+        metrics = Metrics("shop", metrics.text())
+        metrics.add(document(table, at=later(number)), TARGETS)
+        now = values(metrics.text())
+        found.append(
+            tuple(
+                now.get((f"table_waiting_{what}", "lake.orders"))
+                for what in ("age_seconds", "bytes")
+            )
+        )
+
+    assert found == [
+        (None, None),
+        (3 * 60 + 4, 4096),
+        (4 * 60 + 4, 0),
+        (0, 0),
+        (6 * 60 + 4, 4096),
+        (0, 0),
+    ]
+    names = [one.name for one in metrics.measurements(Metrics("shop")) if "waiting" in one.name]
+    assert names == ["lakeload.table.waiting_age", "lakeload.table.waiting"]
 
 
 def _refused(at: datetime) -> dict[str, Any]:
