@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import json
+import os
 import re
 import shlex
 import shutil
@@ -68,7 +69,7 @@ def documents() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each YAML mapping of the pages that is a configuration file or a part of one."""
     for page in (ROOT / "README.md", *sorted(DOCS.glob("*.md"))):
         for number, block in enumerate(blocks(page.read_text(encoding="utf-8"), "yaml"), 1):
-            if not re.search(r"^# yaml|…|^(apiVersion|on:|- )", block, re.MULTILINE):
+            if not re.search(r"^# yaml|…|^(apiVersion|services|on:|- )", block, re.MULTILINE):
                 for place, part in enumerate(block.split("\n---\n"), 1):
                     yield f"{page.stem}-{number}-{place}", yaml.safe_load(part)
 
@@ -217,6 +218,61 @@ def test_the_deployment_of_rounds_runs_a_command_and_looks_at_its_file() -> None
     assert health in container["livenessProbe"]["exec"]["command"][-1]
     # Kubernetes kills what has not ended in its time: `--stop-within` is 25 s by default.
     assert pod["terminationGracePeriodSeconds"] > 25
+
+
+def compose_file(folder: Path) -> Path:
+    """Write the Compose file of the page of rounds, with the files that it names."""
+    [text] = [one for one in blocks(CONTINUOUS, "yaml") if one.startswith("services:")]
+    (folder / ".env").write_text("AWS_REGION=us-east-1\n", encoding="utf-8")
+    path = folder / "compose.yml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def compose_problems(path: Path) -> str:
+    """Return what the schema of Compose says of a file, and Compose itself where it is installed;
+    '' for a file that is good."""
+    schema = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
+    commands = [[*schema, str(path)]]
+    compose = ["docker", "compose"]
+    if shutil.which("docker") and not ended([*compose, "version"]).returncode:
+        commands.append([*compose, "--file", str(path), "config", "--quiet"])
+    results = [ended(command) for command in commands]
+    return "".join(one.stdout + one.stderr for one in results if one.returncode)
+
+
+def ended(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_compose_file_is_accepted(tmp_path: Path) -> None:
+    path = compose_file(tmp_path)
+    assert compose_problems(path) == ""
+    path.write_text(path.read_text().replace("    init: true", "    initially: true"))
+    assert "initially" in compose_problems(path)
+
+
+def test_the_compose_file_runs_a_command_and_looks_at_its_file(tmp_path: Path) -> None:
+    file = yaml.safe_load(compose_file(tmp_path).read_text(encoding="utf-8"))
+    [service] = file["services"].values()
+    name, *words = service["command"]
+    assert options_exist(name, words)
+    health = words[words.index("--health-file") + 1]
+    # Compose replaces `$$` by `$`.
+    kind, check = service["healthcheck"]["test"]
+    assert (kind, check.count("$"), check.count("$$")) == ("CMD-SHELL", 2, 1)
+    (tmp_path / "health").touch()
+    shell = check.replace("$$", "$").replace(health, str(tmp_path / "health"))
+    assert ended(["sh", "-c", shell]).returncode == 0
+    os.utime(tmp_path / "health", (0, 0))
+    assert ended(["sh", "-c", shell]).returncode == 1
+    # Docker kills what has not ended in its time: `--stop-within` is 25 s by default.
+    assert int(service["stop_grace_period"].removesuffix("s")) > 25
+    named = {volume.partition(":")[0] for volume in service["volumes"]}
+    assert named == {".", *file["volumes"]}
+    image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert f"VOLUME {service['volumes'][1].partition(':')[2]}" in image
+    assert f"WORKDIR {service['volumes'][0].split(':')[1]}" in image
 
 
 def test_the_workflow_keeps_to_its_schema(tmp_path: Path) -> None:
