@@ -27,6 +27,7 @@ from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import describe
 from lakeload_jobs.jobs.load import Connection, connect, failed_run, load_tables
 from lakeload_jobs.session import build_session
+from lakeload_jobs.sources.files.spark import s3a
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ def main(pipe: str) -> int:
     jobs: SimpleQueue[str | None] = SimpleQueue()
     stop_signals.install()
     kept = _Kept()
+    s3a.keep_profiles(Path(pipe).parent / "source")
     try:
         threading.Thread(target=_read, args=(pipe, jobs), name="jobs", daemon=True).start()
         while (line := jobs.get()) is not None:
@@ -114,7 +116,8 @@ class _Kept:
             self._frozen = True
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection, and let Spark fetch its credentials for sources again."""
+        s3a.forget()
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -15,6 +15,7 @@ import pytest
 from lakeload.launch.run_folder import RunFolder
 from lakeload_jobs.contract.result import RunResult
 from lakeload_jobs.jobs import rounds, stop_signals
+from lakeload_jobs.sources.files.spark import s3a
 from tests.unit.launch.specs import SYNCED, job_spec
 
 
@@ -47,6 +48,7 @@ def test_job_that_has_ended_leaves_no_object_for_the_next(
 
     monkeypatch.setattr(rounds, "attempt", attempt)
     monkeypatch.setattr(stop_signals, "install", lambda: None)
+    monkeypatch.setattr(s3a, "_kept_in", None)
     pipe = tmp_path / "jobs"
     pipe.write_text("a.json\nb.json\nc.json\n")
 
@@ -89,6 +91,7 @@ def test_connection_is_kept_until_the_command_line_says_forget(
     monkeypatch.setattr(rounds, "load_tables", load_tables)
     monkeypatch.setattr(rounds, "attempt", attempt)
     monkeypatch.setattr(stop_signals, "install", lambda: None)
+    monkeypatch.setattr(s3a, "_kept_in", None)
     pipe = tmp_path / "jobs"
     pipe.write_text("forget\na\nb\nforget\nforget\nc\n")
 

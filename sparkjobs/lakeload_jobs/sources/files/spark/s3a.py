@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -39,7 +40,7 @@ class S3Source:
         self.readers = SourceReaders(spec.destination, aws)
         self.label = spec.label
         self._runtime = spec.runtime
-        self._folder = Path(spec.result_path).parent / "source"
+        self._folder = _kept_in or Path(spec.result_path).parent / "source"
         self._lock = threading.Lock()
         self._connected: set[str] = set()
 
@@ -71,20 +72,69 @@ class S3Source:
             region = identity.region
             if bucket != identity.bucket:
                 region = objects.region(bucket) or region
-            conf = spark.sparkContext._jsc.hadoopConfiguration()
-            for name, value in s3a_settings(identity, region, self._profile(identity)).items():
-                conf.set(f"fs.s3a.bucket.{bucket}.{name}", value)
+            _open(spark, bucket, identity, region, self._folder, self.label)
             self._connected.add(bucket)
 
-    def _profile(self, identity: DestinationSpec) -> Path:
-        """Write the profile that Spark's credentials come from: a command, and no secret."""
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        number = len(list(self._folder.glob("*.json")))
-        known, profile = self._folder / f"{number}.json", self._folder / f"{number}.profile"
-        known.write_text(json.dumps(to_json(identity)), encoding="utf-8")
-        command = credential_process(known, self.label)
-        profile.write_text(f"[{_PROFILE}]\ncredential_process = {command}\n", encoding="utf-8")
-        return profile
+
+_opened: dict[str, str] = {}
+"""By bucket with which settings it is open. Hadoop keeps one file system for each bucket as long as
+the JVM lives, with the credentials that it has fetched: those without an expiry it never fetches
+again."""
+_opening = threading.Lock()
+_kept_in: Path | None = None
+"""The folder of the profiles where a driver has one job after another: that of a job is removed
+while Spark still fetches credentials with its profile. None: the folder of the job."""
+
+
+def keep_profiles(folder: Path) -> None:
+    """Write the profiles of all later jobs into a folder."""
+    global _kept_in
+    _kept_in = folder
+
+
+def forget() -> None:
+    """Let the next job fetch the credentials of all buckets again."""
+    with _opening:
+        _opened.update(dict.fromkeys(_opened, ""))
+
+
+def _open(
+    spark: SparkSession,
+    bucket: str,
+    identity: DestinationSpec,
+    region: str,
+    folder: Path,
+    label: str,
+) -> None:
+    """Give Spark the settings of a bucket, unless it has it open with them. Thread-safe."""
+    context = spark.sparkContext
+    wanted = json.dumps([context.applicationId, region, str(folder), to_json(identity)])
+    with _opening:
+        if _opened.get(bucket) == wanted:
+            return
+        conf = context._jsc.hadoopConfiguration()
+        profile = _profile(identity, folder, label)
+        for name, value in s3a_settings(identity, region, profile).items():
+            conf.set(f"fs.s3a.bucket.{bucket}.{name}", value)
+        if bucket in _opened:
+            java: Any = context._jvm
+            hadoop = java.org.apache.hadoop.fs
+            hadoop.FileSystem.get(hadoop.Path(f"s3a://{bucket}/").toUri(), conf).close()
+        _opened[bucket] = wanted
+
+
+def _profile(identity: DestinationSpec, folder: Path, label: str) -> Path:
+    """Write the profile that Spark's credentials come from: a command, and no secret."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    text = json.dumps(to_json(identity))
+    known = next((file for file in folder.glob("*.json") if file.read_text("utf-8") == text), None)
+    if known is None:
+        known = folder / f"{len(list(folder.glob('*.json')))}.json"
+        known.write_text(text, encoding="utf-8")
+    profile = known.with_suffix(".profile")
+    command = credential_process(known, label)
+    profile.write_text(f"[{_PROFILE}]\ncredential_process = {command}\n", encoding="utf-8")
+    return profile
 
 
 def s3a_settings(identity: DestinationSpec, region: str, profile: Path) -> dict[str, str]:

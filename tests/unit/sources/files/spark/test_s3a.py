@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,7 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec, TableSpec
+from lakeload_jobs.sources.files.spark import s3a
 from lakeload_jobs.sources.files.spark.paths import plain_path, spark_path
 from lakeload_jobs.sources.files.spark.s3a import credential_process, s3a_settings
 from lakeload_jobs.sources.files.spark.source import FilesSource
@@ -127,3 +130,62 @@ def test_the_tables_of_a_run_share_its_session_and_nothing_with_another_run(tmp_
 def _files(sources: Sources, tables: Sequence[TableSpec]) -> list[FilesSource]:
     found = [sources.of(table) for table in tables]
     return [source for source in found if isinstance(source, FilesSource)]
+
+
+class FakeSpark:
+    """A Spark whose JVM says which settings it got, and which buckets were closed."""
+
+    def __init__(self, application: str = "app-1") -> None:
+        self.conf: dict[str, str] = {}
+        self.closed: list[str] = []
+        hadoop = SimpleNamespace(
+            Path=lambda text: SimpleNamespace(toUri=lambda: text),
+            FileSystem=SimpleNamespace(
+                get=lambda uri, _: SimpleNamespace(close=lambda: self.closed.append(uri))
+            ),
+        )
+        apache = SimpleNamespace(hadoop=SimpleNamespace(fs=hadoop))
+        conf = SimpleNamespace(set=self.conf.__setitem__)
+        self.sparkContext = SimpleNamespace(
+            applicationId=application,
+            _jsc=SimpleNamespace(hadoopConfiguration=lambda: conf),
+            _jvm=SimpleNamespace(org=SimpleNamespace(apache=apache)),
+        )
+
+
+def test_bucket_stays_open_until_its_settings_change_or_credentials_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(s3a, "_opened", {})
+    spark: Any = FakeSpark()
+    file = "fs.s3a.bucket.exports.auth.profile.file"
+
+    def opened(**changes: object) -> int:
+        s3a._open(spark, "exports", identity(**changes), "us-east-1", tmp_path / "source", "a")
+        return len(spark.closed)
+
+    assert opened() == 0
+    first = Path(spark.conf[file])
+    assert "credential_process" in first.read_text()
+    assert opened() == 0
+    s3a.forget()
+    assert (opened(), opened()) == (1, 1)
+    assert Path(spark.conf[file]) == first
+    assert opened(credentials=CredentialsSpec(profile="other")) == 2
+    assert Path(spark.conf[file]) != first
+    assert spark.closed == ["s3a://exports/"] * 2
+    # The settings of another Spark are its own.
+    later: Any = FakeSpark("app-2")
+    s3a._open(later, "exports", identity(), "us-east-1", tmp_path / "source", "a")
+    assert later.conf[file] == str(first)
+
+
+def test_profiles_of_jobs_one_after_another_are_not_in_the_folder_of_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(s3a, "_kept_in", None)
+    spec = job_spec(RunFolder(tmp_path / "job"))
+    aws = AwsSession(spec.destination)
+    assert s3a.S3Source(spec, aws)._folder == tmp_path / "job" / "source"
+    s3a.keep_profiles(tmp_path / "driver")
+    assert s3a.S3Source(spec, aws)._folder == tmp_path / "driver"
