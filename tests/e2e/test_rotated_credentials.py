@@ -7,8 +7,6 @@ from contextlib import closing
 from pathlib import Path
 
 import boto3
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from lakeload.demo.aws import AccessKey, loader_policy
@@ -17,7 +15,7 @@ from tests.e2e.rounds import rounds
 from tests.e2e.test_rounds import SOURCE, arrives
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, Forward, Response, answer
-from tests.servers.ministack import EXTERNAL_ID_VARIABLE, Lake, MakeLake
+from tests.servers.ministack import EXTERNAL_ID_VARIABLE, Lake
 from tests.servers.postgres import Postgres
 from tests.servers.short_tokens import ShortTokens
 
@@ -79,62 +77,6 @@ def test_replaced_keys_of_a_profile_cost_one_round_at_most(
 
     found = of_format.rows("t", "n")
     assert sorted(int(n) for (n,) in found) == [0, 1, 2]
-
-
-def test_replaced_keys_of_a_source_that_spark_reads_cost_one_round_at_most(
-    lake: Lake, make_lake: MakeLake, fault_proxy: FaultProxy, tmp_path: Path, jars_cache: Path
-) -> None:
-    source = make_lake(prefix="exports")
-    seeded, admin = source.seeded, source.server.admin
-    admin.put_user_policy(seeded.user, loader_policy(seeded.bucket, seeded.prefix))
-    keys = [seeded.base_key, *(admin.create_access_key(seeded.user) for _ in range(2))]
-    lake.write_pipeline(
-        tmp_path,
-        tables=[
-            {
-                "table": "t",
-                "path": f"s3://{seeded.bucket}/exports/t/",
-                # Only Spark reads with it.
-                "options": {"datetimeRebaseMode": "LEGACY"},
-            }
-        ],
-        source={
-            "type": "FILES",
-            "format": "PARQUET",
-            "incremental": True,
-            "credentials": {"profile": "shop"},
-        },
-        endpoint=fault_proxy.endpoint,
-    )
-    deleted = deny_deleted_keys(fault_proxy)
-
-    def arrives_in_s3(number: int) -> None:
-        sink = pa.BufferOutputStream()
-        pq.write_table(pa.table({"n": [number]}), sink)
-        source.server.s3.put_object(
-            Bucket=seeded.bucket,
-            Key=f"exports/t/{number}.parquet",
-            Body=sink.getvalue().to_pybytes(),
-        )
-
-    write_profile(tmp_path, keys[0])
-    arrives_in_s3(0)
-    with rounds(
-        lake,
-        tmp_path,
-        AWS_SHARED_CREDENTIALS_FILE=str(tmp_path / "aws"),
-        LAKELOAD_CACHE_DIR=str(jars_cache),
-    ) as running:
-        assert running.loaded() == 1
-        for number, key in enumerate(keys[1:], 1):
-            deleted.add(keys[number - 1].access_key_id)
-            write_profile(tmp_path, key)
-            arrives_in_s3(number)
-            assert running.loaded() == 1
-            assert len(running.failed) <= number, running.failed
-
-    found = LakeOfFormat(lake, None).rows("t", "n")
-    assert sorted(n for (n,) in found) == [0, 1, 2]
 
 
 def test_rotated_password_of_a_database_costs_one_round_at_most(
