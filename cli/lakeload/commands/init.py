@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, cast
@@ -18,7 +18,7 @@ import typer
 from lakeload.commands.options import Output
 from lakeload.config.document import quoted
 from lakeload.documents.load import inspect_all
-from lakeload.init.documents import DOTENV, Given, documents, key_columns, variables
+from lakeload.init.documents import DOTENV, Given, documents, in_glue, key_columns, variables
 from lakeload.init.files import (
     is_tracked,
     next_steps,
@@ -102,6 +102,8 @@ def init(
         if database is not None:
             database = replace(database, lower_in=answers.name)
     names = [visible_name(table.name) for table in tables]
+    if in_glue(asdict(answers)):
+        names = [name.lower() for name in names]
     warnings = (*warnings, *_without_key(answers, tables))
     if database is not None:
         names = database.names

@@ -332,8 +332,26 @@ def test_tables_are_listed_by_the_names_that_they_have_in_the_lake(tmp_path: Pat
     result = init(str(tmp_path / "p"), *FLAGS[:4], "--path", str(tmp_path / "sensor-log.csv"))
 
     assert "1 table: sensor_log" in result.stdout
-    [table] = table_specs(load_pipeline(tmp_path / "p" / "pipeline.yml", {}))
+    pipeline = tmp_path / "p" / "pipeline.yml"
+    [table] = table_specs(load_pipeline(pipeline, {}))
     assert (table.source, table.table) == ("sensor-log", "sensor_log")
+    # The name is there to be found. It changes nothing of a load: no file is loaded again.
+    text = pipeline.read_text()
+    name = "    name: sensor_log   # its name in the lake\n"
+    assert name in text
+    pipeline.write_text(text.replace(name, ""))
+    assert table_specs(load_pipeline(pipeline, {})) == (table,)
+
+
+def test_tables_are_listed_in_the_lower_case_of_glue(tmp_path: Path) -> None:
+    (tmp_path / "Sensor-Log.csv").write_text("id\n1\n")
+    flags = [*FLAGS[:4], "--glue", "--path", str(tmp_path / "Sensor-Log.csv")]
+
+    result = init(str(tmp_path / "p"), *flags)
+
+    assert "1 table: sensor_log" in result.stdout
+    [table] = table_specs(load_pipeline(tmp_path / "p" / "pipeline.yml", {}))
+    assert table.table == "sensor_log"
 
 
 @pytest.mark.parametrize("table_format", ["PARQUET", "ICEBERG"])
