@@ -6,6 +6,7 @@ import copy
 import glob
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,7 +30,7 @@ from lakeload.sources.files.settings import (
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import FileFormat
-from lakeload_jobs.core.names import visible_name
+from lakeload_jobs.core.names import normalize, visible_name
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.core.yaml_lines import yaml_mapping
 from lakeload_jobs.sources.files.file_state import (
@@ -181,7 +182,9 @@ def inspect_paths(
     united = _united_folders(tables, folder, {_parent(path) for path in faults})
     reads = _Reads(folder, list_objects)
     own = [_with_own_files(table, reads) for table in united]
-    named = _named([*own, *(_fault(*fault, folder) for fault in faults.items())])
+    named = _named(
+        [*_with_names_of_folders(own), *(_fault(*fault, folder) for fault in faults.items())]
+    )
     return tuple(_with_other_formats(list(named)))
 
 
@@ -692,6 +695,27 @@ def _with_other_formats(tables: Sequence[InspectedTable]) -> Iterator[InspectedT
             "convert the files to one format; to keep the two, change nothing"
         )
         yield replace(table, warnings=(*table.warnings, text))
+
+
+_LETTERS_OF_A_NAME = 3
+"""A name that the files of a folder share says something if it has so many."""
+
+
+def _with_names_of_folders(tables: Sequence[InspectedTable]) -> Iterator[InspectedTable]:
+    """Yield the tables; one whose files share a letter or two alone, such as `r1.csv` and `r2.csv`,
+    is called as its folder where it is the only table of this."""
+    inside = Counter(folder for table in tables for folder in _folders(table))
+    for table in tables:
+        folders = _folders(table)
+        short = len(normalize(table.name).strip("_")) < _LETTERS_OF_A_NAME
+        if short and table.files > 1 and len(folders) == 1 and inside[min(folders)] == 1:
+            table = replace(table, name=table_of(min(folders)))
+        yield table
+
+
+def _folders(table: InspectedTable) -> set[str]:
+    """Return the folders of the files of a table that no glob of the user names."""
+    return {_parent(found.path) if found.root else "" for found in table.members} - {""}
 
 
 def _named(tables: Sequence[InspectedTable]) -> Iterator[InspectedTable]:

@@ -611,6 +611,28 @@ def test_names_of_tables_differ_in_the_lake(tmp_path: Path) -> None:
     assert [table.name for table in tables(tmp_path)] == ["A-b", "a_b_json"]
 
 
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (["orders/returns/r1.csv", "orders/returns/r2.csv"], ["returns"]),
+        (["orders/r1.csv", "orders/r2.csv", "orders/2024/q1.csv"], ["orders", "q1"]),
+        (["orders/r1.csv"], ["r1"]),
+        (["orders/ret1.csv", "orders/ret2.csv"], ["ret"]),
+        (["orders/r1.csv", "orders/r2.csv", "orders/other.csv"], ["other", "r"]),
+        (["a/r1.csv", "a/r2.csv", "b/a/q1.csv", "b/a/q2.csv"], ["a", "a_csv"]),
+    ],
+)
+def test_files_that_share_a_letter_alone_have_the_name_of_their_folder(
+    files: list[str], names: list[str], tmp_path: Path
+) -> None:
+    for file in files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        text = "x,y,z\n1,2,3\n" if "other" in file else "id,name\n1,a\n"
+        (tmp_path / file).write_text(text, encoding="utf-8")
+
+    assert sorted(table.name for table in tables(tmp_path)) == names
+
+
 def test_data_in_two_formats_is_two_tables_with_a_warning(tmp_path: Path) -> None:
     (tmp_path / "orders-2024.csv").write_text("id,v\n1,2\n2,3\n", encoding="utf-8")
     (tmp_path / "orders-2025.json").write_text('{"id":1,"v":2}\n{"id":2}\n', encoding="utf-8")
