@@ -18,7 +18,16 @@ import typer
 from lakeload.commands.options import Output
 from lakeload.config.document import quoted
 from lakeload.documents.load import inspect_all
-from lakeload.init.documents import DOTENV, Given, documents, in_glue, key_columns, variables
+from lakeload.init.documents import (
+    DESTINATION,
+    DOTENV,
+    PIPELINE,
+    Given,
+    documents,
+    in_glue,
+    key_columns,
+    variables,
+)
 from lakeload.init.files import (
     is_tracked,
     next_steps,
@@ -75,7 +84,7 @@ def init(
     }
     if not force:
         require_room(folder)
-    found = _Found()
+    found = _Found(folder)
     defaults: Defaults = {
         "name": pipeline_name(folder),
         "source": found.format,
@@ -226,13 +235,14 @@ class _Found:
     A path that names nothing yet is no error: the files may come later.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._beside = [str(folder.absolute() / name) for name in (DESTINATION, PIPELINE)]
         self._tables: dict[str, tuple[InspectedTable, ...]] = {}
 
     def tables(self, path: str) -> tuple[InspectedTable, ...]:
         """Return the tables that the files make; none of objects in S3: `init` asks no network."""
         if path not in self._tables:
-            self._tables[path] = _inspected(path)
+            self._tables[path] = _inspected(path, self._beside)
         return self._tables[path]
 
     def format(self, given: Given) -> str | None:
@@ -267,8 +277,11 @@ class _Found:
         return [one for one in self.tables(given.get("path", "")) if one.error is None]
 
 
-def _inspected(path: str) -> tuple[InspectedTable, ...]:
-    """Return the tables of local files. Raises `Refused` where none of them can be loaded."""
+def _inspected(path: str, beside: Sequence[str]) -> tuple[InspectedTable, ...]:
+    """Return the tables of local files; `beside` are those that `init` writes.
+
+    Raises `Refused` where none of them can be loaded.
+    """
     if "://" in path and not path.startswith("file:"):
         return ()
     # Cheap, and most of what init does takes no look into files.
@@ -278,7 +291,7 @@ def _inspected(path: str) -> tuple[InspectedTable, ...]:
     from lakeload.ui.display import Phases
 
     with Phases(console.err, LISTING, quiet=console.silent()) as phases:
-        tables = inspect_tables([path], Path.cwd(), phases)
+        tables = inspect_tables([path], Path.cwd(), phases, beside=beside)
     if tables and all(table.error is not None for table in tables):
         error = tables[0].error
         assert error is not None  # noqa: S101

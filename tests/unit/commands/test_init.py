@@ -14,6 +14,7 @@ from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
 from lakeload.init.interview import Question, interview
 from lakeload.lake.server import Lake
+from lakeload_jobs.sources.files.listing import list_files
 from tests.inputs import files_of
 from tests.unit.init.choices import (
     CATALOGS,
@@ -341,6 +342,26 @@ def test_tables_are_listed_by_the_names_that_they_have_in_the_lake(tmp_path: Pat
     assert name in text
     pipeline.write_text(text.replace(name, ""))
     assert table_specs(load_pipeline(pipeline, {})) == (table,)
+
+
+def test_init_into_the_folder_of_the_files_reads_none_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("anna", "bert"):
+        (tmp_path / f"{name}.csv").write_text("id,name\n1,a\n2,b\n")
+    flags = [*FLAGS[:4], "--path", "."]
+
+    first = init(*flags)
+    again = init(*flags, "--force")
+
+    for result in (first, again):
+        assert (result.exit_code, "warning" in result.stderr) == (0, False), result.stderr
+    [table] = table_specs(load_pipeline(tmp_path / "pipeline.yml", {}))
+    assert sorted(Path(file.path).name for file in list_files(files_of(table))) == [
+        "anna.csv",
+        "bert.csv",
+    ]
 
 
 def test_tables_are_listed_in_the_lower_case_of_glue(tmp_path: Path) -> None:

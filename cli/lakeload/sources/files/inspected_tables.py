@@ -19,8 +19,10 @@ from lakeload.sources.files.dialect import Guess, OptionValue
 from lakeload.sources.files.inspection import (
     InspectedFile,
     inferred,
+    is_prose,
     parquet_columns,
 )
+from lakeload.sources.files.own_files import own_files
 from lakeload.sources.files.settings import (
     is_utf8_name,
     local_paths,
@@ -38,9 +40,10 @@ from lakeload_jobs.sources.files.file_state import (
     choose,
     folder_values,
     is_s3,
+    normal_path,
     partition_base,
 )
-from lakeload_jobs.sources.files.key_patterns import alternatives
+from lakeload_jobs.sources.files.key_patterns import alternatives, names_path
 from lakeload_jobs.sources.files.local_listing import (
     link_warnings,
     local_files,
@@ -148,9 +151,12 @@ def inspect_paths(
     opener: FileBytes,
     list_objects: ListObjects,
     on_file: Callable[[int, int], None] = lambda done, total: None,
+    *,
+    beside: Sequence[str] = (),
 ) -> tuple[InspectedTable, ...]:
     """Return the tables that files make. `written` are paths, globs and folders as a configuration
     file in `folder` has them. `on_file` is called with how many files were opened, of how many.
+    `beside` are the absolute paths of files that will be written, and are no data.
 
     Raises `LoadFailed` for a path that names nothing, and `AwsError`.
     """
@@ -180,7 +186,7 @@ def inspect_paths(
         for table in _tables(group, folder, found)
     ]
     united = _united_folders(tables, folder, {_parent(path) for path in faults})
-    reads = _Reads(folder, list_objects)
+    reads = _Reads(folder, list_objects, beside)
     own = [_with_own_files(table, reads) for table in united]
     named = _named(
         [*_with_names_of_folders(own), *(_fault(*fault, folder) for fault in faults.items())]
@@ -211,8 +217,12 @@ def _groups(
     if is_s3(path):
         files = [file for one in alternatives(path) for file in list_objects([one])]
     else:
-        found_files = local_files(local_paths(folder, path), on_fault=faults.__setitem__)
+        here: dict[str, LoadFailed] = {}
+        found_files = local_files(local_paths(folder, path), on_fault=here.__setitem__)
         files = list(without_links(sorted(found_files, key=lambda file: file.path)))
+        is_own = own_files(files)
+        faults |= {at: error for at, error in here.items() if not is_own(at)}
+        files = [file for file in files if not is_own(file.path)] or files
     is_pattern = glob.has_magic(path) or "{" in path
     found: dict[tuple[str, ...], _Group] = {}
     for file in files:
@@ -489,13 +499,14 @@ class _Reads:
 
     folder: Path
     list_objects: ListObjects
+    beside: Sequence[str] = ()
 
     def files(self, paths: Sequence[str], options: Mapping[str, OptionValue]) -> set[str] | None:
         """Return the files, None where a load would fail."""
         local = [one for path in paths if not is_s3(path) for one in local_paths(self.folder, path)]
         listing = {name: str(value) for name, value in options.items()}
         try:
-            found = list(local_files(local))
+            found = [*local_files(local), *self._later(local)]
             for path in filter(is_s3, paths):
                 found += self.list_objects(alternatives(path))
             chosen = without_links(choose(found, listing))
@@ -503,6 +514,16 @@ class _Reads:
         except (LoadFailed, AwsError):
             return None
         return {file.path for file in chosen}
+
+    def _later(self, local: Sequence[str]) -> Iterator[FileState]:
+        """Yield the files that will be there and that paths of this machine name."""
+        for path in self.beside:
+            for one in local:
+                folder = os.path.realpath(one)
+                if os.path.realpath(path).startswith(f"{folder.rstrip('/')}/"):
+                    yield FileState(path, 0, 0, root=normal_path(one))
+                elif names_path(one, path):
+                    yield FileState(path, 0, 0)
 
 
 def _with_own_files(table: InspectedTable, reads: _Reads) -> InspectedTable:
@@ -606,6 +627,10 @@ def _united_folders(
         by_folder.setdefault(_parent(found.path) if found.root else "", []).append(table)
     united = []
     for name, inside in by_folder.items():
+        inside, aside = _split(inside, lambda table: is_prose(table.first.file.path))
+        united += aside
+        if not inside:
+            continue
         first, *others = sorted(inside, key=lambda table: _has_no_rows(table.first))
         if (
             name
@@ -628,6 +653,13 @@ def _united_folders(
         else:
             united += inside
     return united
+
+
+def _split(
+    tables: Sequence[InspectedTable], apart: Callable[[InspectedTable], bool]
+) -> tuple[list[InspectedTable], list[InspectedTable]]:
+    """Return the tables without and with those that are `apart`."""
+    return [one for one in tables if not apart(one)], [one for one in tables if apart(one)]
 
 
 def beside(path: str, folder: Path) -> tuple[str, ...]:

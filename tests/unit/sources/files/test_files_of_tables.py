@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -209,3 +210,63 @@ def test_files_of_one_name_in_folders_of_values_keep_the_columns_of_these(tmp_pa
     assert (orders.paths, people.paths) == (("a/day=1/x.csv",), ("a/day=2/x.csv",))
     assert orders.listing == people.listing == {"basePath": f"{tmp_path}/a"}
     assert [*people.columns] == ["name", "born", "day"]
+
+
+PIPELINE = """# What is loaded.
+version: 1
+name: shop
+destination: destination.yml
+source: {type: FILES, format: CSV}
+tables:
+  - {table: a, path: a.csv}
+"""
+OWN = {
+    "pipeline.yml": PIPELINE,
+    "destination.yml": "version: 1\nbucket: b\nregion: us-east-1\n",
+    "other.yaml": PIPELINE,
+    "lake/lake.json": '{"port": 18301}',
+    "lake/server.log": "I1128 06:46:02 started, 1\n",
+    "lake/data/admin/config.json": '{"a": 1}',
+}
+
+
+@pytest.mark.parametrize("path", [".", "*", "**"])
+def test_files_that_lakeload_has_written_are_passed_over(path: str, tmp_path: Path) -> None:
+    tree = {"anna.csv": ORDERS, "bert.csv": ORDERS}
+    (tmp_path / "lake" / "data").mkdir(parents=True)
+    os.mkfifo(tmp_path / "lake" / "s3.sock")
+
+    (table,) = inspected(tree | OWN, tmp_path, path)
+
+    assert (table.error, table.warnings) == (None, ())
+    assert sorted(read_by(table, tmp_path)) == [*tree]
+
+
+def test_files_that_lakeload_has_not_written_are_inspected(tmp_path: Path) -> None:
+    tree = {
+        "lake.json": '{"port": 1}',
+        "compose.yml": "version: 3\nservices: {}\n",
+        "a/lake.json": "[1]",
+        "a/data/x.csv": ORDERS,
+    }
+
+    found = inspected(tree, tmp_path, ".")
+    named = inspected(OWN, tmp_path, "pipeline.yml")
+
+    assert {table.name for table in found if table.error is None} == {"lake", "lake_json", "x"}
+    assert [table.paths for table in found if table.error] == [("compose.yml",)]
+    assert "text or code, by its name" in str(named[0].error)
+
+
+@pytest.mark.parametrize("path", [".", "*"])
+def test_configuration_files_that_will_be_written_are_read_by_no_table(
+    path: str, tmp_path: Path
+) -> None:
+    for name in ("anna.csv", "bert.csv"):
+        (tmp_path / name).write_text(ORDERS, encoding="utf-8")
+    later = str(tmp_path / "pipeline.yml")
+
+    (table,) = inspect_paths((path,), tmp_path, FileBytes(), lambda _: (), beside=(later,))
+    (whole,) = inspect_paths((path,), tmp_path, FileBytes(), lambda _: ())
+
+    assert (table.paths, whole.paths) == (("*.csv",), (path,))

@@ -507,6 +507,17 @@ def test_files_of_a_folder_with_the_same_columns_are_one_table(tmp_path: Path) -
     assert (table.name, table.paths, table.files, table.rows_read) == ("orders", ("orders",), 3, 12)
 
 
+def test_text_beside_the_files_of_a_folder_leaves_them_one_table(tmp_path: Path) -> None:
+    for name in ("anna.csv", "bert.csv"):
+        (tmp_path / name).write_bytes(CSV)
+    (tmp_path / "README.md").write_text("# Data\n")
+
+    found = tables(tmp_path)
+
+    assert [table.paths for table in found if table.error is None] == [("*.csv",)]
+    assert [table.paths for table in found if table.error] == [("README.md",)]
+
+
 @pytest.mark.parametrize("path", [".", "*.csv"])
 def test_files_without_rows_are_of_the_table_of_the_others(path: str, tmp_path: Path) -> None:
     for name, text in (
