@@ -84,6 +84,8 @@ class InspectedTable:
     """All its files."""
     listing: Mapping[str, OptionValue] = field(default_factory=dict)
     """The reader options with which `paths` name no files of other tables."""
+    folders: Mapping[str, str | None] = field(default_factory=dict)
+    """The columns that folders name, with the values of the first file."""
 
     @property
     def first(self) -> InspectedFile:
@@ -400,6 +402,7 @@ def _table(
         tuple(warnings),
         error,
         tuple(files),
+        folders=dict(folder_values(inspected[0].file.path, base or None)),
     )
 
 
