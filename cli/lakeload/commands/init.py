@@ -6,6 +6,7 @@ import glob
 import inspect
 import os
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -256,6 +257,13 @@ class _Found:
         if not path or given.get("source") or self.tables(path):
             return
         if not named_format(path):
+            if _is_remote(path):
+                raise InvalidInput(
+                    f"`init` does not inspect objects, so the format of `--path {path}` is not "
+                    "known",
+                    hint=f"give it with `--source`; `lakeload inspect {shlex.quote(path)}` shows "
+                    "it",
+                )
             raise InvalidInput(
                 f"`--path {path}` names no file, so the format is not known",
                 hint=_neighbours(path) or "correct the path, or give the format with `--source`",
@@ -282,7 +290,7 @@ def _inspected(path: str, beside: Sequence[str]) -> tuple[InspectedTable, ...]:
 
     Raises `Refused` where none of them can be loaded.
     """
-    if "://" in path and not path.startswith("file:"):
+    if _is_remote(path):
         return ()
     # Cheap, and most of what init does takes no look into files.
     if not path or not any(glob.glob(one) for one in local_paths(Path.cwd(), path)):  # noqa: PTH207
@@ -299,12 +307,17 @@ def _inspected(path: str, beside: Sequence[str]) -> tuple[InspectedTable, ...]:
     return tables
 
 
+def _is_remote(path: str) -> bool:
+    """Return whether a path is a URL of another place than this machine."""
+    return "://" in path and not path.startswith("file:")
+
+
 def _neighbours(path: str) -> str | None:
     """Return what there is in place of a local path that names nothing."""
     from lakeload_jobs.sources.files.local_listing import expand
 
     try:
-        if "://" not in path or path.startswith("file:"):
+        if not _is_remote(path):
             expand(local_paths(Path.cwd(), path))
     except LoadFailed as error:
         return error.hint

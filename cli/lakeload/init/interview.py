@@ -253,7 +253,7 @@ def _without_effect(question: Question, known: Mapping[str, str]) -> InvalidInpu
         f"{item.flag} {known[item.name] if item.metavar else ''}".strip()
         for item in QUESTIONS
         if item.name in ("local", "credentials", "table_format", "catalog", "from_url")
-        and known.get(item.name, "NO") != "NO"
+        and known.get(item.name, "NO") not in ("", "NO")
     ]
     return InvalidInput(
         f"`{question.flag}` has no effect with `{' '.join(given)}`",

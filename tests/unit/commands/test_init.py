@@ -288,6 +288,15 @@ def test_a_path_that_names_no_file_names_the_nearest(tmp_path: Path) -> None:
     assert "did you mean `orders.csv`?" in result.stderr
 
 
+def test_init_says_that_it_does_not_inspect_objects(tmp_path: Path) -> None:
+    result = init(str(tmp_path / "new"), *FLAGS[:4], "--path", "s3://raw/my data/")
+
+    words = " ".join(result.stderr.split())
+    assert result.exit_code == 2
+    assert "does not inspect objects, so the format of `--path s3://raw/my data/` is not" in words
+    assert "give it with `--source`; `lakeload inspect 's3://raw/my data/'` shows it" in words
+
+
 @pytest.mark.parametrize(
     ("flags", "code", "said"),
     [
