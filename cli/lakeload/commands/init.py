@@ -18,6 +18,8 @@ import typer
 
 from lakeload.commands.options import Output
 from lakeload.config.document import quoted
+from lakeload.config.model import Finding
+from lakeload.config.secret_names import shown
 from lakeload.documents.load import inspect_all
 from lakeload.init.documents import (
     DESTINATION,
@@ -94,7 +96,7 @@ def init(
     prompt = _asker(no_input, output)
     if prompt is None:
         found.check_format_is_known(given)
-    answers = interview(given, defaults, prompt, settled=found.settles)
+    answers = interview(given, defaults, prompt, settled=found.settles, doubt=found.doubt)
     lake = _local_lake() if answers.local == "YES" else None
     if lake is not None:
         answers = replace(answers, **_local_answers(lake, answers.table_format))
@@ -238,6 +240,7 @@ class _Found:
 
     def __init__(self, folder: Path) -> None:
         self._beside = [str(folder.absolute() / name) for name in (DESTINATION, PIPELINE)]
+        self._doubted: set[str] = set()
         self._tables: dict[str, tuple[InspectedTable, ...]] = {}
 
     def tables(self, path: str) -> tuple[InspectedTable, ...]:
@@ -280,6 +283,19 @@ class _Found:
     def settles(self, question: Question, given: Given) -> bool:
         """Return whether a question has its answer in the files."""
         return question.name in ("source", "table") and bool(self._good(given))
+
+    def doubt(self, question: Question, path: str, given: Given) -> Finding | None:
+        """Return that a path names no file, once: the same answer again says that it will."""
+        if question.name != "path" or path in self._doubted or _is_remote(path):
+            return None
+        self._doubted.add(path)
+        if self.tables(path):
+            return None
+        near = _neighbours(path) or ""
+        # Files may come later, but whoever tries lakeload has them, and a near name is a slip.
+        if given.get("local") != "YES" and not near.startswith("did you mean"):
+            return None
+        return Finding(f"`{shown(path, 200)}` names no file", f"{near}; or give it once more")
 
     def _good(self, given: Given) -> list[InspectedTable]:
         return [one for one in self.tables(given.get("path", "")) if one.error is None]

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.commands import init as init_command
+from lakeload.config.model import Finding
 from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
 from lakeload.init.interview import Question, interview
@@ -286,6 +288,45 @@ def test_a_path_that_names_no_file_names_the_nearest(tmp_path: Path) -> None:
 
     assert result.exit_code == 2
     assert "did you mean `orders.csv`?" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("local", "answers", "asked"),
+    [
+        (True, ["dta/", "data/"], 2),
+        (True, ["nothing/", "nothing/", "CSV"], 2),
+        (True, ["data/"], 1),
+        (False, ["dta/", "data/"], 2),
+        (False, ["later/x.csv"], 1),
+    ],
+)
+def test_init_asks_again_for_a_path_that_is_probably_a_slip(
+    local: bool,
+    answers: list[str],
+    asked: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LAKELOAD_LAKE_DIR", str(tmp_path / "lake"))
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "lake.json").write_text('{"port": 18310}')
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "orders.csv").write_text("id\n1\n")
+    monkeypatch.chdir(tmp_path)
+    left, prompts = iter(answers), []
+
+    def ask(question: Question, _: object, default: str | None, wrong: Finding | None) -> str:
+        if question.name not in ("path", "source") or default:
+            return default or ""
+        prompts.append((question.name, wrong.message if wrong else ""))
+        return next(left)
+
+    monkeypatch.setattr(init_command, "_asker", lambda *_: ask)
+    result = init("new", *(["--local"] if local else FLAGS[:2]))
+
+    assert result.exit_code == 0, result.stderr
+    paths = [said for name, said in prompts if name == "path"]
+    assert paths == ["", f"`{answers[0]}` names no file"][:asked]
 
 
 def test_init_says_that_it_does_not_inspect_objects(tmp_path: Path) -> None:
