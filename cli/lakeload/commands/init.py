@@ -295,7 +295,7 @@ class _Found:
         # Files may come later, but whoever tries lakeload has them, and a near name is a slip.
         if given.get("local") != "YES" and not near.startswith("did you mean"):
             return None
-        return Finding(f"`{shown(path, 200)}` names no file", f"{near}; or give it once more")
+        return Finding(f"`{shown(path, 200)}` names no file", f"{near}; or repeat it")
 
     def _good(self, given: Given) -> list[InspectedTable]:
         return [one for one in self.tables(given.get("path", "")) if one.error is None]

@@ -297,7 +297,7 @@ def test_a_path_that_names_no_file_names_the_nearest(tmp_path: Path) -> None:
         (True, ["nothing/", "nothing/", "CSV"], 2),
         (True, ["data/"], 1),
         (False, ["dta/", "data/"], 2),
-        (False, ["later/x.csv"], 1),
+        (False, ["incoming/x.csv"], 1),
     ],
 )
 def test_init_asks_again_for_a_path_that_is_probably_a_slip(
