@@ -7,11 +7,9 @@ from itertools import combinations
 
 from lakeload.config.secret_names import shown
 from lakeload.formats.inspection import InspectionRequest, TableState
-from lakeload_jobs.contract.errors import LakeloadError
-from lakeload_jobs.contract.spec import FilesInput, TableSpec
+from lakeload.sources.registry import source_of
+from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.core.sizes import counted
-from lakeload_jobs.sources.files.file_state import is_s3
-from lakeload_jobs.sources.files.listing import list_files
 
 _PAIRS = 5
 """So many pairs of tables get a warning."""
@@ -46,22 +44,17 @@ def shared_files(
 
 
 def _paths(state: TableState, *, local: bool) -> Iterator[str]:
-    read = state.table.input
-    if state.error is not None or not isinstance(read, FilesInput):
+    if state.error is not None:
         return
     files = state.listed
-    if files is None and local and not any(map(is_s3, read.paths)):
-        try:
-            files = list_files(read)
-        except LakeloadError:
-            return  # the load says so
+    if files is None and local:
+        files = source_of(state.table.input).local_files(state.table.input)
     yield from (file.path for file in files or ())
 
 
 def _selection(table: TableSpec) -> tuple[object, ...]:
     """Return what selects rows and columns of files."""
-    options = table.input.options if isinstance(table.input, FilesInput) else {}
-    records = {name.lower(): value for name, value in options.items()}.get("records")
+    records = source_of(table.input).records(table.input)
     return table.where, table.columns.include, table.columns.exclude, records
 
 

@@ -501,7 +501,7 @@ class _Reads:
     """What a load reads of paths that a configuration file in `folder` has."""
 
     folder: Path
-    list_objects: ListObjects
+    find_objects: ListObjects
     beside: Sequence[str] = ()
 
     def files(self, paths: Sequence[str], options: Mapping[str, OptionValue]) -> set[str] | None:
@@ -511,7 +511,7 @@ class _Reads:
         try:
             found = [*local_files(local), *self._later(local)]
             for path in filter(is_s3, paths):
-                found += self.list_objects(alternatives(path))
+                found += self.find_objects(alternatives(path))
             chosen = without_links(choose(found, listing))
             partition_base(chosen, listing)
         except (LoadFailed, AwsError):
