@@ -6,9 +6,10 @@ import glob
 import inspect
 import os
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, cast
@@ -17,8 +18,19 @@ import typer
 
 from lakeload.commands.options import Output
 from lakeload.config.document import quoted
+from lakeload.config.model import Finding
+from lakeload.config.secret_names import shown
 from lakeload.documents.load import inspect_all
-from lakeload.init.documents import DOTENV, Given, documents, key_columns, variables
+from lakeload.init.documents import (
+    DESTINATION,
+    DOTENV,
+    PIPELINE,
+    Given,
+    documents,
+    in_glue,
+    key_columns,
+    variables,
+)
 from lakeload.init.files import (
     is_tracked,
     next_steps,
@@ -75,7 +87,7 @@ def init(
     }
     if not force:
         require_room(folder)
-    found = _Found()
+    found = _Found(folder)
     defaults: Defaults = {
         "name": pipeline_name(folder),
         "source": found.format,
@@ -84,7 +96,7 @@ def init(
     prompt = _asker(no_input, output)
     if prompt is None:
         found.check_format_is_known(given)
-    answers = interview(given, defaults, prompt, settled=found.settles)
+    answers = interview(given, defaults, prompt, settled=found.settles, doubt=found.doubt)
     lake = _local_lake() if answers.local == "YES" else None
     if lake is not None:
         answers = replace(answers, **_local_answers(lake, answers.table_format))
@@ -102,6 +114,8 @@ def init(
         if database is not None:
             database = replace(database, lower_in=answers.name)
     names = [visible_name(table.name) for table in tables]
+    if in_glue(asdict(answers)):
+        names = [name.lower() for name in names]
     warnings = (*warnings, *_without_key(answers, tables))
     if database is not None:
         names = database.names
@@ -224,13 +238,15 @@ class _Found:
     A path that names nothing yet is no error: the files may come later.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._beside = [str(folder.absolute() / name) for name in (DESTINATION, PIPELINE)]
+        self._doubted: set[str] = set()
         self._tables: dict[str, tuple[InspectedTable, ...]] = {}
 
     def tables(self, path: str) -> tuple[InspectedTable, ...]:
         """Return the tables that the files make; none of objects in S3: `init` asks no network."""
         if path not in self._tables:
-            self._tables[path] = _inspected(path)
+            self._tables[path] = _inspected(path, self._beside)
         return self._tables[path]
 
     def format(self, given: Given) -> str | None:
@@ -244,6 +260,13 @@ class _Found:
         if not path or given.get("source") or self.tables(path):
             return
         if not named_format(path):
+            if _is_remote(path):
+                raise InvalidInput(
+                    f"`init` does not inspect objects, so the format of `--path {path}` is not "
+                    "known",
+                    hint=f"give it with `--source`; `lakeload inspect {shlex.quote(path)}` shows "
+                    "it",
+                )
             raise InvalidInput(
                 f"`--path {path}` names no file, so the format is not known",
                 hint=_neighbours(path) or "correct the path, or give the format with `--source`",
@@ -261,13 +284,29 @@ class _Found:
         """Return whether a question has its answer in the files."""
         return question.name in ("source", "table") and bool(self._good(given))
 
+    def doubt(self, question: Question, path: str, given: Given) -> Finding | None:
+        """Return that a path names no file, once: the same answer again says that it will."""
+        if question.name != "path" or path in self._doubted or _is_remote(path):
+            return None
+        self._doubted.add(path)
+        if self.tables(path):
+            return None
+        near = _neighbours(path) or ""
+        # Files may come later, but whoever tries lakeload has them, and a near name is a slip.
+        if given.get("local") != "YES" and not near.startswith("did you mean"):
+            return None
+        return Finding(f"`{shown(path, 200)}` names no file", f"{near}; or repeat it")
+
     def _good(self, given: Given) -> list[InspectedTable]:
         return [one for one in self.tables(given.get("path", "")) if one.error is None]
 
 
-def _inspected(path: str) -> tuple[InspectedTable, ...]:
-    """Return the tables of local files. Raises `Refused` where none of them can be loaded."""
-    if "://" in path and not path.startswith("file:"):
+def _inspected(path: str, beside: Sequence[str]) -> tuple[InspectedTable, ...]:
+    """Return the tables of local files; `beside` are those that `init` writes.
+
+    Raises `Refused` where none of them can be loaded.
+    """
+    if _is_remote(path):
         return ()
     # Cheap, and most of what init does takes no look into files.
     if not path or not any(glob.glob(one) for one in local_paths(Path.cwd(), path)):  # noqa: PTH207
@@ -276,7 +315,7 @@ def _inspected(path: str) -> tuple[InspectedTable, ...]:
     from lakeload.ui.display import Phases
 
     with Phases(console.err, LISTING, quiet=console.silent()) as phases:
-        tables = inspect_tables([path], Path.cwd(), phases)
+        tables = inspect_tables([path], Path.cwd(), phases, beside=beside)
     if tables and all(table.error is not None for table in tables):
         error = tables[0].error
         assert error is not None  # noqa: S101
@@ -284,12 +323,17 @@ def _inspected(path: str) -> tuple[InspectedTable, ...]:
     return tables
 
 
+def _is_remote(path: str) -> bool:
+    """Return whether a path is a URL of another place than this machine."""
+    return "://" in path and not path.startswith("file:")
+
+
 def _neighbours(path: str) -> str | None:
     """Return what there is in place of a local path that names nothing."""
     from lakeload_jobs.sources.files.local_listing import expand
 
     try:
-        if "://" not in path or path.startswith("file:"):
+        if not _is_remote(path):
             expand(local_paths(Path.cwd(), path))
     except LoadFailed as error:
         return error.hint

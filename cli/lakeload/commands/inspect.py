@@ -68,9 +68,12 @@ def check_path(path: str) -> None:
 
 
 def inspect_tables(
-    paths: Sequence[str], folder: Path, phases: Phases
+    paths: Sequence[str], folder: Path, phases: Phases, *, beside: Sequence[str] = ()
 ) -> tuple[InspectedTable, ...]:
-    """Return the tables that files make. Raises `Refused` for paths that name nothing."""
+    """Return the tables that files make; `beside` are files that will be written.
+
+    Raises `Refused` for paths that name nothing.
+    """
     from lakeload.sources.files.inspected_tables import inspect_paths
     from lakeload_jobs.aws import AwsSession
     from lakeload_jobs.contract.spec import DestinationSpec
@@ -89,7 +92,12 @@ def inspect_tables(
 
     try:
         return inspect_paths(
-            paths, folder, opener, lambda found: tuple(objects.find(found)), on_file
+            paths,
+            folder,
+            opener,
+            lambda found: tuple(objects.find(found)),
+            on_file,
+            beside=beside,
         )
     except LoadFailed as error:
         raise Refused(error.message, hint=error.hint) from error

@@ -26,8 +26,16 @@ from lakeload.documents.spec import destination_spec
 from lakeload.formats.inspection import InspectionRequest, TableState, outcome_without_spark
 from lakeload.formats.registry import commands_of
 from lakeload.formats.round_costs import plan_rounds
+from lakeload.formats.shared_files import shared_files
 from lakeload.formats.waiting import Waiting
-from lakeload.launch.outcome import Outcome, OutcomeKind, exit_code_of, refused, with_warning
+from lakeload.launch.outcome import (
+    Outcome,
+    OutcomeKind,
+    exit_code_of,
+    refused,
+    with_warning,
+    with_warnings,
+)
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings, takes_class_data
 from lakeload.launch.run import Launcher, RunJob, launch, refuse_without_any_input
@@ -77,7 +85,16 @@ class LoadJob:
             loads=loads,
             reader=self.document.model.spark.reader,
             interval=self.interval,
+            append_again=self._append_again(),
             on_table=lambda done, total: context.phases.at(done, total, "tables"),
+        )
+
+    def _append_again(self) -> frozenset[str]:
+        """Return the tables with `on_append_again: ALLOW`."""
+        model = self.document.model
+        policies = {table.table: table.on_append_again for table in model.tables}
+        return frozenset(
+            name for name, own in policies.items() if (own or model.on_append_again) == "ALLOW"
         )
 
 
@@ -175,8 +192,9 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
             context.begin("connection")
             preflight(connections)
         context.begin("inspection")
+        request = job.inspection(context, loads=True)
         states = commands_of(job.destination.table_format).inspect(
-            connections.before_spark, job.tables, job.inspection(context, loads=True)
+            connections.before_spark, job.tables, request
         )
         inspected = connections
         check_job_known(states)
@@ -188,6 +206,12 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
             return Synced(_with_costs(done, states, job, kept), connections=connections)
         context.begin("preparation")
         warnings = _warnings(states, connections, kept)
+        # Of rounds the first one says it.
+        shared = (
+            shared_files(states, request, local=settings.runtime.traits.tasks_share_driver)
+            if kept is None or not kept.costs_are_known
+            else {}
+        )
         features = jar_sets_for(
             (table.input for table in job.tables),
             job.destination.table_format,
@@ -217,6 +241,7 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
         outcome = _with_spark(job, tables, settings, installation, folder, context, run)
         outcome = _located(_with_idle(outcome, states), states)
         outcome = _with_costs(outcome, states, job, kept)
+        outcome = with_warnings(outcome, shared)
         for warning in warnings:
             outcome = with_warning(outcome, warning)
         prune_run_folders(folder.path.parent)

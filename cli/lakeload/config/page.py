@@ -168,12 +168,22 @@ def _unreadable(path: Path, error: OSError) -> Problem:
     hint: str | None = None
     if isinstance(error, FileNotFoundError):
         folder = path.parent
-        hint = f"the folder `{folder}` does not exist"
+        hint = _missing_folder(folder)
         if folder.is_dir():
             hint = did_you_mean(path.name, [file.name for file in folder.glob("*.y*ml")])
     return Problem(
         "error", "unreadable", f"the file cannot be read: {reason}", str(path), hint=hint
     )
+
+
+def _missing_folder(folder: Path) -> str:
+    """Say that a folder is missing, and which one beside it has nearly its name."""
+    said = f"the folder `{folder}` does not exist"
+    above = folder.parent
+    if not above.is_dir():
+        return said
+    near = did_you_mean(folder.name, [file.name for file in above.iterdir() if file.is_dir()])
+    return f"{near} {said}" if near else said
 
 
 def _not_utf8(shown: str, data: bytes, error: UnicodeDecodeError) -> Problem:

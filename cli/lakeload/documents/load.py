@@ -166,7 +166,10 @@ def _is_within(problem: Problem, span: Span) -> bool:
 
 
 def _data_hint(path: Path) -> str | None:
-    """Return how files of data are loaded, where the path is one or a folder; else None."""
+    """Return how files of data are loaded, where the path is one or a folder; else None. Of a
+    folder with configuration files the first one is named."""
+    if path.is_dir() and (there := configuration_files(path)):
+        return f"did you mean `{printable(str(there[0]))}`?"
     if named_format(path.name) is None and not path.is_dir():
         return None
     command = shlex.join(["lakeload", "init", "--path", str(path)])
@@ -174,6 +177,12 @@ def _data_hint(path: Path) -> str | None:
 
 
 _STARTS = "begin the file with `version: 1`; `lakeload schema` describes the rest"
+
+
+def configuration_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that may be configuration files, pipelines first."""
+    files = [file for file in sorted(folder.iterdir()) if file.suffix in (".yml", ".yaml")]
+    return sorted(files, key=lambda file: file.stem != "pipeline")
 
 
 def kind_of(tree: Branch) -> Kind | None:
@@ -202,6 +211,9 @@ def wrong_kind(page: Page, tree: Branch, kind: Kind | None, expected: Kind | Non
     else:
         message = f"this is a {kind}, and a {expected} is needed here"
         hint = f"`lakeload schema {expected}` describes what is needed"
+        beside = Path(page.path).with_name(f"{expected}.yml")
+        if beside.is_file():
+            hint = f"did you mean `{printable(str(beside))}`? {hint}"
     span = next(iter(tree.entries.values())).key
     return page.problem("error", "wrong-kind", message, span, hint=hint)
 

@@ -243,7 +243,8 @@ class Pipeline(Model):
     type or as `TEXT`."""
     on_append_again: OnAppendAgain = "WARN"
     """APPEND that reads all rows each time: a load after the first one gets a warning, fails
-    (`FAIL`), or is on purpose (`ALLOW`)."""
+    (`FAIL`), or is on purpose (`ALLOW`). So are files that two tables read: `ALLOW` silences the
+    warning."""
     upload_interval: Interval | None = None
     """`lakeload sync` stays running and loads what is new this often: `PT1S` to `PT4H`, or as
     `5m`."""

@@ -61,6 +61,8 @@ class InspectionRequest:
     """Who is to read."""
     interval: timedelta | None = None
     """How often it is loaded; None: once."""
+    append_again: frozenset[str] = frozenset()
+    """The tables with `on_append_again: ALLOW`."""
     on_table: OnTable = _ignore
     """Called with each table that was inspected."""
 

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from lakeload.config.document import quoted
 from lakeload.formats.inspection import InspectionRequest, TableState
 from lakeload.formats.round_costs import RoundsPlan, plan_rounds
+from lakeload.formats.shared_files import shared_files
 from lakeload.launch.outcome import ResultProblem, read_result_of
 from lakeload.launch.run import Ended, Launcher, run_job
 from lakeload.launch.run_folder import RunFolder
@@ -282,6 +283,20 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
         round_limit=table.round_limit,
         commit_at=table.commit_at,
         rounds=rounds,
+    )
+
+
+def with_shared_files(
+    plans: Sequence[TablePlan],
+    states: Sequence[TableState],
+    request: InspectionRequest,
+    *,
+    local: bool,
+) -> tuple[TablePlan, ...]:
+    """Return the plans with a warning at tables that read the same files."""
+    found = shared_files(states, request, local=local)
+    return tuple(
+        replace(plan, warnings=(*plan.warnings, *found.get(plan.table, ()))) for plan in plans
     )
 
 

@@ -105,6 +105,8 @@ class Database:
             yield f"    name: {name}   # names that begin with _ may be hidden"
         elif lower and visible != visible.lower():
             yield f"    name: {visible.lower()}   # the catalog accepts no capitals"
+        elif visible != table.source_table:
+            yield f"    name: {visible}   # its name in the lake"
         if self.lower_in is not None:
             parts = [self.lower_in, *(part.text for part in name_parts(table.name)[:-1])]
             schema = normalize("_".join(parts))

@@ -137,6 +137,10 @@ Ask = Callable[[Question, tuple[str, ...], str | None, Finding | None], str]
 """Asks one question with its choices and default; the finding says what was wrong before."""
 
 
+Doubt = Callable[[Question, str, Given], Finding | None]
+"""Says why an answer, after the answers so far, is probably a slip; None where it is not."""
+
+
 Defaults = Mapping[str, str | Callable[[Given], str | None]]
 """Answers that depend on the machine, by the names of the questions; a function of the answers so
 far may know none."""
@@ -148,11 +152,13 @@ def interview(
     ask: Ask | None,
     *,
     settled: Callable[[Question, Given], bool] = lambda question, given: False,
+    doubt: Doubt = lambda question, value, known: None,
 ) -> Answers:
     """Return an answer to each question that applies: the flag, what was asked, or the default.
 
     `defaults` come before those of the questions; what is `settled` is not asked. Without `ask`,
-    what has neither flag nor default is missing. Raises `InvalidInput`, naming all missing flags
+    what has neither flag nor default is missing. An answer that is in `doubt` is asked for again.
+    Raises `InvalidInput`, naming all missing flags
     at once.
     """
     # What a later flag says takes part in an earlier default: `--role-arn` makes it a role.
@@ -175,7 +181,7 @@ def interview(
             and not _settled(question, known, default)
             and not settled(question, known)
         ):
-            known[question.name] = _asked(question, choices, default, ask, known)
+            known[question.name] = _asked(question, choices, default, ask, known, doubt)
         elif default is None:
             if question.follows not in [item.name for item in missing]:
                 missing.append(question)
@@ -204,14 +210,19 @@ def _settled(question: Question, known: Mapping[str, str], default: str | None) 
 
 
 def _asked(
-    question: Question, choices: tuple[str, ...], default: str | None, ask: Ask, known: Given
+    question: Question,
+    choices: tuple[str, ...],
+    default: str | None,
+    ask: Ask,
+    known: Given,
+    doubt: Doubt,
 ) -> str:
     finding: Finding | None = None
     while True:
         value = ask(question, choices, default, finding).strip()
         begun = [choice for choice in choices if value and choice.startswith(value.upper())]
         value = begun[0] if len(begun) == 1 else _choice(value, choices) or value
-        finding = _finding(question, choices, value, known)
+        finding = _finding(question, choices, value, known) or doubt(question, value, known)
         if finding is None:
             return value
 
@@ -253,7 +264,7 @@ def _without_effect(question: Question, known: Mapping[str, str]) -> InvalidInpu
         f"{item.flag} {known[item.name] if item.metavar else ''}".strip()
         for item in QUESTIONS
         if item.name in ("local", "credentials", "table_format", "catalog", "from_url")
-        and known.get(item.name, "NO") != "NO"
+        and known.get(item.name, "NO") not in ("", "NO")
     ]
     return InvalidInput(
         f"`{question.flag}` has no effect with `{' '.join(given)}`",

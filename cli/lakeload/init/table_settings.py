@@ -76,6 +76,8 @@ def table_lines(table: TableFiles, shared: SharedSource) -> Iterator[str]:
     yield f"  - table: {yaml_text(table.name)}"
     if normalize(table.name).startswith("_"):
         yield f"    name: {visible_name(table.name)}   # folders that begin with _ may be hidden"
+    elif normalize(table.name) != table.name:
+        yield f"    name: {normalize(table.name)}   # its name in the lake"
     if len(table.paths) == 1:
         yield f"    path: {yaml_text(table.paths[0])}"
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,4 +112,6 @@ def _plain(value: object) -> str | int | None:
         return json.dumps(value, default=_plain, ensure_ascii=False)
     if isinstance(value, bytes):
         return f"\\x{value.hex()}"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
     return value if value is None or isinstance(value, int) else str(value)

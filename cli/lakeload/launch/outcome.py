@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -245,6 +245,17 @@ def with_warning(outcome: Outcome, warning: str) -> Outcome:
     """Return the outcome with one more warning at each table that was loaded."""
     tables = tuple(
         replace(table, warnings=(*table.warnings, warning)) if table.status in _IN else table
+        for table in outcome.tables
+    )
+    return replace(outcome, tables=tables)
+
+
+def with_warnings(outcome: Outcome, warnings: Mapping[str, tuple[str, ...]]) -> Outcome:
+    """Return the outcome with further warnings of tables that were loaded, by the table."""
+    tables = tuple(
+        replace(table, warnings=(*table.warnings, *warnings.get(table.table, ())))
+        if table.status in _IN
+        else table
         for table in outcome.tables
     )
     return replace(outcome, tables=tables)

@@ -275,6 +275,14 @@ class SourceType(ABC, Generic[S, T, I]):
         """Return what a load of these tables does to the source that its owner may not want."""
         return ()
 
+    def local_files(self, read: I) -> tuple[FileState, ...]:
+        """Return the files of this machine that it reads; none where some are elsewhere."""
+        return ()
+
+    def records(self, read: I) -> str | None:
+        """Return the option that selects some of the records of a file; None without one."""
+        return None
+
     def jar_sets(self, read: I, reader: ReaderChoice) -> frozenset[str]:
         """Return the sets of jars that Spark needs to read it."""
         return frozenset()

@@ -45,7 +45,9 @@ def _table_document(table: InspectedTable) -> InspectedDocument:
         "guesses": [guess_document(guess) for guess in table.guesses],
         "rename": table.rename,
         "columns": [{"name": name, "type": kind} for name, kind in table.columns.items()],
-        "rows": [dict(zip(first.columns, row, strict=True)) for row in first.rows],
+        "rows": [
+            dict(zip(first.columns, row, strict=True)) | dict(table.folders) for row in first.rows
+        ],
         "rows_read": table.rows_read,
         "complete": table.complete,
         "warnings": list(table.warnings),
@@ -148,7 +150,8 @@ def _columns(table: InspectedTable, out: Console) -> Table:
         grid.add_column(f"row {number}", no_wrap=True, overflow="ellipsis", max_width=width)
     places = {name: place for place, name in enumerate(table.first.columns)}
     for name, kind in shown:
-        values = [row[places[name]] if name in places else None for row in rows]
+        folder = table.folders.get(name)
+        values = [row[places[name]] if name in places else folder for row in rows]
         grid.add_row(
             Text(f"  {printable(name)}"),
             Text(printable(kind)),

@@ -129,8 +129,9 @@ def to_document(state: LakeState, *, deleted: bool) -> LakeDocument:
 
 
 def show_answer(answer: Answer) -> None:
-    """Show columns and rows."""
-    shown = Answer(answer.columns, answer.rows[:_MOST_ROWS])
+    """Show columns and rows, numbers as they are: a year or an id is no amount."""
+    rows = [tuple(map(_plain, row)) for row in answer.rows[:_MOST_ROWS]]
+    shown = Answer(answer.columns, tuple(rows))
     if not console.out.is_terminal:
         # Whoever reads a pipe wants whole lines.
         console.out.width = max(console.out.width, width_of(shown))
@@ -144,6 +145,10 @@ def show_answer(answer: Answer) -> None:
     if len(answer.rows) > _MOST_ROWS:
         more = counted(len(answer.rows) - _MOST_ROWS, "more row")
         console.note(f"{more}: `--output json` shows them all")
+
+
+def _plain(value: str | int | None) -> str | None:
+    return value if value is None else str(value)
 
 
 def to_answer_document(answer: Answer) -> LakeAnswerDocument:

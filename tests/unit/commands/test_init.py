@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.commands import init as init_command
+from lakeload.config.model import Finding
 from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
 from lakeload.init.interview import Question, interview
 from lakeload.lake.server import Lake
+from lakeload_jobs.sources.files.listing import list_files
 from tests.inputs import files_of
 from tests.unit.init.choices import (
     CATALOGS,
@@ -288,6 +291,54 @@ def test_a_path_that_names_no_file_names_the_nearest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("local", "answers", "asked"),
+    [
+        (True, ["dta/", "data/"], 2),
+        (True, ["nothing/", "nothing/", "CSV"], 2),
+        (True, ["data/"], 1),
+        (False, ["dta/", "data/"], 2),
+        (False, ["incoming/x.csv"], 1),
+    ],
+)
+def test_init_asks_again_for_a_path_that_is_probably_a_slip(
+    local: bool,
+    answers: list[str],
+    asked: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LAKELOAD_LAKE_DIR", str(tmp_path / "lake"))
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "lake.json").write_text('{"port": 18310}')
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "orders.csv").write_text("id\n1\n")
+    monkeypatch.chdir(tmp_path)
+    left, prompts = iter(answers), []
+
+    def ask(question: Question, _: object, default: str | None, wrong: Finding | None) -> str:
+        if question.name not in ("path", "source") or default:
+            return default or ""
+        prompts.append((question.name, wrong.message if wrong else ""))
+        return next(left)
+
+    monkeypatch.setattr(init_command, "_asker", lambda *_: ask)
+    result = init("new", *(["--local"] if local else FLAGS[:2]))
+
+    assert result.exit_code == 0, result.stderr
+    paths = [said for name, said in prompts if name == "path"]
+    assert paths == ["", f"`{answers[0]}` names no file"][:asked]
+
+
+def test_init_says_that_it_does_not_inspect_objects(tmp_path: Path) -> None:
+    result = init(str(tmp_path / "new"), *FLAGS[:4], "--path", "s3://raw/my data/")
+
+    words = " ".join(result.stderr.split())
+    assert result.exit_code == 2
+    assert "does not inspect objects, so the format of `--path s3://raw/my data/` is not" in words
+    assert "give it with `--source`; `lakeload inspect 's3://raw/my data/'` shows it" in words
+
+
+@pytest.mark.parametrize(
     ("flags", "code", "said"),
     [
         (["--local", "--path", "order.csv"], 2, "`--path order.csv` names no file"),
@@ -332,8 +383,46 @@ def test_tables_are_listed_by_the_names_that_they_have_in_the_lake(tmp_path: Pat
     result = init(str(tmp_path / "p"), *FLAGS[:4], "--path", str(tmp_path / "sensor-log.csv"))
 
     assert "1 table: sensor_log" in result.stdout
-    [table] = table_specs(load_pipeline(tmp_path / "p" / "pipeline.yml", {}))
+    pipeline = tmp_path / "p" / "pipeline.yml"
+    [table] = table_specs(load_pipeline(pipeline, {}))
     assert (table.source, table.table) == ("sensor-log", "sensor_log")
+    # The name is there to be found. It changes nothing of a load: no file is loaded again.
+    text = pipeline.read_text()
+    name = "    name: sensor_log   # its name in the lake\n"
+    assert name in text
+    pipeline.write_text(text.replace(name, ""))
+    assert table_specs(load_pipeline(pipeline, {})) == (table,)
+
+
+def test_init_into_the_folder_of_the_files_reads_none_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("anna", "bert"):
+        (tmp_path / f"{name}.csv").write_text("id,name\n1,a\n2,b\n")
+    flags = [*FLAGS[:4], "--path", "."]
+
+    first = init(*flags)
+    again = init(*flags, "--force")
+
+    for result in (first, again):
+        assert (result.exit_code, "warning" in result.stderr) == (0, False), result.stderr
+    [table] = table_specs(load_pipeline(tmp_path / "pipeline.yml", {}))
+    assert sorted(Path(file.path).name for file in list_files(files_of(table))) == [
+        "anna.csv",
+        "bert.csv",
+    ]
+
+
+def test_tables_are_listed_in_the_lower_case_of_glue(tmp_path: Path) -> None:
+    (tmp_path / "Sensor-Log.csv").write_text("id\n1\n")
+    flags = [*FLAGS[:4], "--glue", "--path", str(tmp_path / "Sensor-Log.csv")]
+
+    result = init(str(tmp_path / "p"), *flags)
+
+    assert "1 table: sensor_log" in result.stdout
+    [table] = table_specs(load_pipeline(tmp_path / "p" / "pipeline.yml", {}))
+    assert table.table == "sensor_log"
 
 
 @pytest.mark.parametrize("table_format", ["PARQUET", "ICEBERG"])

@@ -54,6 +54,20 @@ def test_inspect_json_has_options_columns_and_rows(tmp_path: Path) -> None:
     assert {guess["confidence"] for guess in table["guesses"]} <= {"HIGH", "MEDIUM", "LOW"}
 
 
+def test_inspect_shows_the_values_of_folders(tmp_path: Path) -> None:
+    for day in (1, 2):
+        folder = tmp_path / "a" / f"day={day}"
+        folder.mkdir(parents=True)
+        (folder / "x.csv").write_text("id,name\n1,b\n")
+
+    text = lakeload("inspect", "a", folder=tmp_path).stdout
+    done = lakeload("inspect", "a", "--output", "json", folder=tmp_path)
+
+    assert ["day", "bigint", "1"] in [line.split() for line in text.splitlines()]
+    (table,) = json.loads(done.stdout)["tables"]
+    assert table["rows"] == [{"id": "1", "name": "b", "day": "1"}]
+
+
 def test_inspect_needs_neither_environment_nor_java(tmp_path: Path) -> None:
     people(tmp_path)
     program = "from lakeload.app import main; main()"

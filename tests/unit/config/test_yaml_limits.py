@@ -113,6 +113,30 @@ def test_unreadable_file_is_one_problem_without_a_line(name: str, tmp_path: Path
     assert (problem.code, problem.line) == ("unreadable", 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("shop", "did you mean `{folder}/shop/pipeline.yml`?"),
+        ("shpo/pipeline.yml", "did you mean `shop`? the folder `{folder}/shpo` does not exist"),
+        ("other/pipeline.yml", "the folder `{folder}/other` does not exist"),
+        ("shop/pipline.yml", "did you mean `pipeline.yml`?"),
+        ("shop/destination.yml", "did you mean `{folder}/shop/pipeline.yml`? `lakeload schema "),
+    ],
+)
+def test_slip_in_the_path_of_a_pipeline_is_told_with_the_nearest_one(
+    name: str, hint: str, tmp_path: Path
+) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "pipeline.yml").write_text("version: 1\n")
+    (shop / "destination.yml").write_text("version: 1\nbucket: b\nregion: us-east-1\n")
+    with pytest.raises(InvalidDocuments) as raised:
+        load_pipeline(tmp_path / name, {})
+
+    [problem] = raised.value.problems
+    assert str(problem.hint).startswith(hint.format(folder=tmp_path))
+
+
 @pytest.mark.parametrize("name", ["landing", "orders.csv", "orders.csv.gz", "orders.parquet"])
 def test_data_in_the_place_of_a_pipeline_names_the_command_that_writes_one(
     name: str, tmp_path: Path

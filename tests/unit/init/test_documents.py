@@ -206,8 +206,11 @@ def test_table_lines_name_a_table_that_would_begin_with_an_underscore() -> None:
     assert not any("name:" in line for line in lines[1])
 
 
-def test_database_names_tables_that_would_begin_with_an_underscore_unless_taken() -> None:
-    names = ("public._orders", "public._users", "public.Users", 'public."a._b"')
+def test_database_writes_the_name_in_the_lake_where_it_differs_unless_taken() -> None:
+    names = (
+        *("public._orders", "public._users", "public.Users", 'public."a._b"'),
+        *('public."Order Details"', 'public."order-lines"', "public.order_lines"),
+    )
     tables = tuple(DatabaseTable(name, "table") for name in names)
     lines = list(
         Database("postgresql://db.example.com/shop", password=False, tables=tables).table_lines(
@@ -217,5 +220,8 @@ def test_database_names_tables_that_would_begin_with_an_underscore_unless_taken(
     shown = [next((line for line in table if "name:" in line), "") for table in lines]
     assert [line.partition("   #")[0] for line in shown] == [
         "    name: orders",
-        *("", "", ""),
+        *("", ""),
+        "    name: a_b",
+        "    name: Order_Details",
+        *("", ""),
     ]

@@ -69,6 +69,14 @@ def test_a_flag_without_effect_is_refused(choices: dict[str, str], flag: str) ->
     assert caught.value.message.startswith(f"`{flag}` has no effect with `--credentials ")
 
 
+def test_flag_without_effect_names_no_answer_that_is_empty() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        interview({"local": "YES", "path": "a.csv", "mode": "APPEND"}, {"name": "n"}, None)
+
+    said = "`--mode` has no effect with `--local --table-format PARQUET`"
+    assert caught.value.message == said
+
+
 def test_every_question_has_a_flag_of_its_own() -> None:
     text = CliRunner().invoke(app, ["init", "--help"], env={"COLUMNS": "200"}).stdout
 

@@ -109,6 +109,26 @@ def test_rows_of_a_pipe_are_whole_lines(capsys: pytest.CaptureFixture[str]) -> N
     assert f"1    {wide}" in capsys.readouterr().out
 
 
+def test_numbers_of_a_query_are_shown_without_marks(capsys: pytest.CaptureFixture[str]) -> None:
+    numbers = (2024, -1234567, 12345678901234567890, None)
+    show_answer(Answer(("a", "b", "c", "d"), (numbers,)))
+    show_answer(Answer(("a", "w"), ((2024, "x" * 200),)))
+
+    printed = capsys.readouterr().out.split()
+    assert printed[4:8] == ["2024", "-1234567", "12345678901234567890", "null"]
+    assert printed[10] == "2024"
+
+
+def test_small_decimals_are_plain_numbers() -> None:
+    rows = pa.table({"d": [Decimal("0.0000000"), Decimal("0.0000001"), None]})
+
+    assert query({"t": rows}, "select d, [d] as l from t").rows == (
+        ("0.0000000", '["0.0000000"]'),
+        ("0.0000001", '["0.0000001"]'),
+        (None, "[null]"),
+    )
+
+
 def test_statement_without_quotes_is_refused_with_the_quotes() -> None:
     done = CliRunner().invoke(app, ["lake", "query", "SELECT", "1"])
 

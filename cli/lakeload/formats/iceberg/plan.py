@@ -15,6 +15,7 @@ from lakeload.formats.plan import (
     SchemaFound,
     TablePlan,
     plan_table,
+    with_shared_files,
 )
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.codec import format_instant
@@ -33,7 +34,9 @@ def plan(
     session: AwsSession, tables: Sequence[TableSpec], request: InspectionRequest, *, local: bool
 ) -> tuple[TablePlan, ...]:
     """Return the plan of each table. Raises what opening the catalog raises."""
-    return plan_states(inspect(session, tables, request), request, local=local)
+    states = inspect(session, tables, request)
+    plans = plan_states(states, request, local=local)
+    return with_shared_files(plans, states, request, local=local)
 
 
 def plan_states(

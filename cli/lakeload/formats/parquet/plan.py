@@ -15,6 +15,7 @@ from lakeload.formats.plan import (
     TablePlan,
     plan_table,
     with_columns,
+    with_shared_files,
 )
 from lakeload.sources.base import ColumnsRequest
 from lakeload.sources.registry import source_of
@@ -49,6 +50,7 @@ def plan(
     """
     states = inspect(session, tables, request)
     plans = plan_states(states, request, local=local)
+    plans = with_shared_files(plans, states, request, local=local)
     if request.spec is not None:
         plans = _with_columns(plans, states, request.spec, session, request.on_table)
     if not request.destination.parquet.update_glue_catalog:

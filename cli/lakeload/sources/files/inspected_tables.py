@@ -6,6 +6,7 @@ import copy
 import glob
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,21 +19,31 @@ from lakeload.sources.files.dialect import Guess, OptionValue
 from lakeload.sources.files.inspection import (
     InspectedFile,
     inferred,
+    is_prose,
     parquet_columns,
 )
+from lakeload.sources.files.own_files import own_files
 from lakeload.sources.files.settings import (
     is_utf8_name,
     local_paths,
     table_of,
     utf8_glob,
 )
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import FileFormat
-from lakeload_jobs.core.names import visible_name
+from lakeload_jobs.core.names import normalize, visible_name
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.core.yaml_lines import yaml_mapping
-from lakeload_jobs.sources.files.file_state import FileState, folder_values, is_s3
-from lakeload_jobs.sources.files.key_patterns import alternatives
+from lakeload_jobs.sources.files.file_state import (
+    FileState,
+    choose,
+    folder_values,
+    is_s3,
+    normal_path,
+    partition_base,
+)
+from lakeload_jobs.sources.files.key_patterns import alternatives, names_path
 from lakeload_jobs.sources.files.local_listing import (
     link_warnings,
     local_files,
@@ -69,6 +80,12 @@ class InspectedTable:
     warnings: tuple[str, ...] = ()
     error: LakeloadError | None = None
     """Why the files cannot be loaded."""
+    members: tuple[FileState, ...] = ()
+    """All its files."""
+    listing: Mapping[str, OptionValue] = field(default_factory=dict)
+    """The reader options with which `paths` name no files of other tables."""
+    folders: Mapping[str, str | None] = field(default_factory=dict)
+    """The columns that folders name, with the values of the first file."""
 
     @property
     def first(self) -> InspectedFile:
@@ -83,7 +100,7 @@ class InspectedTable:
     @property
     def options(self) -> dict[str, OptionValue]:
         """The reader options that a configuration needs."""
-        return self.first.options
+        return {**self.first.options, **self.listing}
 
     @property
     def rename(self) -> dict[str, str]:
@@ -136,20 +153,26 @@ def inspect_paths(
     opener: FileBytes,
     list_objects: ListObjects,
     on_file: Callable[[int, int], None] = lambda done, total: None,
+    *,
+    beside: Sequence[str] = (),
 ) -> tuple[InspectedTable, ...]:
     """Return the tables that files make. `written` are paths, globs and folders as a configuration
     file in `folder` has them. `on_file` is called with how many files were opened, of how many.
+    `beside` are the absolute paths of files that will be written, and are no data.
 
     Raises `LoadFailed` for a path that names nothing, and `AwsError`.
     """
     groups: dict[tuple[str, ...], _Group] = {}
     faults: dict[str, LoadFailed] = {}
+    known: set[str] = set()
     for path in written:
         for group in _groups(path, folder, list_objects, faults):
-            there = groups.setdefault(group.key, group)
-            if there is not group:
-                known = {file.path for file in there.files}
-                there.files += [file for file in group.files if file.path not in known]
+            # Of several paths that name a file the first one decides which table it is of.
+            group.files = [file for file in group.files if file.path not in known]
+            known |= {file.path for file in group.files}
+            if group.files:
+                there = groups.setdefault(group.key, group)
+                there.files += [] if there is group else group.files
     some = [_some_of(group) for group in groups.values()]
     opened = list(counted_files(some, opener, on_file))
     # Files that were not opened may be of any table of their group, where that has several.
@@ -164,8 +187,12 @@ def inspect_paths(
         for group, found in zip(groups.values(), opened, strict=True)
         for table in _tables(group, folder, found)
     ]
-    united = _united_folders(tables, folder, {str(Path(path).parent) for path in faults})
-    named = _named([*united, *(_fault(*fault, folder) for fault in faults.items())])
+    united = _united_folders(tables, folder, {_parent(path) for path in faults})
+    reads = _Reads(folder, list_objects, beside)
+    own = [_with_own_files(table, reads) for table in united]
+    named = _named(
+        [*_with_names_of_folders(own), *(_fault(*fault, folder) for fault in faults.items())]
+    )
     return tuple(_with_other_formats(list(named)))
 
 
@@ -192,8 +219,12 @@ def _groups(
     if is_s3(path):
         files = [file for one in alternatives(path) for file in list_objects([one])]
     else:
-        found_files = local_files(local_paths(folder, path), on_fault=faults.__setitem__)
+        here: dict[str, LoadFailed] = {}
+        found_files = local_files(local_paths(folder, path), on_fault=here.__setitem__)
         files = list(without_links(sorted(found_files, key=lambda file: file.path)))
+        is_own = own_files(files)
+        faults |= {at: error for at, error in here.items() if not is_own(at)}
+        files = [file for file in files if not is_own(file.path)] or files
     is_pattern = glob.has_magic(path) or "{" in path
     found: dict[tuple[str, ...], _Group] = {}
     for file in files:
@@ -204,7 +235,7 @@ def _groups(
         elif is_pattern:
             key = ("pattern", path, suffix)
         else:
-            key = ("files", str(Path(file.path).parent), _stem(file.path))
+            key = ("files", _parent(file.path), _stem(file.path))
         found.setdefault(key, _Group(key, [], base=base)).files.append(file)
     groups = list(found.values())
     # A load refuses a path that names what cannot be listed.
@@ -214,6 +245,11 @@ def _groups(
         if is_pattern or one_file or (group.base and group.base == files[0].root):
             group.path = path
     yield from groups
+
+
+def _parent(path: str) -> str:
+    """Return the folder of a file, local or in S3."""
+    return path.rpartition("/")[0] or "/"
 
 
 def _partition_base(file: FileState) -> str:
@@ -270,6 +306,7 @@ def _tables(
     left = len(files) - len(inspected)
     for number, kind in enumerate(kinds):
         table = _table([found.file for found in kind], kind, folder, "", group.base)
+        table = replace(table, name=_of_several(table.name, kind) if group.base else table.name)
         if left and number == 0:
             text = f"{counted(left, 'file')} beside these are left out: the files differ, and only "
             text += f"{len(inspected):,} were opened"
@@ -364,14 +401,31 @@ def _table(
         columns,
         tuple(warnings),
         error,
+        tuple(files),
+        folders=dict(folder_values(inspected[0].file.path, base or None)),
     )
 
 
 def _name(path: str) -> str:
     """Return a table's name from its path; names such as Spark gives to parts say nothing."""
-    if re.match(r"part[-_]\d", Path(path).name):
+    if _is_part(path):
         return table_of(str(Path(path).absolute().parent))
     return table_of(path)
+
+
+def _of_several(name: str, inspected: Sequence[InspectedFile]) -> str:
+    """Return the name of one of several tables of the same folders, with that of its files where
+    they have one."""
+    files = {found.file.path.rpartition("/")[2] for found in inspected}
+    globs = files if len(files) == 1 else {re.sub(r"\d+", "*", file) for file in files}
+    if len(globs) > 1 or any(map(_is_part, files)):
+        return name
+    return f"{name}_{table_of(min(globs))}"
+
+
+def _is_part(path: str) -> bool:
+    """Whether a file's name is such as Spark gives to parts of a table."""
+    return re.match(r"part[-_]\d", Path(path).name) is not None
 
 
 def _warnings(found: InspectedFile, files: Sequence[FileState]) -> Iterator[str]:
@@ -429,7 +483,101 @@ def _written(files: Sequence[FileState], folder: Path, base: str) -> tuple[str, 
         named = {file.path for file in files}
         if "*" in Path(pattern).name and _matches(pattern) == named:
             return (written_path(pattern, folder),)
-    return tuple(written_path(file.path, folder) for file in files)
+    return _each(files, folder)
+
+
+def _each(files: Sequence[FileState], folder: Path) -> tuple[str, ...]:
+    """Return the path of each file."""
+    return tuple(_one_key(written_path(file.path, folder)) for file in files)
+
+
+def _one_key(path: str) -> str:
+    """Return a path whose braces are no alternatives: of local files those that are there win."""
+    return path.replace("{", "[{]") if is_s3(path) and len(alternatives(path)) > 1 else path
+
+
+@dataclass(frozen=True)
+class _Reads:
+    """What a load reads of paths that a configuration file in `folder` has."""
+
+    folder: Path
+    find_objects: ListObjects
+    beside: Sequence[str] = ()
+
+    def files(self, paths: Sequence[str], options: Mapping[str, OptionValue]) -> set[str] | None:
+        """Return the files, None where a load would fail."""
+        local = [one for path in paths if not is_s3(path) for one in local_paths(self.folder, path)]
+        listing = {name: str(value) for name, value in options.items()}
+        try:
+            found = [*local_files(local), *self._later(local)]
+            for path in filter(is_s3, paths):
+                found += self.find_objects(alternatives(path))
+            chosen = without_links(choose(found, listing))
+            partition_base(chosen, listing)
+        except (LoadFailed, AwsError):
+            return None
+        return {file.path for file in chosen}
+
+    def _later(self, local: Sequence[str]) -> Iterator[FileState]:
+        """Yield the files that will be there and that paths of this machine name."""
+        for path in self.beside:
+            for one in local:
+                folder = os.path.realpath(one)
+                if os.path.realpath(path).startswith(f"{folder.rstrip('/')}/"):
+                    yield FileState(path, 0, 0, root=normal_path(one))
+                elif names_path(one, path):
+                    yield FileState(path, 0, 0)
+
+
+def _with_own_files(table: InspectedTable, reads: _Reads) -> InspectedTable:
+    """Return a table whose paths and options name its own files, none less and no file of another
+    table."""
+    own = {file.path for file in table.members}
+    if table.error is not None or _names_each(table):
+        return table
+    for paths, options in ((table.paths, {}), *_ways(table.members, reads.folder)):
+        if reads.files(paths, options) == own:
+            return replace(table, paths=paths, listing=options)
+    return table
+
+
+def _names_each(table: InspectedTable) -> bool:
+    """Whether the paths of objects are known to be right without a request."""
+    keys = tuple(file.path for file in table.members)
+    return table.paths == keys and all(map(is_s3, keys))
+
+
+_NAMES_IN_A_FILTER = 8
+"""So many names of files a filter lists."""
+
+
+def _ways(
+    files: Sequence[FileState], folder: Path
+) -> Iterator[tuple[tuple[str, ...], dict[str, OptionValue]]]:
+    """Yield the ways to name files, the ones first that name later files of the same kind too."""
+    names = sorted({file.path.rpartition("/")[2] for file in files})
+    globs = sorted({re.sub(r"\d+", "*", _hadoop_name(name)) for name in names})
+    endings = {"".join(Path(name).suffixes[-2:]) for name in names}
+    if base := next(filter(None, map(_partition_base, files)), ""):
+        # The folders of values are columns where the folder above them is read, and only there.
+        filters = [f"*{_hadoop_name(ending)}" for ending in endings if ending and len(endings) == 1]
+        filters += globs if len(globs) == 1 else []
+        if len(names) <= _NAMES_IN_A_FILTER:
+            filters.append("{" + ",".join(map(_hadoop_name, names)) + "}")
+        for one in filters:
+            yield (written_path(base, folder),), {"pathGlobFilter": one}
+        yield _each(files, folder), {"basePath": base}
+    parents = {_parent(file.path) for file in files}
+    if len(files) > 1 and len(parents) == 1:
+        (parent,) = parents
+        for name in [*globs, *(f"*{ending}" for ending in endings)]:
+            yield (written_path(f"{parent}/{name}", folder),), {}
+    yield _each(files, folder), {}
+
+
+def _hadoop_name(name: str) -> str:
+    """Return a file's name as a glob of Hadoop that matches it alone."""
+    return re.sub(r"([\\{},*?\[\]])", r"\\\1", name)
 
 
 def _matches(pattern: str) -> set[str]:
@@ -479,9 +627,13 @@ def _united_folders(
     by_folder: dict[str, list[InspectedTable]] = {}
     for table in tables:
         found = table.inspected[0].file
-        by_folder.setdefault(str(Path(found.path).parent) if found.root else "", []).append(table)
+        by_folder.setdefault(_parent(found.path) if found.root else "", []).append(table)
     united = []
     for name, inside in by_folder.items():
+        inside, aside = _split(inside, lambda table: is_prose(table.first.file.path))
+        united += aside
+        if not inside:
+            continue
         first, *others = sorted(inside, key=lambda table: _has_no_rows(table.first))
         if (
             name
@@ -498,11 +650,19 @@ def _united_folders(
                 files=sum(table.files for table in inside),
                 bytes=sum(table.bytes for table in inside),
                 name=table_of(name),
+                members=tuple(file for table in inside for file in table.members),
             )
             united.append(together)
         else:
             united += inside
     return united
+
+
+def _split(
+    tables: Sequence[InspectedTable], apart: Callable[[InspectedTable], bool]
+) -> tuple[list[InspectedTable], list[InspectedTable]]:
+    """Return the tables without and with those that are `apart`."""
+    return [one for one in tables if not apart(one)], [one for one in tables if apart(one)]
 
 
 def beside(path: str, folder: Path) -> tuple[str, ...]:
@@ -521,9 +681,9 @@ def beside(path: str, folder: Path) -> tuple[str, ...]:
 def _of_folder(name: str, folder: Path, tables: Sequence[InspectedTable]) -> tuple[str, ...]:
     """Return paths that name the files of tables in one folder and no others: the folder, unless
     there are folders in it with files of other tables."""
-    if is_s3(name):
-        return (written_path(name, folder),)
     paths = tuple(path for table in tables for path in table.paths)
+    if is_s3(name):
+        return (f"{name}/",)
     named = {file.path for path in paths for file in local_files(local_paths(folder, path))}
     endings = {"".join(Path(path).suffixes[-2:]) for path in named}
     globs = [f"{name}/*{ending}" for ending in endings if len(endings) == 1]
@@ -570,6 +730,27 @@ def _with_other_formats(tables: Sequence[InspectedTable]) -> Iterator[InspectedT
             "convert the files to one format; to keep the two, change nothing"
         )
         yield replace(table, warnings=(*table.warnings, text))
+
+
+_LETTERS_OF_A_NAME = 3
+"""A name that the files of a folder share says something if it has so many."""
+
+
+def _with_names_of_folders(tables: Sequence[InspectedTable]) -> Iterator[InspectedTable]:
+    """Yield the tables; one whose files share a letter or two alone, such as `r1.csv` and `r2.csv`,
+    is called as its folder where it is the only table of this."""
+    inside = Counter(folder for table in tables for folder in _folders(table))
+    for table in tables:
+        folders = _folders(table)
+        short = len(normalize(table.name).strip("_")) < _LETTERS_OF_A_NAME
+        if short and table.files > 1 and len(folders) == 1 and inside[min(folders)] == 1:
+            table = replace(table, name=table_of(min(folders)))
+        yield table
+
+
+def _folders(table: InspectedTable) -> set[str]:
+    """Return the folders of the files of a table that no glob of the user names."""
+    return {_parent(found.path) if found.root else "" for found in table.members} - {""}
 
 
 def _named(tables: Sequence[InspectedTable]) -> Iterator[InspectedTable]:

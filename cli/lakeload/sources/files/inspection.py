@@ -306,8 +306,13 @@ _PROSE = re.compile(
 """Names of what lies beside data: its content may look like a table or like JSON."""
 
 
+def is_prose(path: str) -> bool:
+    """Whether a file is text or code by its name, and lies beside data."""
+    return _PROSE.fullmatch(Path(path).name) is not None
+
+
 def _inspect_text(file: FileState, files: FileBytes) -> InspectedFile:
-    if _PROSE.fullmatch(Path(file.path).name):
+    if is_prose(file.path):
         raise _not_supported(file.path, "text or code, by its name", None)
     with open_unpacked(files, file) as (unpacked, compression):
         raw = unpacked.peek(_ENCODING_BYTES)

@@ -32,6 +32,7 @@ from lakeload.sources.files.settings import (
     local_paths,
     option_findings,
 )
+from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     CredentialsSpec,
@@ -161,6 +162,22 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
                     ("tables", i, "path"),
                     "remote-input",
                 )
+
+    def local_files(self, read: FilesInput) -> tuple[FileState, ...]:
+        """Return the files, none where a load will report why it cannot list them."""
+        # With AWS's client, which the documents alone do without.
+        from lakeload_jobs.sources.files.listing import list_files
+
+        if self.objects(read):
+            return ()
+        try:
+            return list_files(read)
+        except LakeloadError:
+            return ()
+
+    def records(self, read: FilesInput) -> str | None:
+        """Return the path of JSON to the records."""
+        return {name.lower(): value for name, value in read.options.items()}.get("records")
 
     def jar_sets(self, read: FilesInput, reader: ReaderChoice) -> frozenset[str]:
         """Return what Avro files take that Spark reads, and objects that it reads."""

@@ -507,6 +507,17 @@ def test_files_of_a_folder_with_the_same_columns_are_one_table(tmp_path: Path) -
     assert (table.name, table.paths, table.files, table.rows_read) == ("orders", ("orders",), 3, 12)
 
 
+def test_text_beside_the_files_of_a_folder_leaves_them_one_table(tmp_path: Path) -> None:
+    for name in ("anna.csv", "bert.csv"):
+        (tmp_path / name).write_bytes(CSV)
+    (tmp_path / "README.md").write_text("# Data\n")
+
+    found = tables(tmp_path)
+
+    assert [table.paths for table in found if table.error is None] == [("*.csv",)]
+    assert [table.paths for table in found if table.error] == [("README.md",)]
+
+
 @pytest.mark.parametrize("path", [".", "*.csv"])
 def test_files_without_rows_are_of_the_table_of_the_others(path: str, tmp_path: Path) -> None:
     for name, text in (
@@ -609,6 +620,28 @@ def test_names_of_tables_differ_in_the_lake(tmp_path: Path) -> None:
     (tmp_path / "a_b.json").write_text('{"id": 1}', encoding="utf-8")
 
     assert [table.name for table in tables(tmp_path)] == ["A-b", "a_b_json"]
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (["orders/returns/r1.csv", "orders/returns/r2.csv"], ["returns"]),
+        (["orders/r1.csv", "orders/r2.csv", "orders/2024/q1.csv"], ["orders", "q1"]),
+        (["orders/r1.csv"], ["r1"]),
+        (["orders/ret1.csv", "orders/ret2.csv"], ["ret"]),
+        (["orders/r1.csv", "orders/r2.csv", "orders/other.csv"], ["other", "r"]),
+        (["a/r1.csv", "a/r2.csv", "b/a/q1.csv", "b/a/q2.csv"], ["a", "a_csv"]),
+    ],
+)
+def test_files_that_share_a_letter_alone_have_the_name_of_their_folder(
+    files: list[str], names: list[str], tmp_path: Path
+) -> None:
+    for file in files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        text = "x,y,z\n1,2,3\n" if "other" in file else "id,name\n1,a\n"
+        (tmp_path / file).write_text(text, encoding="utf-8")
+
+    assert sorted(table.name for table in tables(tmp_path)) == names
 
 
 def test_data_in_two_formats_is_two_tables_with_a_warning(tmp_path: Path) -> None:

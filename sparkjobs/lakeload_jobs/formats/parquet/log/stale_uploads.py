@@ -105,8 +105,25 @@ class StaleUploads:
             # its writers.
             own = location == self._log.location
             if old and (own or self._objects.is_empty(location.log_path)):
-                found += old
+                others = self._tables_inside(location, {upload.key for upload in old})
+                found += [upload for upload in old if not upload.key.startswith(others)]
         return found
+
+    def _tables_inside(self, location: TableLocation, keys: Collection[str]) -> tuple[str, ...]:
+        """Return the folders of keys that are tables of other destinations, whose prefix lies in
+        this table: their writers read another log, too."""
+        found = []
+        for folder in {key.removeprefix(location.data_path).rpartition("/")[0] for key in keys}:
+            if not _NAME.fullmatch(folder):
+                continue
+            above = location.data_path.rstrip("/").rpartition("/")[0]
+            inside = (
+                TableLocation(location.data_path.rstrip("/"), "", folder),
+                TableLocation(above, location.table, folder),
+            )
+            if not all(self._objects.is_empty(one.log_path) for one in inside):
+                found.append(f"{location.data_path}{folder}/")
+        return tuple(found)
 
     def _unnamed(self, listed: Collection[OpenUpload], view: LogView) -> tuple[StaleUpload, ...]:
         """Leave out the uploads of records that have not ended: those are still to be completed."""
