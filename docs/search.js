@@ -130,21 +130,36 @@ went were what when where which while who whole why will with without won work w
 wrote yet you your
 `.trim().split(/\s+/));
 
-// Weights of the ranking, chosen with the questions of tests/cases/questions.tsv.
+// Weights of the ranking. Those of the first line are the coefficients of a softmax regression over
+// all questions of docs/questions.txt, each asked for its page with itself left out.
 const RANK = {
-  // What counts how much: the text, the best section, titles, and the questions of the page.
-  section: 1.2, title: 1.1, heading: 1.8, whole: 2, question: 1, about: 1.2,
+  // The text of the page, its best section, and its questions: all of them, each word, the nearest.
+  page: 0.28, section: 0.17, asked: 0.28, words: 0.21, nearest: 1.1, boost: 0.8,
+  // How much a title counts beside the text of its section, and having all of its words.
+  heading: 1.8, whole: 2,
   // How much a match of another word counts.
   synonym: 0.45, prefix: 0.4, partOfSequence: 0.9,
-  // How much rare words count, and pages that have all words.
-  rare: 0.5, coverage: 0.4,
-  // BM25: saturation, and the influence of lengths.
-  k: 3.5, pageLength: 0.75, sectionLength: 0.35,
+  // How much rare words count.
+  rare: 0.5,
+  // BM25: saturation, of text and of questions, and the influence of lengths.
+  k: 3.5, askedK: 1.2, pageLength: 0.75, sectionLength: 0.35,
+  // How many words of questions in general are added to those of a page (Dirichlet smoothing).
+  smoothing: 30,
 };
-const SECTIONS_OF_A_PAGE = 6, PAGES = 30;
+const SECTIONS_OF_A_PAGE = 5, PAGES = 20;
+
+// What an apostrophe separates from a word: `isn't`, `table's`.
+const ELISION = /['’](s|t|re|ve|ll|d|m)\b/g;
+
+const stems = new Map();
 
 /** Return what the forms of a word have in common: `load` of `loads`, `loaded` and `loading`. */
 function stem(word) {
+  if (!stems.has(word)) stems.set(word, stemOf(word));
+  return stems.get(word);
+}
+
+function stemOf(word) {
   if (word.length < 4 || /[^a-z]/.test(word)) return word;
   let found = word;
   if (/ie[sd]$/.test(found) && found.length > 4) found = found.slice(0, -3) + "y";
@@ -166,11 +181,13 @@ class Search {
   constructor({config, docs}) {
     this.separator = new RegExp(config.separator.replace(/\]\+$/, "?!;&|%<>*+]+"), "g");
     this.pages = [];
+    this.blocks = new Map();
     const byLocation = new Map();
     for (const doc of docs) {
       const [location, anchor] = doc.location.split("#");
       if (!byLocation.has(location)) {
-        const page = {doc, about: new Set(), questions: [], boost: doc.boost || 1, sections: [], terms: new Map(), length: 0};
+        const page = {doc, index: this.pages.length, sections: [], terms: new Map(), length: 0,
+          asked: new Map(), askedLength: 0};
         byLocation.set(location, page);
         this.pages.push(page);
       }
@@ -184,22 +201,14 @@ class Search {
       section.length = words.length + 5;
       page.length += section.length;
     }
-    let page;
-    for (const line of QUESTIONS.split("\n").filter(line => line && !line.startsWith("#"))) {
-      if (line.endsWith("/")) page = byLocation.get(line);
-      else {
-        const terms = new Set(this.words(line).filter(word => !STOP_WORDS.has(word)).map(stem));
-        page.questions.push(terms);
-        for (const term of terms) page.about.add(term);
-      }
-    }
-    this.pageCount = countTerms(this.pages, page => [...page.terms.keys(), ...page.about]);
-    this.askedCount = countTerms(this.pages, page => page.about);
+    this.readQuestions(byLocation);
+    this.rarities = rarities(this.pages, page => [...page.terms.keys(), ...page.asked.keys()], RANK.rare);
+    this.askedRarities = rarities(this.pages, page => page.asked.keys(), 1);
     const sections = this.pages.flatMap(page => page.sections);
     const mean = items => items.reduce((sum, item) => sum + item.length, 0) / items.length;
     this.meanPage = mean(this.pages);
     this.meanSection = mean(sections);
-    this.vocabulary = [...this.pageCount.keys()].sort();
+    this.vocabulary = [...this.rarities.keys()].sort();
     this.groups = new Map();
     this.sequences = new Map();
     for (const line of SYNONYMS.trim().split("\n")) {
@@ -213,16 +222,46 @@ class Search {
     }
   }
 
+  /** Read the questions of the pages: of each page how many have a word, and of a word all of them. */
+  readQuestions(byLocation) {
+    this.questions = new Map();
+    const questions = [];
+    let page;
+    for (const line of QUESTIONS.split("\n").filter(line => line && !line.startsWith("#"))) {
+      if (line.endsWith("/")) page = byLocation.get(line === "./" ? "" : line);
+      else {
+        const question = {page, terms: new Set(this.words(line.toLowerCase().replace(ELISION, "")).map(stem))};
+        questions.push(question);
+        page.askedLength += question.terms.size;
+        for (const term of question.terms) {
+          page.asked.set(term, (page.asked.get(term) || 0) + 1);
+          if (!this.questions.has(term)) this.questions.set(term, []);
+          this.questions.get(term).push(question);
+        }
+      }
+    }
+    this.askedLength = this.pages.reduce((sum, page) => sum + page.askedLength, 0);
+    this.isRare = term => Math.log(1 + questions.length / ((this.questions.get(term) || []).length + 0.5));
+    for (const question of questions) question.length = this.lengthOf(question.terms);
+  }
+
+  /** Return the length of the vector of words, each as long as it is rare. */
+  lengthOf(terms) {
+    return Math.hypot(...[...terms].map(this.isRare)) || 1;
+  }
+
   words(html) {
     return plain(html).toLowerCase().split(this.separator).filter(word => word);
   }
 
-  /** Return the ideas of a question: each is a map of terms with the weight of their match. */
+  /** Return the ideas of a question: each is a map of terms with the weight of their match. With
+   * them, as `words`, the stems of all its words without slips. */
   ideas(question) {
-    const words = question.toLowerCase().replace(/['’](s|t|re|ve|ll|d|m)\b/g, "")
-      .split(this.separator).filter(word => word);
+    const words = question.toLowerCase().replace(ELISION, "").split(this.separator)
+      .filter(word => word);
     const stems = words.map(stem);
     const ideas = [];
+    ideas.words = [...stems];
     const inSequence = new Set();
     for (let first = 0; first < stems.length; first++) for (const size of [4, 3, 2]) {
       const key = stems.slice(first, first + size).join(" ");
@@ -236,11 +275,12 @@ class Search {
     for (const i of meant.length || ideas.length ? meant : words.keys()) {
       const idea = new Map();
       const add = (term, weight) => idea.set(term, Math.max(weight, idea.get(term) || 0));
-      const known = this.pageCount.has(stems[i]);
+      const known = this.rarities.has(stems[i]);
       const typos = known || this.groups.has(stems[i]) ? []
         : this.vocabulary.filter(term => isTypo(stems[i], term));
       if (i === typed || !known)
         for (const term of this.begins(stems[i])) add(term, RANK.prefix);
+      if (typos.length) ideas.words[i] = typos[0];
       for (const word of typos.length ? typos : [stems[i]]) {
         for (const term of this.groups.get(word) || []) add(term, RANK.synonym);
         add(word, 1);
@@ -258,28 +298,57 @@ class Search {
 
   /** Return what a term tells of a page: little if many have it. */
   rarity(term) {
-    return rarity(this.pageCount.get(term), this.pages.length) ** RANK.rare;
-  }
-
-  /** Return what a term tells of a page if it is in its questions. */
-  askedRarity(term) {
-    return rarity(this.askedCount.get(term), this.pages.length);
+    return this.rarities.get(term) || 0;
   }
 
   /** Return how well a page or a section fits (BM25). */
   score(item, ideas, mean, b) {
     const norm = RANK.k * (1 - b + b * item.length / mean);
     return best(ideas, term => {
-      const count = item.terms.get(term) || 0;
-      return this.rarity(term) * count * (RANK.k + 1) / (count + norm);
+      const count = item.terms.get(term);
+      return count ? this.rarity(term) * count * (RANK.k + 1) / (count + norm) : 0;
     });
+  }
+
+  /** Return how well the questions of a page fit, all of them as one text (BM25). */
+  ofQuestions(page, ideas) {
+    return best(ideas, term => {
+      const count = page.asked.get(term);
+      return count
+        ? this.askedRarities.get(term) * count * (RANK.askedK + 1) / (count + RANK.askedK) : 0;
+    });
+  }
+
+  /** Return how much more often each word is in questions of this page than in others (naive Bayes). */
+  ofWords(page, terms) {
+    let sum = 0;
+    for (const term of terms) {
+      const everywhere = (this.questions.get(term) || []).length / this.askedLength;
+      if (everywhere) sum += Math.log(((page.asked.get(term) || 0) / everywhere + RANK.smoothing)
+        / (page.askedLength + RANK.smoothing));
+    }
+    return sum;
+  }
+
+  /** Return of each page how near its three nearest questions are: the cosines of the words. */
+  nearest(terms) {
+    const shared = new Map();
+    for (const term of terms) for (const question of this.questions.get(term) || [])
+      shared.set(question, (shared.get(question) || 0) + this.isRare(term) ** 2);
+    const near = this.pages.map(() => []);
+    const length = this.lengthOf(terms);
+    for (const [question, sum] of shared)
+      near[question.page.index].push(sum / (length * question.length));
+    return near.map(all => all.sort((one, other) => other - one).slice(0, 3)
+      .reduce((sum, cosine) => sum + cosine, 0));
   }
 
   /** Return how well a title fits: what it has of the question, and the question of it. */
   ofTitle(title, ideas) {
-    const all = [...title].reduce((sum, term) => sum + this.rarity(term), 0);
     const found = best(ideas, term => title.has(term) ? this.rarity(term) : 0);
-    return found + RANK.whole * found * Math.min(1, found / (all || 1));
+    if (!found) return 0;
+    const all = [...title].reduce((sum, term) => sum + this.rarity(term), 0);
+    return found + RANK.whole * found * Math.min(1, found / all);
   }
 
   ofSection(section, ideas) {
@@ -289,22 +358,21 @@ class Search {
 
   /** Return the pages that fit, the best first, each with its sections that fit. */
   ranking(ideas) {
+    const terms = new Set(ideas.words);
+    const nearest = this.nearest(terms);
     const found = [];
     for (const page of this.pages) {
       const ofPage = this.score(page, ideas, this.meanPage, RANK.pageLength);
-      const asked = best(ideas, term => page.about.has(term) ? this.askedRarity(term) : 0);
+      const asked = this.ofQuestions(page, ideas);
       if (!ofPage && !asked) continue;
       const sections = page.sections
         .map(section => ({section, score: this.ofSection(section, ideas)}))
         .filter(({score}) => score > 0)
         .sort((one, other) => other.score - one.score);
-      const score = ofPage + RANK.about * asked
-        + RANK.section * (sections.length ? sections[0].score : 0)
-        + RANK.title * this.ofTitle(page.sections[0].title, ideas)
-        + RANK.question * Math.max(0, ...page.questions.map(terms => this.ofTitle(terms, ideas)));
-      const has = term => page.terms.has(term) || page.about.has(term);
-      const part = ideas.filter(idea => [...idea.keys()].some(has)).length / ideas.length;
-      found.push({page, sections, score: page.boost * score * part ** RANK.coverage});
+      const score = RANK.page * ofPage + RANK.section * (sections.length ? sections[0].score : 0)
+        + RANK.asked * asked + RANK.words * this.ofWords(page, terms)
+        + RANK.nearest * nearest[page.index] + RANK.boost * Math.log(page.doc.boost || 1);
+      found.push({page, sections, score});
     }
     return found.sort((one, other) => other.score - one.score).slice(0, PAGES);
   }
@@ -329,35 +397,46 @@ class Search {
       for (const [part, isMatch] of parts) if (isMatch) matched[part] = true;
       return parts.some(([, isMatch]) => isMatch) ? `<mark>${word}</mark>` : word;
     });
-    const blocks = doc.text.split(/<\/?(?:p|li|tr|pre|ul|ol|table|tbody|thead|div)\b[^>]*>/)
-      .map(block => block.replace(/<\/t[dh]>/g, " ").replace(/<[^>]*>/g, "").trim())
-      .filter(block => block);
-    const count = block =>
-      new Set(this.words(block).map(stem).filter(term => terms.has(term))).size;
-    const best = blocks.reduce((one, other) => count(other) > count(one) ? other : one, "");
-    const text = best || blocks[0] || "";
+    let text = "", most = -1;
+    for (const block of this.blocksOf(doc)) {
+      let count = 0;
+      for (const term of block.terms) if (terms.has(term)) count++;
+      if (count > most) [text, most] = [block.text, count];
+    }
     const end = text.length > 320 ? text.lastIndexOf(" ", 320) : text.length;
     const shown = text.slice(0, end) + (end < text.length ? " …" : "");
     return {...doc, title: mark(doc.title), text: shown && `<p>${mark(shown)}</p>`, score,
       terms: matched};
   }
+
+  /** Return the paragraphs, rows and items of a section, each with its terms. */
+  blocksOf(doc) {
+    if (!this.blocks.has(doc)) this.blocks.set(doc, doc.text
+      .split(/<\/?(?:p|li|tr|pre|ul|ol|table|tbody|thead|div)\b[^>]*>/)
+      .map(block => block.replace(/<\/t[dh]>/g, " ").replace(/<[^>]*>/g, "").trim())
+      .filter(block => block)
+      .map(text => ({text, terms: new Set(this.words(text).map(stem))})));
+    return this.blocks.get(doc);
+  }
 }
 
-/** Return how many of the pages have each term. */
-function countTerms(pages, termsOf) {
+/** Return of each term what it tells of a page: the more, the fewer pages have it. */
+function rarities(pages, termsOf, power) {
   const counts = new Map();
   for (const page of pages) for (const term of new Set(termsOf(page)))
     counts.set(term, (counts.get(term) || 0) + 1);
-  return counts;
+  return new Map([...counts].map(([term, count]) =>
+    [term, Math.log(1 + (pages.length - count + 0.5) / (count + 0.5)) ** power]));
 }
-
-const rarity = (count = 0, all) => Math.log(1 + (all - count + 0.5) / (count + 0.5));
 
 /** Return the sum over the ideas: of each idea, the term that is worth most counts. */
 function best(ideas, worth) {
   let sum = 0;
-  for (const idea of ideas)
-    sum += Math.max(0, ...[...idea].map(([term, weight]) => weight * worth(term)));
+  for (const idea of ideas) {
+    let most = 0;
+    for (const [term, weight] of idea) most = Math.max(most, weight * worth(term));
+    sum += most;
+  }
   return sum;
 }
 
