@@ -76,6 +76,11 @@ def test_the_search_finds_nothing_for_a_word_that_no_page_has(search: Search) ->
     assert search.pages("quuxification") == []
 
 
+def test_the_page_says_what_to_try_when_the_search_finds_nothing(site: Path) -> None:
+    text = (site / "index.html").read_text(encoding="utf-8")
+    assert '"search.result.none": "No page has these words. Try other or fewer words' in text
+
+
 def test_the_search_finds_a_page_by_the_beginning_of_a_word_and_despite_a_typo(
     search: Search,
 ) -> None:
