@@ -36,8 +36,8 @@ FOR_CONTRIBUTORS = (
 words of a task wants the steps."""
 
 NOTHING_FOUND = (
-    "No page has these words. Try other or fewer words, or the words of an error message without its "
-    "values. The page Troubleshooting begins with symptoms, and Home lists all pages."
+    "No page has these words. Try other or fewer words, or the words of an error message without "
+    "its values. The page Troubleshooting begins with symptoms, and Home lists all pages."
 )
 
 QUESTIONS, SEARCH = ROOT / "docs/questions.txt", ROOT / "docs/search.js"
