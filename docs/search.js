@@ -134,7 +134,7 @@ wrote yet you your
 // all questions of docs/questions.txt, each asked for its page with itself left out.
 const RANK = {
   // The text of the page, its best section, and its questions: all of them, each word, the nearest.
-  page: 0.28, section: 0.17, asked: 0.28, words: 0.21, nearest: 1.1, boost: 0.8,
+  page: 0.22, section: 0.13, asked: 0.5, words: 0.12, nearest: 1.5, boost: 0.7,
   // How much a title counts beside the text of its section, and having all of its words.
   heading: 1.8, whole: 2,
   // How much a match of another word counts.
@@ -144,7 +144,7 @@ const RANK = {
   // BM25: saturation, of text and of questions, and the influence of lengths.
   k: 3.5, askedK: 1.2, pageLength: 0.75, sectionLength: 0.35,
   // How many words of questions in general are added to those of a page (Dirichlet smoothing).
-  smoothing: 30,
+  smoothing: 60,
 };
 const SECTIONS_OF_A_PAGE = 5, PAGES = 20;
 
@@ -174,6 +174,9 @@ function stemOf(word) {
   }
   return found.length > 3 && found.endsWith("e") ? found.slice(0, -1) : found;
 }
+
+/** Return words, and what two of them say together: `start over` is neither `start` nor `over`. */
+const withPairs = words => [...words, ...words.slice(1).map((word, i) => `${words[i]} ${word}`)];
 
 const plain = html => html.replace(/<[^>]*>/g, " ").replace(/&(amp|lt|gt|quot|#39);/g, " ");
 
@@ -208,7 +211,7 @@ class Search {
     const mean = items => items.reduce((sum, item) => sum + item.length, 0) / items.length;
     this.meanPage = mean(this.pages);
     this.meanSection = mean(sections);
-    this.vocabulary = [...this.rarities.keys()].sort();
+    this.vocabulary = [...this.rarities.keys()].filter(term => !term.includes(" ")).sort();
     this.groups = new Map();
     this.sequences = new Map();
     for (const line of SYNONYMS.trim().split("\n")) {
@@ -230,7 +233,7 @@ class Search {
     for (const line of QUESTIONS.split("\n").filter(line => line && !line.startsWith("#"))) {
       if (line.endsWith("/")) page = byLocation.get(line === "./" ? "" : line);
       else {
-        const question = {page, terms: new Set(this.words(line.toLowerCase().replace(ELISION, "")).map(stem))};
+        const question = {page, terms: new Set(withPairs(this.words(line.replace(ELISION, "")).map(stem)))};
         questions.push(question);
         page.askedLength += question.terms.size;
         for (const term of question.terms) {
@@ -358,7 +361,7 @@ class Search {
 
   /** Return the pages that fit, the best first, each with its sections that fit. */
   ranking(ideas) {
-    const terms = new Set(ideas.words);
+    const terms = new Set(withPairs(ideas.words));
     const nearest = this.nearest(terms);
     const found = [];
     for (const page of this.pages) {
