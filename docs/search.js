@@ -113,6 +113,103 @@ count number_of mismatch compare_rows differ total sum reconcile
 stop end shutdown cancel terminate
 user account person
 view materialized
+boss chief cfo cto ceo director executive leadership stakeholder slide presentation business case
+finance accounting accountant controller ledger bookkeeping cent penny pence sum amount
+auditor regulator inspector examiner evidence proof prove attest completeness
+developer programmer coder engineer
+analyst scientist marketing sales department colleague team people
+oncall sre responder incident outage postmortem
+tyre tire kick sandbox playground experiment toy dabble rehearse rehearsal
+begin start onboard newcomer newbie novice beginner intro introduction tutorial walkthrough guide walk_me_through
+stale outdated old behind late lagging delayed overdue
+blow explode burst crash fail die fall_over blow_up
+choke choking swamped overwhelm overload slow memory
+hog hungry greedy eat gobble consume memory
+bill invoice charge fee spend expense budget cost
+cheap frugal economical save saving reduce cost
+wipe scrub nuke trash bin scrap purge erase delete
+vanish evaporate disappear missing lost gone
+lie rest stored kept location where_does where_do where_is
+put place store keep
+spread flatten explode unnest expand
+squash collapse combine merge concatenate
+glue stitch join combine
+shrink compact reduce smaller
+swell bloat balloon grow growing
+freeze pin lock strict
+babysit supervise oversee watch monitor
+ping alert notify message ring buzz beep
+hook webhook callback
+robot bot automation ci lint
+fingerprint hash checksum digest
+nickname alias name rename
+century millennium year date
+dawn noon midnight morning daily schedule
+weekend weekly month monthly calendar schedule
+clash collide conflict contend race
+queue wait lock concurrent
+spy eavesdrop sniff intercept leak expose confidential security
+hacker attacker malicious threat adversary intruder
+compliance soc2 iso hipaa pci certification security
+law legal lawyer regulation gdpr
+forget oblivion erase gdpr
+yesterday previous earlier before past history
+box blade vm ec2 host machine
+desktop notebook macbook thinkpad laptop
+repo repository git version_control
+secretless keyless passwordless oidc role
+bucket container store storage
+cluster farm fleet nodes
+gist essence overview summary
+handbook manual reference documentation
+picky strict validate
+fussy tolerant lenient permissive tolerate
+grid sheet workbook spreadsheet excel
+postal zipcode zip leading zero
+umlaut diacritic special_characters accent encoding
+decimal fraction digit cent precision
+clock watch time skew
+zombie orphan leftover abandoned stale
+leftover residue debris remains garbage cleanup
+resurrect restore recover undelete
+rewind replay backfill again
+gap hole missing backfill
+catch_up backlog backfill lag
+dozen hundred thousand many
+trickle dribble small continuous
+firehose flood torrent streaming large
+funnel channel route load
+fork branch copy clone
+twin clone copy duplicate
+divorce leave switch migrate replace
+incumbent legacy old previous vendor
+handover cutover migrate switch
+sane sensible reasonable default
+knob switch toggle setting option flag
+tweak tune adjust performance configure
+guess infer detect sniff assume
+peek glance preview inspect
+dissect analyse examine inspect
+wizard assistant generator scaffold init
+stencil boilerplate template sample example
+cookbook recipe example howto
+verdict outcome result status exit
+signal sigterm sigint sigkill stop interrupt
+bounce restart reboot
+brownout blackout outage power_cut
+plane train tunnel offline network
+mainframe as400 db2
+warehouse snowflake redshift bigquery synapse
+lakehouse lake iceberg
+ledger log journal
+toolchain prerequisite requirement
+sdk api programmatic python
+curl http rest url
+ftp sftp scp
+tarball tar archive zip
+thread worker executor task parallel
+pager escalation alert
+traffic bandwidth network throughput
 `;
 
 const STOP_WORDS = new Set(`
@@ -161,19 +258,24 @@ function stem(word) {
 
 function stemOf(word) {
   if (word.length < 4 || /[^a-z]/.test(word)) return word;
-  let found = word;
+  let found = BRITISH.reduce((one, [ending, other]) => one.replace(ending, other), word);
   if (/ie[sd]$/.test(found) && found.length > 4) found = found.slice(0, -3) + "y";
   else if (/(ss|x|sh|ch|z)es$/.test(found)) found = found.slice(0, -2);
   else if (/[^sui]s$/.test(found)) found = found.slice(0, -1);
-  for (const ending of ["ing", "ed", "ion", "ly", "able", "er", "or"]) {
+  for (const [ending, least] of ENDINGS) {
     const rest = found.slice(0, -ending.length);
-    if (!found.endsWith(ending) || rest.length < 4 - (ending.length === 2 ? 1 : 0)) continue;
-    if (!/[aeiouy]/.test(rest)) continue;
-    found = /([bdgmnprt])\1$/.test(rest) ? rest.slice(0, -1) : rest;
+    if (!found.endsWith(ending) || rest.length < least || !/[aeiouy]/.test(rest)) continue;
+    found = rest.length > 3 ? rest.replace(/([bdgmnprt])\1$/, "$1") : rest;
     break;
   }
   return found.length > 3 && found.endsWith("e") ? found.slice(0, -1) : found;
 }
+
+// Endings that forms of a word differ by, each with the least that remains of the word.
+const ENDINGS = Object.entries({ating: 4, ation: 4, ated: 4, ator: 4, ate: 4, ment: 6, ness: 4, ity: 4,
+  ing: 3, ed: 3, ion: 4, ly: 3, able: 4, er: 3, or: 3});
+const BRITISH = [[/is(e[ds]?|ing|ation|er)$/, "iz$1"], [/([a-z]{3})our(s|ed|ing)?$/, "$1or$2"],
+  [/ogue(s?)$/, "og$1"], [/cence(s?)$/, "cense$1"]];
 
 /** Return words, and what two of them say together: `start over` is neither `start` nor `over`. */
 const withPairs = words => [...words, ...words.slice(1).map((word, i) => `${words[i]} ${word}`)];
@@ -362,6 +464,9 @@ class Search {
   /** Return the pages that fit, the best first, each with its sections that fit. */
   ranking(ideas) {
     const terms = new Set(withPairs(ideas.words));
+    // Words that no question has stand for those of one meaning.
+    for (const word of ideas.words) if (!this.questions.has(word))
+      for (const term of this.groups.get(word) || []) terms.add(term);
     const nearest = this.nearest(terms);
     const found = [];
     for (const page of this.pages) {
