@@ -35,6 +35,11 @@ FOR_CONTRIBUTORS = (
 """Pages that the search finds after those for users. Guides come before references: who asks in
 words of a task wants the steps."""
 
+NOTHING_FOUND = (
+    "No page has these words. Try other or fewer words, or the words of an error message without "
+    "its values. The page Troubleshooting begins with symptoms, and Home lists all pages."
+)
+
 QUESTIONS, SEARCH = ROOT / "docs/questions.txt", ROOT / "docs/search.js"
 
 _FENCED = re.compile(r"^( *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
@@ -74,6 +79,11 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
 
     parts = _FENCED.split(markdown)
     return "".join(part if i % 2 else _LINK.sub(link, part) for i, part in enumerate(parts))
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Say what to try when the search finds nothing."""
+    return output.replace('"No matching documents"', json.dumps(NOTHING_FOUND))
 
 
 def on_post_build(config: Any, **_: Any) -> None:

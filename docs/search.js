@@ -113,6 +113,103 @@ count number_of mismatch compare_rows differ total sum reconcile
 stop end shutdown cancel terminate
 user account person
 view materialized
+boss chief cfo cto ceo director executive leadership stakeholder slide presentation business case
+finance accounting accountant controller ledger bookkeeping cent penny pence sum amount
+auditor regulator inspector examiner evidence proof prove attest completeness
+developer programmer coder engineer
+analyst scientist marketing sales department colleague team people
+oncall sre responder incident outage postmortem
+tyre tire kick sandbox playground experiment toy dabble rehearse rehearsal
+begin start onboard newcomer newbie novice beginner intro introduction tutorial walkthrough guide walk_me_through
+stale outdated old behind late lagging delayed overdue
+blow explode burst crash fail die fall_over blow_up
+choke choking swamped overwhelm overload slow memory
+hog hungry greedy eat gobble consume memory
+bill invoice charge fee spend expense budget cost
+cheap frugal economical save saving reduce cost
+wipe scrub nuke trash bin scrap purge erase delete
+vanish evaporate disappear missing lost gone
+lie rest stored kept location where_does where_do where_is
+put place store keep
+spread flatten explode unnest expand
+squash collapse combine merge concatenate
+glue stitch join combine
+shrink compact reduce smaller
+swell bloat balloon grow growing
+freeze pin lock strict
+babysit supervise oversee watch monitor
+ping alert notify message ring buzz beep
+hook webhook callback
+robot bot automation ci lint
+fingerprint hash checksum digest
+nickname alias name rename
+century millennium year date
+dawn noon midnight morning daily schedule
+weekend weekly month monthly calendar schedule
+clash collide conflict contend race
+queue wait lock concurrent
+spy eavesdrop sniff intercept leak expose confidential security
+hacker attacker malicious threat adversary intruder
+compliance soc2 iso hipaa pci certification security
+law legal lawyer regulation gdpr
+forget oblivion erase gdpr
+yesterday previous earlier before past history
+box blade vm ec2 host machine
+desktop notebook macbook thinkpad laptop
+repo repository git version_control
+secretless keyless passwordless oidc role
+bucket container store storage
+cluster farm fleet nodes
+gist essence overview summary
+handbook manual reference documentation
+picky strict validate
+fussy tolerant lenient permissive tolerate
+grid sheet workbook spreadsheet excel
+postal zipcode zip leading zero
+umlaut diacritic special_characters accent encoding
+decimal fraction digit cent precision
+clock watch time skew
+zombie orphan leftover abandoned stale
+leftover residue debris remains garbage cleanup
+resurrect restore recover undelete
+rewind replay backfill again
+gap hole missing backfill
+catch_up backlog backfill lag
+dozen hundred thousand many
+trickle dribble small continuous
+firehose flood torrent streaming large
+funnel channel route load
+fork branch copy clone
+twin clone copy duplicate
+divorce leave switch migrate replace
+incumbent legacy old previous vendor
+handover cutover migrate switch
+sane sensible reasonable default
+knob switch toggle setting option flag
+tweak tune adjust performance configure
+guess infer detect sniff assume
+peek glance preview inspect
+dissect analyse examine inspect
+wizard assistant generator scaffold init
+stencil boilerplate template sample example
+cookbook recipe example howto
+verdict outcome result status exit
+signal sigterm sigint sigkill stop interrupt
+bounce restart reboot
+brownout blackout outage power_cut
+plane train tunnel offline network
+mainframe as400 db2
+warehouse snowflake redshift bigquery synapse
+lakehouse lake iceberg
+ledger log journal
+toolchain prerequisite requirement
+sdk api programmatic python
+curl http rest url
+ftp sftp scp
+tarball tar archive zip
+thread worker executor task parallel
+pager escalation alert
+traffic bandwidth network throughput
 `;
 
 const STOP_WORDS = new Set(`
@@ -130,35 +227,58 @@ went were what when where which while who whole why will with without won work w
 wrote yet you your
 `.trim().split(/\s+/));
 
-// Weights of the ranking, chosen with the questions of tests/cases/questions.tsv.
+// Weights of the ranking. Those of the first line are the coefficients of a softmax regression over
+// all questions of docs/questions.txt, each asked for its page with itself left out.
 const RANK = {
-  // What counts how much: the text, the best section, titles, and the questions of the page.
-  section: 1.2, title: 1.1, heading: 1.8, whole: 2, question: 1, about: 1.2,
+  // The text of the page, its best section, and its questions: all of them, each word, the nearest.
+  page: 0.22, section: 0.13, asked: 0.5, words: 0.12, nearest: 1.5, boost: 0.7,
+  // How much a title counts beside the text of its section, and having all of its words.
+  heading: 1.8, whole: 2,
   // How much a match of another word counts.
   synonym: 0.45, prefix: 0.4, partOfSequence: 0.9,
-  // How much rare words count, and pages that have all words.
-  rare: 0.5, coverage: 0.4,
-  // BM25: saturation, and the influence of lengths.
-  k: 3.5, pageLength: 0.75, sectionLength: 0.35,
+  // How much rare words count.
+  rare: 0.5,
+  // BM25: saturation, of text and of questions, and the influence of lengths.
+  k: 3.5, askedK: 1.2, pageLength: 0.75, sectionLength: 0.35,
+  // How many words of questions in general are added to those of a page (Dirichlet smoothing).
+  smoothing: 60,
 };
-const SECTIONS_OF_A_PAGE = 6, PAGES = 30;
+const SECTIONS_OF_A_PAGE = 5, PAGES = 20;
+
+// What an apostrophe separates from a word: `isn't`, `table's`.
+const ELISION = /['’](s|t|re|ve|ll|d|m)\b/g;
+
+const stems = new Map();
 
 /** Return what the forms of a word have in common: `load` of `loads`, `loaded` and `loading`. */
 function stem(word) {
+  if (!stems.has(word)) stems.set(word, stemOf(word));
+  return stems.get(word);
+}
+
+function stemOf(word) {
   if (word.length < 4 || /[^a-z]/.test(word)) return word;
-  let found = word;
+  let found = BRITISH.reduce((one, [ending, other]) => one.replace(ending, other), word);
   if (/ie[sd]$/.test(found) && found.length > 4) found = found.slice(0, -3) + "y";
   else if (/(ss|x|sh|ch|z)es$/.test(found)) found = found.slice(0, -2);
   else if (/[^sui]s$/.test(found)) found = found.slice(0, -1);
-  for (const ending of ["ing", "ed", "ion", "ly", "able", "er", "or"]) {
+  for (const [ending, least] of ENDINGS) {
     const rest = found.slice(0, -ending.length);
-    if (!found.endsWith(ending) || rest.length < 4 - (ending.length === 2 ? 1 : 0)) continue;
-    if (!/[aeiouy]/.test(rest)) continue;
-    found = /([bdgmnprt])\1$/.test(rest) ? rest.slice(0, -1) : rest;
+    if (!found.endsWith(ending) || rest.length < least || !/[aeiouy]/.test(rest)) continue;
+    found = rest.length > 3 ? rest.replace(/([bdgmnprt])\1$/, "$1") : rest;
     break;
   }
   return found.length > 3 && found.endsWith("e") ? found.slice(0, -1) : found;
 }
+
+// Endings that forms of a word differ by, each with the least that remains of the word.
+const ENDINGS = Object.entries({ating: 4, ation: 4, ated: 4, ator: 4, ate: 4, ment: 6, ness: 4, ity: 4,
+  ing: 3, ed: 3, ion: 4, ly: 3, able: 4, er: 3, or: 3});
+const BRITISH = [[/is(e[ds]?|ing|ation|er)$/, "iz$1"], [/([a-z]{3})our(s|ed|ing)?$/, "$1or$2"],
+  [/ogue(s?)$/, "og$1"], [/cence(s?)$/, "cense$1"]];
+
+/** Return words, and what two of them say together: `start over` is neither `start` nor `over`. */
+const withPairs = words => [...words, ...words.slice(1).map((word, i) => `${words[i]} ${word}`)];
 
 const plain = html => html.replace(/<[^>]*>/g, " ").replace(/&(amp|lt|gt|quot|#39);/g, " ");
 
@@ -166,11 +286,13 @@ class Search {
   constructor({config, docs}) {
     this.separator = new RegExp(config.separator.replace(/\]\+$/, "?!;&|%<>*+]+"), "g");
     this.pages = [];
+    this.blocks = new Map();
     const byLocation = new Map();
     for (const doc of docs) {
       const [location, anchor] = doc.location.split("#");
       if (!byLocation.has(location)) {
-        const page = {doc, about: new Set(), questions: [], boost: doc.boost || 1, sections: [], terms: new Map(), length: 0};
+        const page = {doc, index: this.pages.length, sections: [], terms: new Map(), length: 0,
+          asked: new Map(), askedLength: 0};
         byLocation.set(location, page);
         this.pages.push(page);
       }
@@ -184,22 +306,14 @@ class Search {
       section.length = words.length + 5;
       page.length += section.length;
     }
-    let page;
-    for (const line of QUESTIONS.split("\n").filter(line => line && !line.startsWith("#"))) {
-      if (line.endsWith("/")) page = byLocation.get(line);
-      else {
-        const terms = new Set(this.words(line).filter(word => !STOP_WORDS.has(word)).map(stem));
-        page.questions.push(terms);
-        for (const term of terms) page.about.add(term);
-      }
-    }
-    this.pageCount = countTerms(this.pages, page => [...page.terms.keys(), ...page.about]);
-    this.askedCount = countTerms(this.pages, page => page.about);
+    this.readQuestions(byLocation);
+    this.rarities = rarities(this.pages, page => [...page.terms.keys(), ...page.asked.keys()], RANK.rare);
+    this.askedRarities = rarities(this.pages, page => page.asked.keys(), 1);
     const sections = this.pages.flatMap(page => page.sections);
     const mean = items => items.reduce((sum, item) => sum + item.length, 0) / items.length;
     this.meanPage = mean(this.pages);
     this.meanSection = mean(sections);
-    this.vocabulary = [...this.pageCount.keys()].sort();
+    this.vocabulary = [...this.rarities.keys()].filter(term => !term.includes(" ")).sort();
     this.groups = new Map();
     this.sequences = new Map();
     for (const line of SYNONYMS.trim().split("\n")) {
@@ -213,16 +327,46 @@ class Search {
     }
   }
 
+  /** Read the questions of the pages: of each page how many have a word, and of a word all of them. */
+  readQuestions(byLocation) {
+    this.questions = new Map();
+    const questions = [];
+    let page;
+    for (const line of QUESTIONS.split("\n").filter(line => line && !line.startsWith("#"))) {
+      if (line.endsWith("/")) page = byLocation.get(line === "./" ? "" : line);
+      else {
+        const question = {page, terms: new Set(withPairs(this.words(line.replace(ELISION, "")).map(stem)))};
+        questions.push(question);
+        page.askedLength += question.terms.size;
+        for (const term of question.terms) {
+          page.asked.set(term, (page.asked.get(term) || 0) + 1);
+          if (!this.questions.has(term)) this.questions.set(term, []);
+          this.questions.get(term).push(question);
+        }
+      }
+    }
+    this.askedLength = this.pages.reduce((sum, page) => sum + page.askedLength, 0);
+    this.isRare = term => Math.log(1 + questions.length / ((this.questions.get(term) || []).length + 0.5));
+    for (const question of questions) question.length = this.lengthOf(question.terms);
+  }
+
+  /** Return the length of the vector of words, each as long as it is rare. */
+  lengthOf(terms) {
+    return Math.hypot(...[...terms].map(this.isRare)) || 1;
+  }
+
   words(html) {
     return plain(html).toLowerCase().split(this.separator).filter(word => word);
   }
 
-  /** Return the ideas of a question: each is a map of terms with the weight of their match. */
+  /** Return the ideas of a question: each is a map of terms with the weight of their match. With
+   * them, as `words`, the stems of all its words without slips. */
   ideas(question) {
-    const words = question.toLowerCase().replace(/['’](s|t|re|ve|ll|d|m)\b/g, "")
-      .split(this.separator).filter(word => word);
+    const words = question.toLowerCase().replace(ELISION, "").split(this.separator)
+      .filter(word => word);
     const stems = words.map(stem);
     const ideas = [];
+    ideas.words = [...stems];
     const inSequence = new Set();
     for (let first = 0; first < stems.length; first++) for (const size of [4, 3, 2]) {
       const key = stems.slice(first, first + size).join(" ");
@@ -236,11 +380,12 @@ class Search {
     for (const i of meant.length || ideas.length ? meant : words.keys()) {
       const idea = new Map();
       const add = (term, weight) => idea.set(term, Math.max(weight, idea.get(term) || 0));
-      const known = this.pageCount.has(stems[i]);
+      const known = this.rarities.has(stems[i]);
       const typos = known || this.groups.has(stems[i]) ? []
         : this.vocabulary.filter(term => isTypo(stems[i], term));
       if (i === typed || !known)
         for (const term of this.begins(stems[i])) add(term, RANK.prefix);
+      if (typos.length) ideas.words[i] = typos[0];
       for (const word of typos.length ? typos : [stems[i]]) {
         for (const term of this.groups.get(word) || []) add(term, RANK.synonym);
         add(word, 1);
@@ -258,28 +403,57 @@ class Search {
 
   /** Return what a term tells of a page: little if many have it. */
   rarity(term) {
-    return rarity(this.pageCount.get(term), this.pages.length) ** RANK.rare;
-  }
-
-  /** Return what a term tells of a page if it is in its questions. */
-  askedRarity(term) {
-    return rarity(this.askedCount.get(term), this.pages.length);
+    return this.rarities.get(term) || 0;
   }
 
   /** Return how well a page or a section fits (BM25). */
   score(item, ideas, mean, b) {
     const norm = RANK.k * (1 - b + b * item.length / mean);
     return best(ideas, term => {
-      const count = item.terms.get(term) || 0;
-      return this.rarity(term) * count * (RANK.k + 1) / (count + norm);
+      const count = item.terms.get(term);
+      return count ? this.rarity(term) * count * (RANK.k + 1) / (count + norm) : 0;
     });
+  }
+
+  /** Return how well the questions of a page fit, all of them as one text (BM25). */
+  ofQuestions(page, ideas) {
+    return best(ideas, term => {
+      const count = page.asked.get(term);
+      return count
+        ? this.askedRarities.get(term) * count * (RANK.askedK + 1) / (count + RANK.askedK) : 0;
+    });
+  }
+
+  /** Return how much more often each word is in questions of this page than in others (naive Bayes). */
+  ofWords(page, terms) {
+    let sum = 0;
+    for (const term of terms) {
+      const everywhere = (this.questions.get(term) || []).length / this.askedLength;
+      if (everywhere) sum += Math.log(((page.asked.get(term) || 0) / everywhere + RANK.smoothing)
+        / (page.askedLength + RANK.smoothing));
+    }
+    return sum;
+  }
+
+  /** Return of each page how near its three nearest questions are: the cosines of the words. */
+  nearest(terms) {
+    const shared = new Map();
+    for (const term of terms) for (const question of this.questions.get(term) || [])
+      shared.set(question, (shared.get(question) || 0) + this.isRare(term) ** 2);
+    const near = this.pages.map(() => []);
+    const length = this.lengthOf(terms);
+    for (const [question, sum] of shared)
+      near[question.page.index].push(sum / (length * question.length));
+    return near.map(all => all.sort((one, other) => other - one).slice(0, 3)
+      .reduce((sum, cosine) => sum + cosine, 0));
   }
 
   /** Return how well a title fits: what it has of the question, and the question of it. */
   ofTitle(title, ideas) {
-    const all = [...title].reduce((sum, term) => sum + this.rarity(term), 0);
     const found = best(ideas, term => title.has(term) ? this.rarity(term) : 0);
-    return found + RANK.whole * found * Math.min(1, found / (all || 1));
+    if (!found) return 0;
+    const all = [...title].reduce((sum, term) => sum + this.rarity(term), 0);
+    return found + RANK.whole * found * Math.min(1, found / all);
   }
 
   ofSection(section, ideas) {
@@ -289,22 +463,24 @@ class Search {
 
   /** Return the pages that fit, the best first, each with its sections that fit. */
   ranking(ideas) {
+    const terms = new Set(withPairs(ideas.words));
+    // Words that no question has stand for those of one meaning.
+    for (const word of ideas.words) if (!this.questions.has(word))
+      for (const term of this.groups.get(word) || []) terms.add(term);
+    const nearest = this.nearest(terms);
     const found = [];
     for (const page of this.pages) {
       const ofPage = this.score(page, ideas, this.meanPage, RANK.pageLength);
-      const asked = best(ideas, term => page.about.has(term) ? this.askedRarity(term) : 0);
+      const asked = this.ofQuestions(page, ideas);
       if (!ofPage && !asked) continue;
       const sections = page.sections
         .map(section => ({section, score: this.ofSection(section, ideas)}))
         .filter(({score}) => score > 0)
         .sort((one, other) => other.score - one.score);
-      const score = ofPage + RANK.about * asked
-        + RANK.section * (sections.length ? sections[0].score : 0)
-        + RANK.title * this.ofTitle(page.sections[0].title, ideas)
-        + RANK.question * Math.max(0, ...page.questions.map(terms => this.ofTitle(terms, ideas)));
-      const has = term => page.terms.has(term) || page.about.has(term);
-      const part = ideas.filter(idea => [...idea.keys()].some(has)).length / ideas.length;
-      found.push({page, sections, score: page.boost * score * part ** RANK.coverage});
+      const score = RANK.page * ofPage + RANK.section * (sections.length ? sections[0].score : 0)
+        + RANK.asked * asked + RANK.words * this.ofWords(page, terms)
+        + RANK.nearest * nearest[page.index] + RANK.boost * Math.log(page.doc.boost || 1);
+      found.push({page, sections, score});
     }
     return found.sort((one, other) => other.score - one.score).slice(0, PAGES);
   }
@@ -329,35 +505,46 @@ class Search {
       for (const [part, isMatch] of parts) if (isMatch) matched[part] = true;
       return parts.some(([, isMatch]) => isMatch) ? `<mark>${word}</mark>` : word;
     });
-    const blocks = doc.text.split(/<\/?(?:p|li|tr|pre|ul|ol|table|tbody|thead|div)\b[^>]*>/)
-      .map(block => block.replace(/<\/t[dh]>/g, " ").replace(/<[^>]*>/g, "").trim())
-      .filter(block => block);
-    const count = block =>
-      new Set(this.words(block).map(stem).filter(term => terms.has(term))).size;
-    const best = blocks.reduce((one, other) => count(other) > count(one) ? other : one, "");
-    const text = best || blocks[0] || "";
+    let text = "", most = -1;
+    for (const block of this.blocksOf(doc)) {
+      let count = 0;
+      for (const term of block.terms) if (terms.has(term)) count++;
+      if (count > most) [text, most] = [block.text, count];
+    }
     const end = text.length > 320 ? text.lastIndexOf(" ", 320) : text.length;
     const shown = text.slice(0, end) + (end < text.length ? " …" : "");
     return {...doc, title: mark(doc.title), text: shown && `<p>${mark(shown)}</p>`, score,
       terms: matched};
   }
+
+  /** Return the paragraphs, rows and items of a section, each with its terms. */
+  blocksOf(doc) {
+    if (!this.blocks.has(doc)) this.blocks.set(doc, doc.text
+      .split(/<\/?(?:p|li|tr|pre|ul|ol|table|tbody|thead|div)\b[^>]*>/)
+      .map(block => block.replace(/<\/t[dh]>/g, " ").replace(/<[^>]*>/g, "").trim())
+      .filter(block => block)
+      .map(text => ({text, terms: new Set(this.words(text).map(stem))})));
+    return this.blocks.get(doc);
+  }
 }
 
-/** Return how many of the pages have each term. */
-function countTerms(pages, termsOf) {
+/** Return of each term what it tells of a page: the more, the fewer pages have it. */
+function rarities(pages, termsOf, power) {
   const counts = new Map();
   for (const page of pages) for (const term of new Set(termsOf(page)))
     counts.set(term, (counts.get(term) || 0) + 1);
-  return counts;
+  return new Map([...counts].map(([term, count]) =>
+    [term, Math.log(1 + (pages.length - count + 0.5) / (count + 0.5)) ** power]));
 }
-
-const rarity = (count = 0, all) => Math.log(1 + (all - count + 0.5) / (count + 0.5));
 
 /** Return the sum over the ideas: of each idea, the term that is worth most counts. */
 function best(ideas, worth) {
   let sum = 0;
-  for (const idea of ideas)
-    sum += Math.max(0, ...[...idea].map(([term, weight]) => weight * worth(term)));
+  for (const idea of ideas) {
+    let most = 0;
+    for (const [term, weight] of idea) most = Math.max(most, weight * worth(term));
+    sum += most;
+  }
   return sum;
 }
 

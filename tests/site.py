@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+QUESTIONS = ROOT / "docs/questions.txt"
 
 _WORKER = """
 var self = globalThis, listeners = {}, sent = [], console = {warn() {}, log() {}};
@@ -38,14 +39,21 @@ def build(folder: Path) -> subprocess.CompletedProcess[str]:
 class Search:
     """The search of a built site. A context manager."""
 
-    def __init__(self, site: Path) -> None:
+    def __init__(self, site: Path, without: frozenset[str] = frozenset()) -> None:
+        """Start the search of a site, which does not know the questions `without`."""
         from py_mini_racer import MiniRacer
 
         self._engine: Any = MiniRacer()
         [worker] = (site / "assets/javascripts/workers").glob("search.*.min.js")
         index = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))
         self._engine.eval(_WORKER)
-        self._engine.eval(worker.read_text(encoding="utf-8"))
+        text = QUESTIONS.read_text(encoding="utf-8")
+        script, kept = (
+            worker.read_text(encoding="utf-8"),
+            [line for line in text.splitlines(keepends=True) if line.rstrip("\n") not in without],
+        )
+        assert json.dumps(text) in script
+        self._engine.eval(script.replace(json.dumps(text), json.dumps("".join(kept))))
         self._send(_SETUP, {**index, "options": {"suggest": False}})
 
     def __enter__(self) -> Search:
@@ -82,7 +90,7 @@ def questions() -> list[tuple[str, set[str]]]:
 
 def page_questions() -> dict[str, list[str]]:
     """Return the questions by which the search finds a page (docs/questions.txt), of each page."""
-    text = (ROOT / "docs/questions.txt").read_text(encoding="utf-8")
+    text = QUESTIONS.read_text(encoding="utf-8")
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
         if line.endswith("/"):

@@ -76,6 +76,11 @@ def test_the_search_finds_nothing_for_a_word_that_no_page_has(search: Search) ->
     assert search.pages("quuxification") == []
 
 
+def test_the_page_says_what_to_try_when_the_search_finds_nothing(site: Path) -> None:
+    text = (site / "index.html").read_text(encoding="utf-8")
+    assert '"search.result.none": "No page has these words. Try other or fewer words' in text
+
+
 def test_the_search_finds_a_page_by_the_beginning_of_a_word_and_despite_a_typo(
     search: Search,
 ) -> None:
@@ -101,3 +106,11 @@ def test_a_question_finds_its_page_among_the_first_three(
     search: Search, question: str, pages: set[str]
 ) -> None:
     assert pages & set(search.pages(question)[:3])
+
+
+def test_most_questions_that_the_list_lacks_find_their_page(site: Path) -> None:
+    """A change of the ranking or of the words must not find fewer pages by words that are new."""
+    asked = [(text, page) for page, lines in page_questions().items() for text in lines][::25]
+    with Search(site, without=frozenset(text for text, _ in asked)) as engine:
+        found = [page.removeprefix("./") in engine.pages(text)[:3] for text, page in asked]
+    assert sum(found) / len(found) >= 0.7
