@@ -19,6 +19,20 @@ from xdist.scheduler import LoadFileScheduling
 from tests.environments import EXHAUSTIVE, is_foreign
 from tests.scheduler import FewSparkSessions
 
+_SESSIONS: list[pytest.Session] = []
+"""The session of this process, once its tests are collected."""
+
+
+@atexit.register  # before everything that tests import, and so called after what that registers
+def _end() -> None:
+    """End this process without freeing its memory, which takes the interpreter three CPU seconds
+    after seven thousand tests; not where pytest itself has failed, whose status is another."""
+    if _SESSIONS and not hasattr(sys, "last_value"):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_SESSIONS[-1].exitstatus)
+
+
 pytest_plugins = [
     "tests.json_documents",
     "tests.servers.sharing",
@@ -117,16 +131,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: _rank(item.path))
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Leave what was collected out of every later search for garbage.
 
     Seven thousand tests are half a million objects, all of which stay until the end.
     """
     gc.collect()
     gc.freeze()
-    # The interpreter finds all of it again at its end, as libraries report what outlives it as a
-    # leak; pytest's own searches before that are spared it.
-    atexit.register(gc.unfreeze)
+    _SESSIONS.append(session)
 
 
 def _rank(path: Path) -> tuple[int, float]:

@@ -61,35 +61,60 @@ def names_setting(text: str) -> bool:
     )
 
 
-def texts(tree: ast.AST) -> Iterator[str]:
-    """Yield the strings of a module, with `…` in the place of what is filled in."""
-    apart = set[int]()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
-            apart.update(id(part) for part in node.values)
-        elif isinstance(node, ast.Expr):
-            apart.add(id(node.value))
-    for node in ast.walk(tree):
-        if id(node) in apart:
-            continue
-        if isinstance(node, ast.JoinedStr):
-            yield "".join(
-                str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values
-            )
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
+class Text(NamedTuple):
+    """A string of a module; `…` is what is filled in."""
+
+    text: str
+    alone: bool
+    """Whether it is a statement of its own: documentation, and no message."""
+
+
+def texts(source: str) -> Iterator[Text]:
+    """Yield the strings of a module.
+
+    The product has half a million nodes. So this visits each once, and no iterator makes tuples.
+    """
+    left: list[ast.AST] = [ast.parse(source)]
+    for node in left:
+        alone = isinstance(node, ast.Expr)
+        for value in vars(node).values():
+            for child in value if type(value) is list else (value,):
+                if isinstance(child, ast.JoinedStr):
+                    yield Text("".join(map(_part, child.values)), alone)
+                    left += (part for part in child.values if not isinstance(part, ast.Constant))
+                elif isinstance(child, ast.Constant):
+                    if isinstance(child.value, str):
+                        yield Text(child.value, alone)
+                elif isinstance(child, ast.AST):
+                    left.append(child)
+
+
+def _part(part: ast.AST) -> str:
+    return str(part.value) if isinstance(part, ast.Constant) else "…"
+
+
+@cache
+def product_texts() -> tuple[tuple[str, Text], ...]:
+    """Return the strings of the product that hold a backtick, each with its module.
+
+    A setting stands between backticks wherever a message names it.
+    """
+    paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
+    return tuple(
+        (str(path.relative_to(ROOT)), text)
+        for path in paths
+        for text in texts(path.read_text("utf-8"))
+        if "`" in text.text
+    )
 
 
 @cache
 def hints() -> tuple[Hint, ...]:
     """Return the hints of the product that name a setting."""
-    found = dict[Hint, None]()
-    for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            for text in texts(ast.parse(path.read_text("utf-8"))):
-                if names_setting(text):
-                    found[Hint(str(path.relative_to(ROOT)), text)] = None
-    return tuple(found)
+    messages = ((module, text) for module, (text, alone) in product_texts() if not alone)
+    return tuple(
+        dict.fromkeys(Hint(module, text) for module, text in messages if names_setting(text))
+    )
 
 
 def template(text: str) -> re.Pattern[str]:

@@ -20,7 +20,7 @@ from lakeload.config.secret_names import (
     is_masked_key,
     shown,
 )
-from lakeload.config.yaml_tree import MAX_VALUES, Span, YamlRefused, is_plain, span_of
+from lakeload.config.yaml_tree import Span, is_plain, span_of
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 _FLOAT = re.compile(r"-?[0-9]+\.[0-9]+([eE][-+]?[0-9]+)?")
@@ -104,15 +104,9 @@ class TreeReader:
     page: Page
     environment: Mapping[str, str]
     problems: list[Problem] = field(default_factory=list)
-    _values: int = 0
 
     def read(self, node: yaml.Node, *, key: str = "", parent: str | None = None) -> Tree:
-        """Read one node that stands under `key`. Raises `YamlRefused` for alias expansion."""
-        self._values += 1
-        if self._values > MAX_VALUES:
-            raise YamlRefused(
-                "too-large", f"aliases expand to more than {MAX_VALUES:,} values", span_of(node)
-            )
+        """Read one node that stands under `key`."""
         if isinstance(node, yaml.ScalarNode):
             return self._leaf(node, key, parent)
         if isinstance(node, yaml.SequenceNode):
@@ -141,11 +135,7 @@ class TreeReader:
             below, above = name, parent
             if hidden and name not in REFERENCE_KINDS:
                 below, above = parent, grandparent
-            try:
-                value = self.read(value_node, key=below, parent=above)
-            except YamlRefused as refused:
-                # Of nested keys the outermost is the one whose value is too large.
-                raise YamlRefused(refused.code, refused.message, span_of(key_node)) from refused
+            value = self.read(value_node, key=below, parent=above)
             if name in own:
                 self._duplicate(name, own[name].key, span_of(key_node))
             else:

@@ -181,6 +181,7 @@ class _Composer(Composer):
         Composer.__init__(self)
         self._open: list[str] = []
         self._depth = self._values = 0
+        self._sizes: dict[str, int] = {}
 
     def descend_resolver(self, parent: Any, index: Any) -> None:
         """Do nothing: paths resolve nothing either."""
@@ -196,16 +197,19 @@ class _Composer(Composer):
         self._check_limits(event)
         if isinstance(event, yaml.AliasEvent):
             self._check_alias(event)
+            self._count_alias(event)
             return super().compose_node(parent, index)
         _check_tag(event)
         # An anchor may be defined again; PyYAML would refuse it.
         self.anchors.pop(event.anchor, None)
         self._open.append(event.anchor)
         self._depth += 1
+        before = self._values
         node = super().compose_node(parent, index)
         self._depth -= 1
         if anchor := self._open.pop():
             self.anchors[anchor] = node  # type: ignore[assignment]
+            self._sizes[anchor] = self._values - before
         return node
 
     def _check_alias(self, event: Any) -> None:
@@ -219,6 +223,13 @@ class _Composer(Composer):
             )
         if name in self._open:
             raise YamlRefused("endless-alias", f"`*{name}` contains itself", span_of(event))
+
+    def _count_alias(self, event: Any) -> None:
+        """Count what an alias repeats: nothing has to be expanded to find too much."""
+        self._values += self._sizes[event.anchor]
+        if self._values > MAX_VALUES:
+            message = f"aliases expand to more than {MAX_VALUES:,} values"
+            raise YamlRefused("too-large", message, span_of(event))
 
     def _check_limits(self, event: Any) -> None:
         self._values += 1

@@ -15,11 +15,11 @@ from tests.unit.documents.documents import DESTINATION, PIPELINE, problems_of
 HOSTILE = {
     "ten megabytes": (b"a: " + b"x" * 10_000_000, "too-large"),
     "endless device": (None, "too-large"),
-    "a million brackets": ("[" * 1_000_000 + "\n", "too-deep"),
-    "a million braces": ("{" * 1_000_000 + "\n", "too-deep"),
-    "many values": ("a: [" + "x," * 340_000 + "]\n", "too-large"),
-    "an unclosed quote": ("a: '" + "x" * 1_000_000, "syntax"),
-    "an unclosed quote below a secret": ("token: '" + "a:" * 300_000, "syntax"),
+    "a million brackets": ("[" * many(1_000_000) + "\n", "too-deep"),
+    "a million braces": ("{" * many(1_000_000) + "\n", "too-deep"),
+    "many values": ("a: [" + "x," * 110_000 + "]\n", "too-large"),
+    "an unclosed quote": ("a: '" + "x" * many(1_000_000), "syntax"),
+    "an unclosed quote below a secret": ("token: '" + "a:" * many(300_000), "syntax"),
     "many references": (f"{DESTINATION}prefix: '{'${' * many(400_000)}'\n", "environment"),
     "nested references": (
         f"{DESTINATION}prefix: '{'${A:-' * many(150_000)}'\n",

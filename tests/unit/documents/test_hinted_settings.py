@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -19,42 +17,24 @@ from lakeload.config.yaml_tree import YamlRefused, read_nodes
 from lakeload.documents.destination import Destination
 from lakeload.documents.explain import sections
 from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
+from tests.hints import FOLDERS, ROOT, product_texts
 from tests.reference import pipeline_sections
 
-_ROOT = Path(__file__).parents[3]
 _LINE = re.compile(r"`([a-z_]+(?:\.[a-z_]+)*): ([^`]+)`")
-_TO_FILL = re.compile(r"\0|…|<|\{[a-z]+\}|[A-Z]+:[A-Z]|\bNAME\b|\bCOLUMN\b|Literal")
+_TO_FILL = re.compile(r"…|<|\{[a-z]+\}|[A-Z]+:[A-Z]|\bNAME\b|\bCOLUMN\b|Literal")
 """What is filled in when the message is made, or by its reader."""
 _OTHERS = {
     "key", "label", "compaction",  # no settings: an example of YAML, an object's name, a log
 }  # fmt: skip
 
 
-def _texts(tree: ast.AST) -> Iterator[str]:
-    """Yield the strings of a module; in the place of what is filled in is a zero byte."""
-    parts = {
-        id(part)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.JoinedStr)
-        for part in node.values
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
-            yield "".join(
-                str(part.value) if isinstance(part, ast.Constant) else "\0" for part in node.values
-            )
-        elif isinstance(node, ast.Constant) and id(node) not in parts:
-            yield str(node.value)
-
-
 def _lines() -> Iterator[tuple[str, str]]:
     """Yield the lines that messages hold, each as its key and its value."""
-    for folder in ("cli/lakeload", "sparkjobs/lakeload_jobs"):
-        for path in sorted((_ROOT / folder).rglob("*.py")):
-            for text in _texts(ast.parse(path.read_text("utf-8"))):
-                yield from _LINE.findall(text)
+    for _, (text, _) in product_texts():
+        yield from _LINE.findall(text)
+    for folder in FOLDERS:
         for pattern in ("*.toml", "*.yml"):
-            for path in sorted((_ROOT / folder).rglob(pattern)):
+            for path in sorted((ROOT / folder).rglob(pattern)):
                 yield from _LINE.findall(path.read_text("utf-8"))
 
 
