@@ -69,6 +69,17 @@ class InspectedTable:
     warnings: tuple[str, ...] = ()
     error: LakeloadError | None = None
     """Why the files cannot be loaded."""
+    base: str = ""
+    """The folder of `column=value` folders, '' without such folders."""
+
+    @property
+    def rows(self) -> tuple[dict[str, str | None], ...]:
+        """The first rows, as text, with the values that the folders of their file name."""
+        first = self.first
+        folders = dict(folder_values(first.file.path, self.base or None))
+        return tuple(
+            {**dict(zip(first.columns, row, strict=True)), **folders} for row in first.rows
+        )
 
     @property
     def first(self) -> InspectedFile:
@@ -364,6 +375,7 @@ def _table(
         columns,
         tuple(warnings),
         error,
+        base,
     )
 
 
