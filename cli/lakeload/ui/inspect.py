@@ -45,9 +45,7 @@ def _table_document(table: InspectedTable) -> InspectedDocument:
         "guesses": [guess_document(guess) for guess in table.guesses],
         "rename": table.rename,
         "columns": [{"name": name, "type": kind} for name, kind in table.columns.items()],
-        "rows": [
-            dict(zip(first.columns, row, strict=True)) | dict(table.folders) for row in first.rows
-        ],
+        "rows": list(table.rows),
         "rows_read": table.rows_read,
         "complete": table.complete,
         "warnings": list(table.warnings),
@@ -141,21 +139,18 @@ def _columns(table: InspectedTable, out: Console) -> Table:
     grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     grid.add_column("  column", no_wrap=True, overflow="ellipsis", max_width=28)
     grid.add_column("type", no_wrap=True, overflow="ellipsis", max_width=24)
-    rows = table.first.rows
+    rows = table.rows
     shown = list(table.columns.items())[:_COLUMNS_SHOWN]
     taken = min(28, max(len(name) for name, _ in shown) + 2) + 2
     taken += min(24, max(len(kind) for _, kind in shown)) + 2
     width = max(6, min(_VALUE_WIDTH, (out.width - taken) // max(len(rows), 1) - 2))
     for number in range(1, len(rows) + 1):
         grid.add_column(f"row {number}", no_wrap=True, overflow="ellipsis", max_width=width)
-    places = {name: place for place, name in enumerate(table.first.columns)}
     for name, kind in shown:
-        folder = table.folders.get(name)
-        values = [row[places[name]] if name in places else folder for row in rows]
         grid.add_row(
             Text(f"  {printable(name)}"),
             Text(printable(kind)),
-            *[_value(value) for value in values],
+            *[_value(row.get(name)) for row in rows],
         )
     return grid
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.spec import ColumnsSpec
+from lakeload_jobs.contract.spec import ColumnsSpec, TableSpec
 from lakeload_jobs.core.names import (
     RESERVED_COLUMNS,
     did_you_mean,
@@ -103,6 +103,22 @@ def in_source_spelling(spec: ColumnsSpec, names: Collection[str]) -> ColumnsSpec
         rename={own_rename[name]: target for name, target in rename.items()} or spec.rename,
         types={own_types[name]: kind for name, kind in types.items()} or spec.types,
     )
+
+
+def is_read(table: TableSpec, name: str) -> bool:
+    """Whether a column of the source is loaded, or may be asked for by a condition: others are not
+    read. Settings name columns as the source does (`in_source_spelling`)."""
+    columns = table.columns
+    if (not columns.include or name in columns.include) and name not in columns.exclude:
+        return True
+    return in_condition(table, name)
+
+
+def in_condition(table: TableSpec, name: str) -> bool:
+    """Whether a condition of a table may ask for a column of the source."""
+    quoted = name.replace("`", "``")
+    conditions = (table.where, table.deleted_when)
+    return any(quoted in condition for condition in conditions if condition is not None)
 
 
 def map_columns(

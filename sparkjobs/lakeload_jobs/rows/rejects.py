@@ -107,10 +107,9 @@ def sentence(values: Mapping[str, Any]) -> str:
     """Return what is wrong with a record, given the fields of `REJECT`."""
     if values["source_line"] is not None:
         place = f": line {values['source_line']:,}"
-    elif values["row_group"] is not None:
-        place = f", row group {values['row_group']:,}, row {values['row_number']:,}"
     else:
-        place = ""
+        parts = (("row group", values["row_group"]), ("row", values["row_number"]))
+        place = "".join(f", {what} {number:,}" for what, number in parts if number is not None)
     if values["column_name"] is not None:
         what = f"column `{values['column_name']}`: {values['reason']}"
         return f"reading `{values['source_file']}`{place}, {what}"

@@ -351,6 +351,22 @@ def test_a_sample_shows_three_rows_of_the_source(tmp_path: Path) -> None:
     assert "name    anna   null   carl" in shown(plan)
 
 
+def test_a_sample_has_the_columns_of_folders_as_a_load_has(tmp_path: Path) -> None:
+    folder = tmp_path / "name=z%3A" / "n=__HIVE_DEFAULT_PARTITION__"
+    folder.mkdir(parents=True)
+    csv(folder, "id,name\n1,anna\n")
+    given = FilesInput("CSV", (str(tmp_path),), HEADER)
+
+    (plan,) = with_samples(
+        [planned((tmp_path,), options=HEADER)],
+        [replace(table("orders"), input=given)],
+        job(tmp_path).destination,
+        NO_AWS,
+    )
+
+    assert plan.sample == ({"id": "1", "name": "z:", "n": None},)
+
+
 @pytest.mark.parametrize("on_bad_value", ["NULL", "QUARANTINE"])
 def test_plan_bad_value_handling_adds_no_column(tmp_path: Path, on_bad_value: str) -> None:
     path = csv(tmp_path, "id,n\n1,2\n")

@@ -21,7 +21,7 @@ from lakeload_jobs.contract.spec import FilesInput, RejectLimit
 from lakeload_jobs.core.names import unique_names
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.base import set_aside_warnings
-from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
+from lakeload_jobs.sources.files.file_state import FileState, folder_base, folder_values, is_s3
 from lakeload_jobs.sources.files.listing import SourceReaders, list_files
 from lakeload_jobs.sources.files.local_listing import link_warnings
 from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
@@ -81,7 +81,8 @@ def read_columns(
 def read_sample(
     given: FilesInput, files: Sequence[FileState] | None, readers: SourceReaders
 ) -> SampleRows | None:
-    """Return the first rows of the first file, None where only Spark reads the format.
+    """Return the first rows of the first file, with the columns of its folders, None where only
+    Spark reads the format.
 
     Raises `LoadFailed` and `AwsError`.
     """
@@ -91,11 +92,19 @@ def read_sample(
     opener = FileBytes(readers.identity(given), "plan")
     if given.format in TEXT_FORMATS:
         names, rows = first_rows(listed[0], text_format(given.format, given.options, opener))
-        return SampleRows(names, rows) if rows else None
-    found = inspect_file(listed[0], opener)
-    if found.error is not None:
-        raise found.error
-    return SampleRows(tuple(found.columns), found.rows) if found.rows else None
+    else:
+        found = inspect_file(listed[0], opener)
+        if found.error is not None:
+            raise found.error
+        names, rows = tuple(found.columns), found.rows
+    if not rows:
+        return None
+    folders = dict(folder_values(listed[0].path, folder_base(listed, given.options)))
+    own = [place for place, name in enumerate(names) if name not in folders]
+    return SampleRows(
+        (*(names[place] for place in own), *folders),
+        tuple((*(row[place] for place in own), *folders.values()) for row in rows),
+    )
 
 
 def _text_columns(

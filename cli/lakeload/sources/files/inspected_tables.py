@@ -84,8 +84,17 @@ class InspectedTable:
     """All its files."""
     listing: Mapping[str, OptionValue] = field(default_factory=dict)
     """The reader options with which `paths` name no files of other tables."""
-    folders: Mapping[str, str | None] = field(default_factory=dict)
-    """The columns that folders name, with the values of the first file."""
+    base: str = ""
+    """The folder of `column=value` folders, '' without such folders."""
+
+    @property
+    def rows(self) -> tuple[dict[str, str | None], ...]:
+        """The first rows, as text, with the values that the folders of their file name."""
+        first = self.first
+        folders = dict(folder_values(first.file.path, self.base or None))
+        return tuple(
+            {**dict(zip(first.columns, row, strict=True)), **folders} for row in first.rows
+        )
 
     @property
     def first(self) -> InspectedFile:
@@ -402,7 +411,7 @@ def _table(
         tuple(warnings),
         error,
         tuple(files),
-        folders=dict(folder_values(inspected[0].file.path, base or None)),
+        base=base,
     )
 
 

@@ -90,7 +90,7 @@ def refuse_limit(*, incremental: bool, limit: int | None) -> None:
         raise InvalidInput(
             "`--limit` cannot be used with incremental loads (`incremental: true` of files, "
             "`cursor` of a database): rows that are left out would count as loaded",
-            hint="use a separate pipeline that loads all rows, under another `name`",
+            hint="use a separate pipeline that loads all rows, with another `name` and `namespace`",
         )
 
 

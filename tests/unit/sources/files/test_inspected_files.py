@@ -613,6 +613,7 @@ def test_folders_with_values_are_columns_of_one_table(tmp_path: Path) -> None:
 
     assert (table.name, table.paths) == ("events", ("events",))
     assert table.columns == {"id": "bigint", "day": "date"}
+    assert table.rows == ({"id": "1", "day": "2024-01-01"},)
 
 
 def test_names_of_tables_differ_in_the_lake(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, OnBadValue
+from lakeload_jobs.contract.spec import FilesInput, OnBadValue, TableSpec
 from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.core.names import did_you_mean
@@ -111,17 +111,15 @@ class FilesRows:
 def open_files(
     spark: SparkSession,
     source: FilesInput,
-    columns: ColumnsSpec,
+    table: TableSpec,
     on_bad_value: OnBadValue,
     *,
     s3: S3Source | None = None,
     files: Sequence[FileState] | None = None,
-    filtered: bool = False,
 ) -> FilesRows:
     """Open the Avro files of a table, whose schema is that of the files; `columns.types` casts.
     `s3` is needed for `s3://` paths alone. `files` are those that are read, some of what
-    `list_files` returned; None lists them here. `filtered`: some rows are left out for what is in
-    them.
+    `list_files` returned; None lists them here.
 
     Raises `LoadFailed` for files that are missing or cannot be read, `InvalidInput` for options
     and types that Spark does not have.
@@ -132,10 +130,10 @@ def open_files(
     listed = tuple(files)
     if s3 is not None:
         s3.connect(spark, source, listed)
-    types = columns.types or {}
+    types = table.columns.types or {}
 
     def read(reader: DataFrameReader, paths: tuple[str, ...]) -> tuple[DataFrame, tuple[str, ...]]:
-        frame = open_avro(reader, source, listed, paths, s3)
+        frame = open_avro(reader, source, table, listed, paths, s3)
         names = tuple(frame.columns)
         return frame, names
 
@@ -144,6 +142,7 @@ def open_files(
     if own := check_types(types, names):
         frame = cast_rows(with_places(frame), own, on_bad_value)
     made = DeferredFrame.made(frame)
+    filtered = table.where is not None
     return FilesRows(made, names, listed, filtered, source, s3, read_check=check)
 
 

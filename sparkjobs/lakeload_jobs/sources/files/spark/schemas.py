@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.types import (
+    ArrayType,
     ByteType,
     DataType,
     DoubleType,
     FloatType,
     IntegerType,
     LongType,
+    MapType,
     ShortType,
     StructField,
     StructType,
 )
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import FilesInput
+from lakeload_jobs.contract.spec import FilesInput, TableSpec
+from lakeload_jobs.rows.columns import in_source_spelling, is_read
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.spark.paths import spark_path
 from lakeload_jobs.sources.files.spark.s3a import S3Source
@@ -66,22 +69,28 @@ def schema_text(file: FileState, read: ReadStart) -> bytes:
             raise _not_avro(file) from None
 
 
-def merge(schemas: Sequence[tuple[FileState, StructType]]) -> StructType:
-    """Unite the columns of all files; of two integers or floats the wider holds both.
+def merge(schemas: Sequence[tuple[FileState, StructType]], table: TableSpec) -> StructType:
+    """Unite the columns of all files; of two integers or floats the wider holds both. Columns that
+    the table does not read have the type of the first file that has them.
 
-    Raises `LoadFailed` naming both files where a column has two types.
+    Raises `LoadFailed` naming both files, and the field, where a column has two types.
     """
+    names = dict.fromkeys(name for _, schema in schemas for name in schema.names)
+    table = replace(table, columns=in_source_spelling(table.columns, names))
     fields: dict[str, DataType] = {}
     origin: dict[str, FileState] = {}
     for file, schema in schemas:
         for field in schema.fields:
             before = fields.setdefault(field.name, field.dataType)
             first = origin.setdefault(field.name, file)
-            kind = before if before == field.dataType else _wider(before, field.dataType)
+            if before == field.dataType or not is_read(table, field.name):
+                continue
+            kind = _wider(before, field.dataType)
             if kind is None:
+                name, one, other = _different(field.name, before, field.dataType)
                 raise LoadFailed(
-                    f"the column `{field.name}` is {before.simpleString()} in `{first.path}` and "
-                    f"{field.dataType.simpleString()} in `{file.path}`",
+                    f"the column `{name}` is {one.simpleString()} in `{first.path}` and "
+                    f"{other.simpleString()} in `{file.path}`",
                     hint="load the files as two tables, or leave the column out with "
                     "`columns.exclude`",
                 )
@@ -94,6 +103,21 @@ def _wider(one: DataType, other: DataType) -> DataType | None:
         if one in kinds and other in kinds:
             return max(one, other, key=kinds.index)
     return None
+
+
+def _different(name: str, one: DataType, other: DataType) -> tuple[str, DataType, DataType]:
+    """Return the field within a column that has two types, and these; the column itself where they
+    have other fields."""
+    if isinstance(one, ArrayType) and isinstance(other, ArrayType):
+        return _different(f"{name}.element", one.elementType, other.elementType)
+    if isinstance(one, MapType) and isinstance(other, MapType):
+        return _different(f"{name}.value", one.valueType, other.valueType)
+    if isinstance(one, StructType) and isinstance(other, StructType):
+        kinds = {field.name: field.dataType for field in one}
+        for field in other:
+            if kinds.get(field.name, field.dataType) != field.dataType:
+                return _different(f"{name}.{field.name}", kinds[field.name], field.dataType)
+    return name, one, other
 
 
 @dataclass
@@ -146,22 +170,27 @@ def _not_avro(file: FileState) -> LoadFailed:
 def open_avro(
     reader: DataFrameReader,
     source: FilesInput,
+    table: TableSpec,
     files: Sequence[FileState],
     paths: Sequence[str],
     s3: S3Source | None,
 ) -> DataFrame:
-    """Open Avro files; `paths` are those of `files` as Spark takes them.
+    """Open Avro files of a table; `paths` are those of `files` as Spark takes them.
 
     Raises `LoadFailed` where files have no schema, or schemas that cannot be united.
     """
     reader = reader.format("avro")
     if "avroschema" not in {name.lower() for name in source.options}:
-        reader = _with_all_columns(reader, source, files, s3)
+        reader = _with_all_columns(reader, source, table, files, s3)
     return reader.load(list(paths))
 
 
 def _with_all_columns(
-    reader: DataFrameReader, source: FilesInput, files: Sequence[FileState], s3: S3Source | None
+    reader: DataFrameReader,
+    source: FilesInput,
+    table: TableSpec,
+    files: Sequence[FileState],
+    s3: S3Source | None,
 ) -> DataFrameReader:
     def read_start(file: FileState, size: int) -> bytes:
         if s3 is not None and is_s3(file.path):
@@ -173,4 +202,4 @@ def _with_all_columns(
     if len(different) == 1:
         return reader
     schemas = [(file, reader.load(spark_path(file.path)).schema) for file in different]
-    return reader.schema(merge(schemas))
+    return reader.schema(merge(schemas, table))

@@ -223,10 +223,9 @@ class FilesSlice:
         rows = open_files(
             spark,
             given,
-            table.columns,
+            table,
             self.spec.on_bad_value_of(table),
             s3=s3,
             files=files,
-            filtered=table.where is not None,
         )
         return replace(rows, why_no_splits=f"the reader option `{sparks}` is Spark's")

@@ -27,7 +27,7 @@ from lakeload_jobs.contract.spec import FilesInput, JobSpec, OnBadValue, TableSp
 from lakeload_jobs.rows.arrow_casts import ArrowCast, arrow_cast
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.casts import quoted
-from lakeload_jobs.rows.columns import in_source_spelling, types_of
+from lakeload_jobs.rows.columns import in_condition, in_source_spelling, is_read, types_of
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.row_id import Kind
@@ -178,7 +178,7 @@ def open_typed_files(table: TypedTable, earlier: EarlierColumns) -> FilesRows:
     folders = folder_columns(schemas, base)
     table = table.in_source_spelling({*named, *folders})
     in_files = [name for name in named if name not in folders]
-    united = unite(schemas, [name for name in in_files if _is_read(table, name)])
+    united = unite(schemas, [name for name in in_files if is_read(table.table, name)])
     known = types_of(named, earlier.types)
     columns = tuple(_in_table(column, table, known) for column in united)
     only_spark = _only_spark(table, schemas, columns)
@@ -485,20 +485,6 @@ def _names(table: TypedTable, schemas: Sequence[FileSchema]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(column.name for schema in schemas for column in schema.columns))
 
 
-def _is_read(table: TypedTable, name: str) -> bool:
-    """Whether a column is loaded, or may be asked for by a condition: others are not opened."""
-    columns = table.table.columns
-    if (not columns.include or name in columns.include) and name not in columns.exclude:
-        return True
-    return _in_condition(table, name)
-
-
-def _in_condition(table: TypedTable, name: str) -> bool:
-    quoted = name.replace("`", "``")
-    conditions = (table.table.where, table.table.deleted_when)
-    return any(quoted in condition for condition in conditions if condition is not None)
-
-
 def _in_table(column: Column, table: TypedTable, earlier: Mapping[str, str]) -> Column:
     """Return the column in the type that `columns.types` declares, or that the table has, where
     that is how it can be read."""
@@ -616,9 +602,9 @@ def _sparks_variant(table: TypedTable, column: Column) -> str:
         return ""
     if column.name in (table.table.columns.types or {}):
         return f"`columns.types` casts the VARIANT `{column.name}`"
-    return (
-        f"a condition has the VARIANT `{column.name}`" if _in_condition(table, column.name) else ""
-    )
+    if in_condition(table.table, column.name):
+        return f"a condition has the VARIANT `{column.name}`"
+    return ""
 
 
 def _has_dates(kind: Kind) -> bool:
@@ -633,13 +619,15 @@ def _check_spark_reads(table: TypedTable, columns: Sequence[Column], why: str) -
         raise InvalidInput(
             f"the rejected records cannot be loaded: {why}, and only Spark can do that, which does "
             "not read rejected records",
-            hint="leave the column out with `columns.exclude`, and remove it from `where`",
+            hint="remove it from `columns.types`: a VARIANT is then loaded as text"
+            if "`columns.types`" in why
+            else "remove it from `where` and `deleted_when`",
         )
     if table.given.format != "PARQUET":
         raise InvalidInput(
             f"the {table.given.format} files cannot be read: {why}",
-            hint="set the reader option `recursiveFileLookup: true`, and leave the columns of the "
-            "folders out"
+            hint="set the reader option `recursiveFileLookup: true`, with which folders are no "
+            "columns"
             if "folder" in why
             else "set the reader option `datetimeRebaseMode: LEGACY`, with which Spark reads them",
         )

@@ -341,26 +341,23 @@ class _NoCommonType(Exception):
 
 
 def _united(one: Column, other: Column) -> Column:
-    kind = widened(one.kind, other.kind)
-    checked = kind is None
+    mixed = ""
     try:
-        if kind is None:
+        try:
+            kind = _widened(one.kind, other.kind, one.name)
+        except _NoCommonType as error:
+            mixed = _in_both(error, one, other)
             kind = _widened(one.kind, other.kind, one.name, numbers=True)
         if one.spark_type != other.spark_type and (one.only_spark or other.only_spark):
             raise _NoCommonType(
                 one.name, one.spark_type or one.kind, other.spark_type or other.kind
             )
     except _NoCommonType as error:
-        name, first, second = error.args
         raise LoadFailed(
-            f"the column `{name}` is {_shown(first)} in `{one.path}` and {_shown(second)} in "
-            f"`{other.path}`",
+            f"the {_in_both(error, one, other)}",
             hint="load the files as two tables, or leave the column out with `columns.exclude`",
         ) from None
-    not_spark = one.not_spark or other.not_spark
-    if checked:
-        kinds = f"{_shown(one.kind)} in `{one.path}` and {_shown(other.kind)} in `{other.path}`"
-        not_spark = not_spark or f"column `{one.name}` is {kinds}"
+    not_spark = one.not_spark or other.not_spark or mixed
     if one.spark_type != other.spark_type:
         not_spark = not_spark or f"column `{one.name}` has VARIANT of several writers in it"
     return replace(
@@ -370,8 +367,16 @@ def _united(one: Column, other: Column) -> Column:
         path=other.path if kind == other.kind != one.kind else one.path,
         not_spark=not_spark,
         only_spark=one.only_spark or other.only_spark,
-        may_be_bad=one.may_be_bad or other.may_be_bad or checked,
+        may_be_bad=one.may_be_bad or other.may_be_bad or bool(mixed),
         stored=widened(_stored(one), _stored(other)),
+    )
+
+
+def _in_both(error: _NoCommonType, one: Column, other: Column) -> str:
+    """Return the two types of a column, or of a field in it, as a clause."""
+    name, first, second = error.args
+    return (
+        f"column `{name}` is {_shown(first)} in `{one.path}` and {_shown(second)} in `{other.path}`"
     )
 
 

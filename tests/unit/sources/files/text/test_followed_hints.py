@@ -11,6 +11,8 @@ import pytest
 
 from lakeload.config.yaml_tree import own_yaml
 from lakeload_jobs.contract.spec import RejectLimit
+from lakeload_jobs.sources import batch_sizes
+from tests.hints import follows
 from tests.unit.sources.files.text import test_csv_table as csv_tests
 from tests.unit.sources.files.text import test_json_table as json_tests
 
@@ -97,3 +99,48 @@ def test_the_reader_options_of_a_hint_load_the_records(
     assert options.keys() == names
     rows = folder.rows(options, recorded=recorded)
     assert [next(iter(row.values())) for row in rows] == values
+
+
+SEPARATORS: dict[str, tuple[str, dict[str, str]]] = {
+    "another separator": ("id;v\n1;x\n", {}),
+    "tabs": ("id\tv\n1\tx\n", {}),
+    "commas after all": ("id,v\n1,x\n", {"separator": ";"}),
+}
+
+
+@pytest.mark.parametrize(("name", "case"), SEPARATORS.items(), ids=SEPARATORS.keys())
+def test_the_separator_that_a_warning_names_divides_the_columns(
+    tmp_path: Path, name: str, case: tuple[str, dict[str, str]]
+) -> None:
+    folder = csv_tests.Folder(tmp_path)
+    folder.put("a.csv", case[0])
+    (warning,) = folder.open(case[1]).warnings
+    follows(__file__, name, warning)
+
+    table = folder.open(_options(warning))
+
+    assert csv_tests.rows_of(table) == [{"id": 1, "v": "x"}]
+    assert table.warnings == ()
+
+
+def test_a_record_without_an_end_is_read_where_quotes_have_no_meaning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_sizes, "MAX_VALUE_BYTES", 1 << 20)
+    lines = [f"{number},{'x' * 999}" for number in range(2, 4_000)]
+    folder = csv_tests.Folder(tmp_path)
+    folder.put("a.csv", "\n".join(["id,v", '1,"y', *lines, ""]))
+    failure = folder.failure()
+    assert "the record that begins on line 2 is longer than" in failure.message
+    follows(__file__, "a quote that is never closed", failure.hint or "")
+
+    rows = folder.rows(_options(failure.hint or ""))
+
+    assert [row["id"] for row in rows] == list(range(1, 4_000))
+    assert rows[0]["v"] == '"y'
+
+
+def _options(text: str) -> dict[str, str]:
+    """Return the reader options that a text names, as the command line hands them over."""
+    lines = re.findall(r"`(\w+: [^`]+)`", text)
+    return {name: str(value) for line in lines for name, value in own_yaml(line).items()}

@@ -570,7 +570,10 @@ def test_whole_numbers_and_doubles_are_doubles(
         values: list[Any] = found.to_pylist()
         assert sorted(row["v"] for row in values) == [0.5, 7.0]
         assert sorted(row["s"]["a"] for row in values) == [0.5, 7.0]
-        assert all(column.not_spark for column in columns_of(*paths))
+        reasons = [column.not_spark for column in columns_of(*paths)]
+        names = [reason.split("`")[1] for reason in reasons]
+        assert names == ["v", "s.a"]
+        assert all(f"in `{path}`" in reason for path in paths for reason in reasons)
 
 
 def test_whole_number_that_is_no_double_is_bad(tmp_path: Path) -> None:
