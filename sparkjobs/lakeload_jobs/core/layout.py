@@ -137,7 +137,7 @@ def data_key(location: TableLocation, partition: str, file_name: str) -> str:
     if (size := len(key.encode())) > MAX_KEY_BYTES:
         raise InvalidInput(
             f"the key `{key[:80]}…` has {size} bytes and S3 allows {MAX_KEY_BYTES}",
-            hint="shorten `prefix`, the table's `name` or `file_name_pattern`",
+            hint="shorten `prefix`, the table's `name` or `namespace`, or `file_name_pattern`",
         )
     return key
 

@@ -19,6 +19,8 @@ LARGE_VALUE_HINT = (
     "leave the column out with `columns.exclude`, or store the value as an object of its own and "
     "its path in the column"
 )
+LARGE_RECORD_HINT = "store large values as objects of their own, and their paths in the records"
+"""Where records are read whole: a column that is left out makes them no smaller."""
 
 
 class ValueTooLarge(Exception):

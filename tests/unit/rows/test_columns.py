@@ -11,6 +11,7 @@ from lakeload_jobs.contract.spec import TRACKING_COLUMNS, ColumnsSpec
 from lakeload_jobs.core.names import spelling
 from lakeload_jobs.core.yaml_lines import yaml_text
 from lakeload_jobs.rows.columns import earlier_types, map_columns, source_names, types_of
+from tests.hints import follow, follows
 
 
 def _map(names: list[str], spec: ColumnsSpec | None = None, **settings: object) -> dict[str, str]:
@@ -165,8 +166,13 @@ def test_a_spelling_of_two_columns_is_refused_and_the_hint_works() -> None:
     ) as raised:
         _map(["a.b"], recorded=recorded)
     assert "`a_b` (from `a b`), `a_b_1` (from `a-b`)" in str(raised.value)
-    assert "rename: {a.b: a_b}" in (raised.value.hint or "")
-    assert _map(["a.b"], ColumnsSpec(rename={"a.b": "a_b"}), recorded=recorded) == {"a.b": "a_b"}
+    hint = raised.value.hint or ""
+    follows(__file__, "another spelling of two columns", hint)
+    document = {"source": {"type": "FILES"}, "tables": [{"table": "orders"}]}
+    changed = follow(document, hint.partition(", or")[0], "tables[0].table")
+    chosen = ColumnsSpec(rename=changed["tables"][0]["columns"]["rename"])
+    assert _map(["a.b"], chosen, recorded=recorded) == {"a.b": "a_b"}
+    assert hint.endswith("or give it a name of its own there")
     own = ColumnsSpec(rename={"a.b": "c"})
     assert _map(["a.b"], own, recorded=recorded) == {"a.b": "c"}
     assert _map(["a b", "a.b"], recorded=recorded) == {"a b": "a_b", "a.b": "a_b_1"}

@@ -5,13 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import random
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from lakeload.sources.files.dialect import OptionValue, detect_dialect
+from lakeload_jobs.sources.files.local_listing import local_files
 from lakeload_jobs.sources.files.text.options import read_csv_options
+from lakeload_jobs.sources.files.text.table import CsvTable
 from tests.environments import many
+from tests.hints import follow, follows
+from tests.unit.sources.files.text.test_csv_table import here
 
 CASES: dict[str, tuple[str, dict[str, OptionValue]]] = {
     "titles of a spreadsheet": (
@@ -205,6 +211,29 @@ def test_numbers_that_may_be_fractions_or_thousands_are_a_warning() -> None:
 
     assert "decimal_mark" not in found.options
     assert "`1,234` may be a fraction or thousands" in found.warnings[0]
+
+
+def test_marks_of_numbers_are_set_as_the_warning_says(tmp_path: Path) -> None:
+    text = b"a;b\n1,234;5\n2,345;6\n3,456;7\n"
+    (tmp_path / "a.csv").write_bytes(text)
+    found = detect_dialect(text, whole=True)
+    [warning] = found.warnings
+    follows(__file__, "a comma that may be either", warning)
+    source = {"type": "FILES", "format": "CSV"}
+    document = {"source": source, "tables": [{"path": "a.csv", "options": dict(found.options)}]}
+
+    def kind(changed: dict[str, Any]) -> str:
+        files = tuple(local_files([str(tmp_path / "a.csv")]))
+        options = {name: str(value) for name, value in changed["tables"][0]["options"].items()}
+        return str(CsvTable(files, options).split(here).schema.field("a").type)
+
+    assert kind(document) == "string"
+    for clause, expected in (
+        ("set `decimal_mark: ','`", "double"),
+        ("or `thousands_mark: ','`", "int64"),
+    ):
+        assert clause in warning
+        assert kind(follow(document, clause, "tables[0].options.header")) == expected
 
 
 def test_a_header_without_a_name_for_the_row_names_is_skipped_with_a_warning() -> None:

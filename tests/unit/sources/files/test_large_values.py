@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
+from lakeload_jobs.contract.spec import ColumnsSpec
+from lakeload_jobs.rows.columns import map_columns
 from lakeload_jobs.sources import batch_sizes
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import ValueTooLarge, row_ranges
@@ -28,6 +30,7 @@ from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.parquet_pages import pages
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
+from tests.hints import follows
 from tests.unit.sources.files.text.test_csv_table import here
 from tests.unit.sources.files.typed.test_avro import packed
 from tests.unit.sources.files.typed.test_avro import write as write_avro
@@ -169,8 +172,10 @@ def test_a_value_that_is_too_large_is_refused_with_its_place(
         list(BATCHES[form](path))
 
     assert failed.value.message.startswith(f"reading `{path}`: {where}")
-    assert "store" in str(failed.value.hint)
-    assert "quote" in str(failed.value.hint) or "columns.exclude" in str(failed.value.hint)
+    hint = str(failed.value.hint)
+    assert "store" in hint
+    # The others read a record whole, with columns that are left out.
+    assert ("columns.exclude" in hint) is (form in ("parquet", "orc"))
 
 
 @pytest.mark.parametrize("form", ["parquet", "orc"])
@@ -207,10 +212,22 @@ def test_a_column_that_is_not_loaded_may_have_large_values(
     schemas = read_footers(
         file_states([path]), lambda one: nullcontext(one.path), ParquetSettings()
     )
-    read = ReadTyped(pa.schema([("id", pa.int64())]), ParquetReader(FileBytes(), exact=True))
-    (part,) = split_files(schemas, read, base=None, parallelism=1).parts
 
-    assert [batch.num_rows for batch in read(part)] == [3]
+    def rows(columns: dict[str, list[str]]) -> list[int]:
+        kinds: dict[str, pa.DataType] = {"id": pa.int64(), "text": pa.string()}
+        spec = ColumnsSpec(exclude=tuple(columns.get("exclude", ())))
+        loaded = [(name, kinds[name]) for name in map_columns(list(kinds), spec).column_map]
+        read = ReadTyped(pa.schema(loaded), ParquetReader(FileBytes(), exact=True))
+        (part,) = split_files(schemas, read, base=None, parallelism=1).parts
+        return [batch.num_rows for batch in read(part)]
+
+    with pytest.raises(UnreadableFile) as failed:
+        rows({})
+    hint = failed.value.hint or ""
+    follows(__file__, "a large value of a column", hint)
+    assert hint.startswith("leave the column out with `columns.exclude`, or")
+
+    assert sum(rows({"exclude": ["text"]})) == 3
 
 
 @pytest.mark.parametrize(

@@ -370,7 +370,7 @@ def check_only_pipeline(facts: TableFacts, job: TableAttempt) -> None:
         raise InvalidInput(
             f"`detect_deletes`: pipeline `{others[0]}` loads into `{job.target}` too, and its rows "
             f"would be deleted, because they are not in `{job.source}`",
-            hint="remove `detect_deletes`, or load into a table of this pipeline alone",
+            hint="remove `detect_deletes`, or load into a table of another `name`",
         )
 
 

@@ -25,7 +25,7 @@ from lakeload_jobs.rows.row_id import Column as Array
 from lakeload_jobs.rows.row_id import Kind, with_child
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import (
-    LARGE_VALUE_HINT,
+    LARGE_RECORD_HINT,
     MAX_VALUE_BYTES,
     is_too_large,
     too_large,
@@ -221,12 +221,12 @@ class _Blocks:
             raise UnreadableFile(
                 self._file.path,
                 f"row {before + 1:,}: a record {too_large(size)}",
-                hint=LARGE_VALUE_HINT,
+                hint=LARGE_RECORD_HINT,
             )
         raise UnreadableFile(
             self._file.path,
             f"rows {before + 1:,} to {before + count:,}: a block of records {too_large(size)}",
-            hint=f"{LARGE_VALUE_HINT}; without such values, write smaller blocks",
+            hint=f"{LARGE_RECORD_HINT}; without such values, write smaller blocks",
         )
 
     def _read_header(self) -> _Header:

@@ -1,4 +1,4 @@
-"""A task that writes many partitions has one file open at a time, however many there are."""
+"""Files that one task writes: how many are open at a time, and how long their footers are."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pyarrow as pa
 import pytest
 
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.formats.data_files import stage
-from lakeload_jobs.formats.data_files.encode import Encoding, UploadPool
+from lakeload_jobs.formats.data_files.encode import Encoding, FileTail, PartWriter, UploadPool
 from lakeload_jobs.formats.data_files.stage import PartitionWriter
+from lakeload_jobs.formats.iceberg.load import file_tasks
 from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
 from lakeload_jobs.formats.iceberg.load.partitioned import PartitionFileWriter
+from lakeload_jobs.formats.iceberg.rules.writers import file_settings
 from lakeload_jobs.storage.objects import Objects, Part
+from tests.hints import follow, follows
 
 KINDS: dict[str, pa.DataType] = {"id": pa.int64(), "text": pa.string()}
 SCHEMA = pa.schema(KINDS)
@@ -30,6 +35,17 @@ ICEBERG = {
     ],
 }
 ROWS = 500
+
+
+class Sink:
+    """Takes the bytes of a file."""
+
+    size = 0
+
+    def write(self, data: bytes, /) -> int:
+        """Forget them."""
+        self.size += len(data)
+        return len(data)
 
 
 @dataclass
@@ -94,3 +110,34 @@ def test_memory_of_a_task_does_not_grow_with_its_partitions(
     assert (files, many.started, many.ended) == (400, 400, 400)
     assert (few.most, many.most) == (1, 1)
     assert max(many.memory) < 1.5 * max(few.memory)
+
+
+def test_a_footer_that_is_too_long_is_shorter_in_smaller_files(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(file_tasks, "FileTail", partial(FileTail, most=4000))
+    size = "write.target-file-size-bytes"
+    document: dict[str, Any] = {
+        "destination": {"iceberg": {}}, "source": {"type": "FILES"},
+        "tables": [{"table": "orders", "table_properties": {size: str(1 << 30)}}],
+    }  # fmt: skip
+
+    def encoded(changed: dict[str, Any]) -> int:
+        """Write a file of what there is, and return its rows."""
+        properties = changed["tables"][0]["table_properties"]
+        texts = pa.array([f"{number:0200d}" for number in range(1024)])
+        batch = pa.record_batch([pa.array(range(1024)), texts], schema=SCHEMA)
+        encoding = Encoding("uncompressed", row_group_bytes=1)
+        target = file_settings(properties).target_size
+        sink = cast("PartWriter", Sink())
+        files = IcebergFiles("data/", "b", json.dumps(ICEBERG), "orders", (), target, encoding)
+        return files.encode(batch, iter([batch] * 60), sink).rows
+
+    with pytest.raises(LoadFailed, match="the footer of a data file is longer") as failed:
+        encoded(document)
+    hint = failed.value.hint or ""
+    follows(__file__, "a footer that is too long", hint)
+    values = {size: str(1 << 20), "table_properties": {size: str(1 << 20)}}
+    changed = follow(document, hint, "tables[0].table", **values)
+
+    assert 1024 < encoded(changed) < 60 * 1024
