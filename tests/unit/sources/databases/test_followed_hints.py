@@ -25,12 +25,13 @@ COLUMNS = {
     "postgresql://db.example.com/shop": {
         "id": "int8", "at": "timestamp", "word": "text", "data": "jsonb",
     },
+    "mysql://db.example.com/shop": {"id": "int", "at": "datetime"},
     "sqlserver://db.example.com/shop": {"id": "BIGINT", "at": "TIMESTAMP"},
     "oracle://db.example.com/shop": {"id": "NUMERIC", "at": "TIMESTAMP"},
     "jdbc:h2:tcp://db.example.com/shop": {"id": "BIGINT", "word": "VARCHAR"},
 }  # fmt: skip
 """The columns of the table `orders` of each database, with their types."""
-POSTGRES, SQLSERVER, ORACLE, OTHER = COLUMNS
+POSTGRES, MYSQL, SQLSERVER, ORACLE, OTHER = COLUMNS
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,9 @@ CASES = {
     "a distance of text": Case(table={"cursor": "word", "lookback": "10"}, key="lookback"),
     "a duration of integers": Case(table={"cursor": "id", "lookback": "PT10M"}, key="lookback"),
     "a number of timestamps": Case(table={"cursor": "at", "lookback": "10"}, key="lookback"),
+    "late rows without a key": Case(
+        table={"cursor": "id", "lookback": "10", "primary_key": None}, key="lookback"
+    ),
 }
 
 
@@ -86,16 +90,33 @@ def test_a_hint_about_a_cursor_lets_the_table_be_read(
     tmp_path: Path, name: str, case: Case
 ) -> None:
     jar = {"jar": ["driver.jar"]} if case.url in (ORACLE, OTHER) else {}
-    document = _document({"url": case.url, **jar}, {"primary_key": ["id"], **case.table})
+    table = {"primary_key": ["id"], **case.table}
+    kept = {key: value for key, value in table.items() if value is not None}
+    document = _document({"url": case.url, **jar}, kept)
     with pytest.raises(InvalidInput) as raised:
         _request(tmp_path, document)
     hint = raised.value.hint or ""
     follows(__file__, name, hint)
 
-    [clause] = clauses(hint)
-    changed = follow(document, clause, f"tables[0].{case.key}", cursor="id")
+    told = clauses(hint)
+    assert told, hint
+    for clause in told:
+        changed = follow(document, clause, f"tables[0].{case.key}", cursor="id", primary_key=["id"])
 
-    assert _request(tmp_path, changed).cursor.name == changed["tables"][0]["cursor"]
+        assert _request(tmp_path, changed).cursor.name == changed["tables"][0]["cursor"]
+
+
+@pytest.mark.parametrize("url", COLUMNS)
+def test_the_column_that_a_cursor_was_meant_to_be_is_named(tmp_path: Path, url: str) -> None:
+    jar = {"jar": "driver.jar"} if url in (ORACLE, OTHER) else {}
+    document = _document({"url": url, **jar}, {"primary_key": ["id"], "cursor": "idd"})
+    with pytest.raises(InvalidInput, match="there is no column `idd`") as raised:
+        _request(tmp_path, document)
+    assert raised.value.hint == "did you mean `id`?"
+
+    document["tables"][0]["cursor"] = "id"
+
+    assert _request(tmp_path, document).cursor.name == "id"
 
 
 SERVICES = "META-INF/services/java.sql.Driver"
@@ -136,7 +157,7 @@ def test_a_hint_about_a_driver_names_the_class_that_connects(tmp_path: Path, nam
 
 
 READERS = {
-    "MySQL without Spark's reader": ("mysql://db.example.com/shop", "JVM"),
+    "MySQL without Spark's reader": (MYSQL, "JVM"),
     "a driver of Java without Spark": (OTHER, "DIRECT"),
 }
 
