@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -90,10 +90,13 @@ def _own_bytes(column: Column) -> Column:
     return column.indices if pt.is_dictionary(kind) else column
 
 
-def bounded(batch: pa.RecordBatch, table: str) -> Iterator[pa.RecordBatch]:
+def bounded(
+    batch: pa.RecordBatch, table: str, bytes_of: Callable[[str], str]
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table of a database in batches of at most `BATCH_BYTES`, or one row.
 
-    Raises `LoadFailed` for a value that is too large.
+    `bytes_of` returns the SQL of a column, of which the database's `octet_length` is asked. Raises
+    `LoadFailed` for a value that is too large.
     """
     try:
         for start, count in row_ranges(batch.columns, batch.num_rows):
@@ -102,8 +105,8 @@ def bounded(batch: pa.RecordBatch, table: str) -> Iterator[pa.RecordBatch]:
         name = batch.schema.names[error.place]
         raise LoadFailed(
             f"reading `{table}`: a value of column `{name}` {too_large(error.size)}",
-            hint=f"{LARGE_VALUE_HINT}; the condition `octet_length({name}) > {MAX_VALUE_BYTES}` "
-            "finds such rows",
+            hint=f"{LARGE_VALUE_HINT}; the condition ``octet_length({bytes_of(name)}) > "
+            f"{MAX_VALUE_BYTES}`` finds such rows",
         ) from None
 
 

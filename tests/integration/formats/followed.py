@@ -14,10 +14,13 @@ import yaml
 from pyspark.sql import SparkSession
 
 from lakeload.config.problems import has_errors
-from lakeload.documents.load import check, load_pipeline
+from lakeload.documents.found_tables import with_found_tables
+from lakeload.documents.load import PipelineDocument, check, load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
+from lakeload.formats.registry import commands_of
+from lakeload.formats.tables import TablesRequest
 from lakeload.launch.run_folder import RunFolder
-from lakeload.launch.spec import build_job_spec, new_attempt
+from lakeload.launch.spec import build_job_spec, check_options, new_attempt, run_options
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
@@ -60,23 +63,39 @@ class Shop:
         """Return a pipeline of tables."""
         return {**self.settings, **settings, "tables": list(tables)}
 
-    def load(self, tables: Sequence[Settings], **settings: Any) -> dict[str, TableResult]:
-        """Load tables and return the result of each."""
+    def read(self, tables: Sequence[Settings], **settings: Any) -> PipelineDocument:
+        """Write a pipeline of tables and return it as the product reads it."""
         document = self.document(tables, **settings)
         path = self.folder / "pipeline.yml"
         path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
         problems = check([path], {})
         assert not has_errors(problems), [(p.key, p.message) for p in problems]
-        read = load_pipeline(path, {})
+        return load_pipeline(path, {})
+
+    def load(
+        self, tables: Sequence[Settings], *, full_refresh: bool = False, **settings: Any
+    ) -> dict[str, TableResult]:
+        """Load tables and return the result of each."""
+        read = with_found_tables(self.read(tables, **settings), "sync", keys=True)
         attempt = new_attempt(None)
         runs = RunFolder(self.folder / attempt.attempt_id)
         runs.path.mkdir()
-        destination = destination_spec(read.destination)
-        spec = build_job_spec(read, destination, table_specs(read), attempt, runs)
+        destination, specs = destination_spec(read.destination), table_specs(read)
+        options = run_options(read, full_refresh=full_refresh)
+        check_options(specs, destination.table_format, options)
+        spec = build_job_spec(read, destination, specs, attempt, runs, options)
         with EventLog(spec.events_path) as events:
             result = run(self._spark, spec, events)
         assert result.error is None, result.error
         return {table.table: table for table in result.tables}
+
+    def reset(self, tables: Sequence[Settings], **settings: Any) -> None:
+        """Remove the rows of tables, as `lakeload reset` does."""
+        read = self.read(tables, **settings)
+        request = TablesRequest("reset", read, (), lambda _: None)
+        commands = commands_of(read.destination.model.table_format)
+        report = commands.reset(request, with_log=False, act=True)
+        assert report.exit_code == 0, report
 
     def write(self, name: str, content: Content) -> Path:
         """Write a file of the folder: text, bytes, or rows as Parquet."""
@@ -115,7 +134,7 @@ def follow_all(file: str, shop: Shop, cases: Mapping[str, Case], **settings: Any
     elsewhere: list[Settings] = []
     for name, case in cases.items():
         said = results[name].error
-        clause = _clause(case.clause, (said and said.hint) or "")
+        clause = clause_of(case.clause, (said and said.hint) or "")
         if said is None or clause is None:
             wrong.setdefault(name, said or results[name])
             continue
@@ -138,7 +157,7 @@ def follow_one(
     is about a setting of any place. The pipeline is that of the shop and stays as it was."""
     [result] = shop.load([table]).values()
     assert result.error is not None, (case, "was loaded")
-    clause = _clause(begins, result.error.hint or "")
+    clause = clause_of(begins, result.error.hint or "")
     assert clause is not None, (case, result.error)
     follows(file, case, result.error.hint or "")
     changed = follow(shop.document([table]), clause, "tables[0].table", **values)
@@ -146,7 +165,7 @@ def follow_one(
     assert result.error is None, (case, result.error)
 
 
-def _clause(begins: str, hint: str) -> str | None:
+def clause_of(begins: str, hint: str) -> str | None:
     """Return the clause of a hint that begins so, to the end of the code that is begun there."""
     at = hint.find(begins)
     if at < 0:

@@ -26,6 +26,7 @@ from lakeload_jobs.sources.databases.postgres import (
     failure,
     is_lost,
     literal,
+    quoted,
     safe_text,
     select_sql,
     session_settings,
@@ -88,7 +89,7 @@ class ReadSplit:
             if rows > split.rows:
                 break
             if ready is not None:
-                yield from bounded(ready, name)
+                yield from bounded(ready, name, self._bytes_of)
             ready = self._converted(batch, schema)
         if rows != split.rows:
             raise LoadFailed(
@@ -98,7 +99,12 @@ class ReadSplit:
                 retryable=True,
             )
         if ready is not None:
-            yield from bounded(ready, name)
+            yield from bounded(ready, name, self._bytes_of)
+
+    def _bytes_of(self, name: str) -> str:
+        """Return a column as `octet_length` takes it: no `json`, nor most other types."""
+        binary = pa.types.is_binary(self.schema.field(name).type)
+        return quoted(name) if binary else f"{quoted(name)}::text"
 
     @property
     def _counts_bad_values(self) -> bool:

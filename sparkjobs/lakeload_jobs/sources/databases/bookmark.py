@@ -76,7 +76,7 @@ def read_state(state: Any) -> CursorState | None:
         return None
     check_format(state, STATE_FORMAT, "the state of this pipeline")
     if not isinstance(state, dict) or "kind" in state:
-        raise damaged("it is not the state of a table of a database")
+        raise other_source()
     if "cursor" not in state:
         return None
     try:
@@ -120,6 +120,11 @@ def check_text(kind: Kind, text: str) -> None:
         raise ValueError(f"`{text}` is not {CALLED[kind]}")
     if kind != "INTEGER":
         datetime.fromisoformat(text)
+
+
+def other_source() -> LoadFailed:
+    """Return the error of a state that another kind of source has left."""
+    return damaged("it is not the state of a table of a database")
 
 
 def damaged(why: str) -> LoadFailed:

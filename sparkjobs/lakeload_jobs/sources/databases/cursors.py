@@ -29,6 +29,7 @@ from lakeload_jobs.sources.databases.bookmark import (
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
 from lakeload_jobs.sources.databases.relation_identity import NotedRelation, RelationIdentity
 from lakeload_jobs.sources.databases.seen import (
+    LOAD_AGAIN,
     Seen,
     check_first,
     check_lookback,
@@ -91,10 +92,6 @@ _QUOTES: dict[DatabaseType, Callable[[str], str]] = {
     "POSTGRESQL": postgres.quoted,
     "MYSQL": mysql.quoted,
 }
-_AGAIN = (
-    "load all rows again: with `lakeload sync --full-refresh` under `mode: UPSERT`, or after "
-    "`lakeload reset` under `mode: APPEND`"
-)
 
 
 @dataclass(frozen=True)
@@ -368,7 +365,7 @@ def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Windo
         now = "the source has no rows" if high is None else f"its greatest value is {high}"
         warnings = (
             f"`{cursor.name}` of `{given.name}` was at {last} in an earlier load, and now {now}: "
-            f"rows were deleted, or the database was restored. After a restore {_AGAIN}",
+            f"rows were deleted, or the database was restored. After a restore {LOAD_AGAIN}",
         )
         if not given.lookback and not given.appends:
             same = StateChange(bookmark.state, bookmark.state)
@@ -457,7 +454,7 @@ def _seen(given: CursorRequest, before: CursorState, bookmark: Bookmark) -> Seen
         raise LoadFailed(
             f"the last load of `{given.name}` has kept no list of the rows that it has read, "
             "because it did not append them",
-            hint=f"set the `mode` of that load again, or {_AGAIN}",
+            hint=f"set `mode: UPSERT` again, or {LOAD_AGAIN}",
         )
     return read_seen(bookmark.evidence(before.seen))
 
@@ -475,13 +472,13 @@ def _check_same(given: CursorRequest, before: CursorState | None) -> None:
         raise LoadFailed(
             f"`cursor` of `{given.name}` is `{cursor.name}`, and earlier loads of this pipeline "
             f"have used `{before.cursor}`",
-            hint=f"set `cursor: {yaml_text(before.cursor)}` again, or {_AGAIN}",
+            hint=f"set `cursor: {yaml_text(before.cursor)}` again, or {LOAD_AGAIN}",
         )
     if before.type != cursor.kind:
         raise LoadFailed(
             f"the cursor `{cursor.name}` of `{given.name}` is {CALLED[cursor.kind]}, and was "
             f"{CALLED[before.type]} in earlier loads",
-            hint=_AGAIN,
+            hint=LOAD_AGAIN,
         )
 
 
@@ -497,7 +494,7 @@ def _check_relation(given: CursorRequest, before: CursorState | None, fetch: Fet
     noted = None if before is None else before.relation
     if before is None or before.last is None or noted is None or given.identity is None:
         return
-    given.identity.check_same(noted.identity, given.name, _AGAIN)
+    given.identity.check_same(noted.identity, given.name, LOAD_AGAIN)
     if not given.identity.has_other_rows(noted.identity):
         return
     cursor, last = given.cursor, before.last
@@ -515,7 +512,7 @@ def _check_relation(given: CursorRequest, before: CursorState | None, fetch: Fet
         f"`{given.name}` was truncated, created again or rewritten since the last load, and the "
         f"rows with `{cursor.name}` {last} are not those that were loaded: {int(count):,} rows up "
         "to this value may be new, and would be missed",
-        hint=_AGAIN,
+        hint=LOAD_AGAIN,
     )
 
 

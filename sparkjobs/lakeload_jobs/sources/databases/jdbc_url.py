@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -67,6 +67,8 @@ _FIRST_DAY, _LAST_DAY = date(1582, 10, 15), date(9999, 12, 31)
 """Of the Gregorian calendar; earlier days mean others to Java's old classes, which JDBC uses."""
 _NOT_A_DATE = "it is not within 1582-10-15 and 9999-12-31, where JDBC and Spark agree on dates"
 _SHOWN = 10
+_Found = dict[str, tuple[Any, Any, str]]
+"""The bad values of a batch by column: which they are, their text, and what is wrong with them."""
 
 
 class JdbcUrlSource(DatabaseSource):
@@ -303,8 +305,11 @@ class ReadRows:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, Any]:
         """Yield the rows, and return the entries that are noted, base64. Raises `LakeloadError`,
-        also where the rows are not as many as the same SELECT has counted."""
+        also where the rows are not as many as the same SELECT has counted. Bad values are reported
+        when all rows are read."""
         read, counted = 0, 0
+        bad: list[BadValue] = []
+        bad_count = 0
         noted: list[bytes] = []
         seen = Counter[bytes]()
         if self.noting is not None:
@@ -316,10 +321,19 @@ class ReadRows:
             counted = batch.column(batch.num_columns - 1)[0].as_py()
             width, checked = len(self.columns), len(self.columns) + len(self.bad)
             rows = pa.RecordBatch.from_arrays(batch.columns[:width], names=list(self.columns))
-            rows = self._checked(rows, batch.columns[width:checked])
+            found = self._found(rows, batch.columns[width:checked])
+            if found and not self.counts_bad_values:
+                values = self._bad_values(rows, found)
+                bad += values[: _SHOWN - len(bad)]
+                bad_count += len(values)
+            if bad_count:
+                continue
+            rows = self._checked(rows, found)
             if self.noting is not None:
                 rows = self._new(rows, batch.column(checked), seen, noted)
             yield rows
+        if bad_count:
+            raise BadValuesFound.of(bad, bad_count, hint="set `on_bad_value: 'NULL'`")
         if read != counted:
             raise LoadFailed(
                 f"reading `{self.name}`: {counted:,} rows were counted, and {read:,} were read by "
@@ -356,10 +370,10 @@ class ReadRows:
             seen[entry_seen] -= bool(seen[entry_seen])
         return rows.filter(pa.array(wanted))
 
-    def _checked(self, rows: pa.RecordBatch, texts: Sequence[Any]) -> pa.RecordBatch:
-        """Return the rows with bad values as null, or raise for them. `texts` has those that the
-        SELECT knows, null for a value that is not bad."""
-        found: dict[str, tuple[Any, Any, str]] = {}
+    def _found(self, rows: pa.RecordBatch, texts: Sequence[Any]) -> _Found:
+        """Return the bad values of a batch. `texts` has those that the SELECT knows, null for a
+        value that is not bad."""
+        found: _Found = {}
         for (name, reason), text in zip(self.bad, texts, strict=True):
             if text.null_count < len(text):
                 found[name] = (text.is_valid(), text, reason)
@@ -367,10 +381,10 @@ class ReadRows:
             if (mask := _moved(rows.column(name))) is not None:
                 text = rows.column(name).cast(pa.string())
                 found[name] = (mask, text, f"{_NOT_A_DATE}, and was read as this")
-        if found and self.on_bad_value != "NULL":
-            bad = self._bad_values(rows, found)
-            hint = "set `on_bad_value: 'NULL'`"
-            raise BadValuesFound.of(bad[:_SHOWN], len(bad), hint=hint)
+        return found
+
+    def _checked(self, rows: pa.RecordBatch, found: _Found) -> pa.RecordBatch:
+        """Return the rows with bad values as null, and how many each row has had."""
         if not self.counts_bad_values:
             return rows
         arrays = list(rows.columns)
@@ -382,9 +396,7 @@ class ReadRows:
         names = [*rows.schema.names, BAD_VALUES_HELPER]
         return pa.RecordBatch.from_arrays([*arrays, total], names=names)
 
-    def _bad_values(
-        self, rows: pa.RecordBatch, found: Mapping[str, tuple[Any, Any, str]]
-    ) -> list[BadValue]:
+    def _bad_values(self, rows: pa.RecordBatch, found: _Found) -> list[BadValue]:
         values = []
         for name, (mask, text, reason) in found.items():
             bad = zip(rows.filter(mask).to_pylist(), text.filter(mask).to_pylist(), strict=True)

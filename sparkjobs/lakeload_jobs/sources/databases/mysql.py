@@ -990,7 +990,7 @@ class ReadTable:
                     yield len(found), None
                     continue
                 left_out = len(found) - len(rows)
-                for batch in bounded(_batch(rows, schema), name):
+                for batch in bounded(_batch(rows, schema), name, quoted):
                     yield batch.num_rows + left_out, batch
                     left_out = 0
 

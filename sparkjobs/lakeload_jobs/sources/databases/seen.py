@@ -25,7 +25,11 @@ SEEN_FORMAT = 1
 """Of what a load has noted; one without a number has this one."""
 MOST_ROWS = 1_000_000
 """How many entries are kept. A driver compares them in memory, and each commit has them."""
-
+LOAD_AGAIN = (
+    "load all rows again: with `lakeload sync --full-refresh` under `mode: UPSERT`, or after "
+    "`lakeload reset` under `mode: APPEND`"
+)
+"""What is left where a state cannot be gone on with."""
 
 _DURATION = re.compile(
     r"P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,6})?)S)?)?"
@@ -222,5 +226,5 @@ def check_size(rows: int, name: str, *, lookback: bool) -> None:
     raise LoadFailed(
         f"loading `{name}`: {rows:,} rows are in {what}, and a load remembers "
         f"{MOST_ROWS:,} at most",
-        hint=f"{hint}, or set `mode: UPSERT`, which remembers none",
+        hint=f"{hint}, or set `mode: UPSERT` (`table_format: ICEBERG`), which remembers none",
     )

@@ -447,18 +447,19 @@ class JdbcSlice(DatabaseSlice):
             new = cursor.between(appended.last, window.high, after=True)
         parts = snapshot.splits(relation, self.readers, new, self._by_key)
         if appended.seen is not None and window.low is not None:
-            parts += self._unseen(cursor, appended.seen, cursor.between(window.low, appended.last))
+            again = cursor.between(window.low, appended.last)
+            parts += self._unseen(window, appended.seen, again)
         entry = postgres.entry_sql(self.found.entry_key(cursor), self.found.selected)
         kept = cursor.between(appended.kept_from, window.high)
         packed = snapshot.entries(relation, entry, kept, lookback=window.looks_back)
         self.kept.note(self.found, window, packed)
         return parts
 
-    def _unseen(self, cursor: Cursor, seen: Seen, again: str) -> tuple[postgres.Split, ...]:
+    def _unseen(self, window: Window, seen: Seen, again: str) -> tuple[postgres.Split, ...]:
         found, relation = self.found, self.found.relation
         compared = comparison(seen, found.selected, found.key, relation.name)
-        entry = postgres.entry_sql(found.entry_key(cursor), compared.columns)
-        now = self.snapshot.entries(relation, entry, again, lookback=True)
+        entry = postgres.entry_sql(found.entry_key(window.cursor), compared.columns)
+        now = self.snapshot.entries(relation, entry, again, lookback=window.looks_back)
         late = unseen(now, seen.entries, compared.length)
         return postgres.unseen_splits(relation, found.selected, again, entry, late)
 

@@ -17,12 +17,13 @@ from typing import Any
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.core.yaml_lines import yaml_text
+from lakeload_jobs.sources.databases.bookmark import other_source
 from lakeload_jobs.sources.databases.relation_identity import (
     NotedRelation,
     RelationIdentity,
     read_relation,
 )
-from lakeload_jobs.sources.databases.seen import check_first
+from lakeload_jobs.sources.databases.seen import LOAD_AGAIN, check_first
 
 Fetch = Callable[[str], Sequence[Sequence[Any]]]
 """Runs a SELECT and returns its rows."""
@@ -38,7 +39,6 @@ _REFRESH = 1 << 28
 _XMIN = "xmin::text::int8"
 CURSOR = "xmin"
 """The name of the column, which is no column of a table's own."""
-_AGAIN = "load the table again: with `--full-refresh`, or after `lakeload reset`"
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ def check_epoch(now: XidSnapshot, name: str) -> None:
         raise LoadFailed(
             f"loading `{name}` by `xmin`: the server has begun more than 2^32 transactions, so old "
             "rows can have the `xmin` of new ones and would be appended again",
-            hint="set `mode: UPSERT`, which loads such a row again without harm, or choose a "
-            "column as `cursor`",
+            hint="choose a column as `cursor`, or set `mode: UPSERT` (`table_format: ICEBERG`), "
+            "which loads such a row again without harm",
         )
 
 
@@ -148,7 +148,7 @@ def _check_server(before: XidSnapshot, now: XidSnapshot, name: str) -> None:
         return
     raise LoadFailed(
         f"loading `{name}` by `xmin`: {what}, so new rows cannot be distinguished from old ones",
-        hint=_AGAIN,
+        hint=LOAD_AGAIN,
     )
 
 
@@ -191,21 +191,25 @@ class XminState:
 
 def read_xmin_state(state: Any, name: str) -> XminState | None:
     """Return what a commit holds; None where no load has kept a cursor. Raises `LoadFailed` for
-    the state of another cursor, and for one that cannot be read."""
+    the state of another cursor or kind of source, and for one that cannot be read."""
     if not state or (isinstance(state, dict) and "cursor" not in state and "kind" not in state):
         return None
+    if not isinstance(state, dict) or "kind" in state:
+        raise other_source()
     try:
         if state["cursor"] != CURSOR:
             raise LoadFailed(
                 f"`cursor` of `{name}` is `{CURSOR}`, and earlier loads of this pipeline have used "
                 f"`{state['cursor']}`",
-                hint=f"set `cursor: {yaml_text(state['cursor'])}` again, or {_AGAIN}",
+                hint=f"set `cursor: {yaml_text(state['cursor'])}` again, or {LOAD_AGAIN}",
             )
         snapshot = XidSnapshot(int(state["horizon"]), int(state["end"]), str(state["server"]))
         relation = read_relation(state)
         return XminState(snapshot, frozenset(state["tables"]), state.get("seen"), relation)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise LoadFailed(f"the state of `{name}` cannot be read: {error}", hint=_AGAIN) from error
+        raise LoadFailed(
+            f"the state of `{name}` cannot be read: {error}", hint=LOAD_AGAIN
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -274,7 +278,7 @@ def find_xmin_window(
     identity = given.identity
     if before is not None:
         if before.relation is not None and identity is not None:
-            identity.check_same(before.relation.identity, given.name, _AGAIN)
+            identity.check_same(before.relation.identity, given.name, LOAD_AGAIN)
         seen = SeenXids(before.snapshot, _noted_xids(given, before, bookmark))
         condition = seen.new(now, given.name, appends=given.appends).sql
         if added := tables - before.tables:
@@ -314,14 +318,14 @@ def _noted_xids(given: XminRequest, before: XminState, bookmark: Bookmark) -> fr
             return frozenset()
         raise LoadFailed(
             f"the last load of `{given.name}` has not noted which transactions it has seen",
-            hint=f"set `mode: UPSERT` again, or {_AGAIN}",
+            hint=f"set `mode: UPSERT` again, or {LOAD_AGAIN}",
         )
     try:
         return frozenset(bookmark.evidence(before.seen)[-1].inputs[0]["xids"])
     except (IndexError, KeyError, TypeError) as error:
         raise LoadFailed(
             f"what the last load of `{given.name}` has noted cannot be read: {error!r}",
-            hint=_AGAIN,
+            hint=LOAD_AGAIN,
         ) from error
 
 

@@ -555,5 +555,5 @@ def test_another_relation_by_xmin_is_refused(database: Database) -> None:
     database.run("DROP TABLE orders; CREATE TABLE orders (c int)")
     with pytest.raises(LakeloadError, match="dropped and created again") as refused:
         find(state)
-    assert "`--full-refresh`" in (refused.value.hint or "")
+    assert "`lakeload sync --full-refresh`" in (refused.value.hint or "")
     assert find({**state, "relation": None}).state.after["relation"]["id"] != ""

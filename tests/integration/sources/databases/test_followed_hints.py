@@ -15,9 +15,10 @@ from lakeload.sources.databases.table_names import name_parts
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import JdbcInput
+from lakeload_jobs.sources import batch_sizes
 from lakeload_jobs.sources.databases import mysql
 from lakeload_jobs.sources.databases import postgres as product
-from tests.hints import follows
+from tests.hints import ROOT, follows, hints_of, names_setting
 from tests.integration.sources.databases.conftest import Database, MariaDatabase
 from tests.integration.sources.databases.test_mysql_reads import identity
 from tests.integration.sources.databases.test_postgres_relations import error_of, read
@@ -59,7 +60,7 @@ class Case:
     """`SQL`: the statements; `FIRST SQL`, `OTHER SQL`: the first or the last one alone; `NAME`:
     the table that the hint names; `AS`: the name that it gives a column of the query; `TIME`: the
     setting that it names; `TABLE`: the table that there is; `EXCLUDE`: the column `broken` is
-    left out."""
+    left out; `WHERE`: only rows without the condition that it gives are read."""
 
 
 RLS = (
@@ -105,6 +106,21 @@ POSTGRES = {
         ("CREATE VIEW shares AS SELECT id, 1 / (id - 1) AS broken FROM orders",),
         {"table": "shares"}, follow="EXCLUDE",
     ),
+    "a value that is too large": Case(
+        ("CREATE TABLE wide AS SELECT 1 AS id, repeat('x', 3000) AS broken",),
+        {"table": "wide"}, follow="EXCLUDE",
+    ),
+    "a value that is too large, which is found": Case(
+        ('CREATE TABLE wide (id int, "a ""b""" json)',
+         "INSERT INTO wide SELECT n, json_build_array(repeat('x', 999 * n))"
+         " FROM generate_series(1, 3, 2) n"),
+        {"table": "wide"}, follow="WHERE",
+    ),
+    "bytes that are too large, which are found": Case(
+        ("CREATE TABLE wide AS SELECT n AS id, convert_to(repeat('x', 999 * n), 'UTF8') AS raw"
+         " FROM generate_series(1, 3, 2) n",),
+        {"table": "wide"}, follow="WHERE",
+    ),
 }  # fmt: skip
 
 
@@ -130,9 +146,35 @@ def follow(case: Case, source: Source, error: LakeloadError) -> None:
     elif case.follow == "EXCLUDE":
         assert "leave the column out with `columns.exclude`" in hint
         source.exclude = ("broken",)
+    elif case.follow == "WHERE":
+        found = re.search("the condition ``(.+)`` finds", hint)
+        assert found is not None, hint
+        source.run(f"CREATE VIEW small AS SELECT * FROM wide WHERE NOT {found[1]}")
+        source.input = replace(source.input, table="small")
     else:
         assert "higher `statement_timeout` in `source`" in hint
         source.input = replace(source.input, statement_timeout=60)
+
+
+_LARGE = "PostgreSQL: a value that is too large"
+SHARED = dict.fromkeys(
+    (
+        f"{_LARGE}, which is found",
+        "PostgreSQL: bytes that are too large, which are found",
+    ),
+    _LARGE,
+)
+"""Cases of a hint that is listed with another one of them."""
+
+
+def check_listed(case: str, hint: str) -> None:
+    """Assert that a hint is the one which the list says that a case follows. One that names no
+    setting, but SQL or a table, is not in the list."""
+    case = SHARED.get(case, case)
+    assert bool(hints_of(f"{Path(__file__).relative_to(ROOT)}: {case}")) == names_setting(hint), (
+        hint
+    )
+    follows(__file__, case, hint)
 
 
 @pytest.fixture
@@ -140,6 +182,12 @@ def drops() -> Iterator[ExitStack]:
     """What ends with the test."""
     with ExitStack() as stack:
         yield stack
+
+
+@pytest.fixture(autouse=True)
+def few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The values of these tests are large."""
+    monkeypatch.setattr(batch_sizes, "MAX_VALUE_BYTES", 2000)
 
 
 @pytest.mark.parametrize("case", POSTGRES.values(), ids=POSTGRES.keys())
@@ -162,7 +210,7 @@ def test_a_hint_about_postgresql_lets_its_rows_be_read(
         database.run(statement.replace("{user}", user))
 
     error = error_of(source.input)
-    follows(__file__, f"PostgreSQL: {request.node.callspec.id}", error.hint or "")
+    check_listed(f"PostgreSQL: {request.node.callspec.id}", error.hint or "")
     follow(case, source, error)
 
     assert len(read(source.input, exclude=source.exclude)) == 1
@@ -191,10 +239,11 @@ MARIADB = {
 }  # fmt: skip
 
 
-def _read(given: JdbcInput, *, locks: bool = False) -> int:
+def _read(given: JdbcInput, *, locks: bool = False, exclude: tuple[str, ...] = ()) -> int:
     with closing(mysql.connect(given, identity().password(given))) as connection:
         relation = mysql.find_relation(connection, given)
-        selected = mysql.select(mysql.columns(connection, relation, given))
+        columns = mysql.columns(connection, relation, given)
+        selected = mysql.select([column for column in columns if column.name not in exclude])
         mysql.check_select(connection, relation, selected, given)
     if locks:
         mysql._lock(given, identity().password(given), relation).close()
@@ -225,10 +274,10 @@ def test_a_hint_about_mariadb_lets_its_rows_be_read(
 
     with pytest.raises(LakeloadError) as raised:
         _read(source.input)
-    follows(__file__, f"MariaDB: {request.node.callspec.id}", raised.value.hint or "")
+    check_listed(f"MariaDB: {request.node.callspec.id}", raised.value.hint or "")
     follow(case, source, raised.value)
 
-    assert _read(source.input) == 1
+    assert _read(source.input, exclude=source.exclude) == 1
 
 
 def test_the_right_to_lock_tables_is_granted_as_the_hint_says(

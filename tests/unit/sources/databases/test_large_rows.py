@@ -11,7 +11,7 @@ import pytest
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.sources import batch_sizes
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES, BATCH_ROWS, bounded
-from lakeload_jobs.sources.databases.mysql import fetch_batch
+from lakeload_jobs.sources.databases.mysql import fetch_batch, quoted
 
 MIB = 1 << 20
 
@@ -41,7 +41,7 @@ def test_narrow_then_wide_rows_of_mysql_stop_at_the_bytes_of_a_batch() -> None:
 def test_a_batch_of_a_database_is_cut_by_its_bytes() -> None:
     batch = pa.record_batch({"n": list(range(40)), "t": ["x"] * 20 + ["y" * MIB] * 20})
 
-    parts = list(bounded(batch, "shop.orders"))
+    parts = list(bounded(batch, "shop.orders", quoted))
 
     assert pa.Table.from_batches(parts).to_pylist() == batch.to_pylist()
     assert max(part.nbytes for part in parts) <= BATCH_BYTES
@@ -54,9 +54,9 @@ def test_a_large_value_of_a_database_names_table_and_column(
     batch = pa.record_batch({"n": [1, 2], "t": ["x", "y" * (3 * MIB)]})
 
     with pytest.raises(LoadFailed) as failed:
-        list(bounded(batch, "shop.orders"))
+        list(bounded(batch, "shop.orders", quoted))
 
     assert failed.value.message == (
         "reading `shop.orders`: a value of column `t` is 4 MiB, and at most 2 MiB are read"
     )
-    assert f"octet_length(t) > {2 * MIB}" in str(failed.value.hint)
+    assert f"the condition ``octet_length(`t`) > {2 * MIB}`` finds" in str(failed.value.hint)
