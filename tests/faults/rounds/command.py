@@ -223,6 +223,7 @@ def cost(lake: Lake, folder: Path, *arguments: str, **variables: str) -> tuple[f
             stderr=log,
         )
     limit = threading.Timer(900, process.kill)
+    limit.daemon = True
     limit.start()
     # Others may start and end processes meanwhile.
     _, status, used = os.wait4(process.pid, 0)
