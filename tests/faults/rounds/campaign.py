@@ -330,7 +330,7 @@ class Chapter:
         keeper.requests()
         options = ["--apply", *(RETENTION if keeper.gate is not None else ())]
         try:
-            used, _ = cost(
+            used, code = cost(
                 keeper.lake, self.folder / "keeper", "maintain", "pipeline.yml", *options,
                 **keeper.variables,
             )  # fmt: skip
@@ -338,7 +338,10 @@ class Chapter:
             self.problems.append(f"`maintain` {when}: {error}")
             return
         after, requests = self.lake.stored(), keeper.requests().total()
-        say(f"`maintain` {when}: {used:.1f} CPU s, {requests} requests; objects and their bytes:")
+        say(
+            f"`maintain` {when}: exit code {code}, {used:.1f} CPU s, {requests} requests; objects "
+            "and their bytes:"
+        )
         for kind in (kind for kind in KINDS if before.objects[kind] or after.objects[kind]):
             say(f"  {kind:<15}{_kind(before, kind)}  became{_kind(after, kind)}")
         if metadata is not None:
