@@ -168,6 +168,8 @@ class Chapter:
         except NoRound as error:
             self.problems.append(str(error))
             code = self.command.stop()
+        finally:
+            self.command.end()
         if code != 0:
             self.problems.append(f"the command ended with {code} after SIGTERM")
         findings = self._count("after the rounds")

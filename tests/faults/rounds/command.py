@@ -117,6 +117,11 @@ class Command:
         finally:
             _kill(self._process.pid)
 
+    def end(self) -> None:
+        """Kill what is left of it."""
+        if self._process is not None and self._process.poll() is None:
+            _kill(self._process.pid)
+
     def sample(self, *, collect: bool = False) -> Sample:
         """Return what its processes have; with `collect` the JVM collects its garbage first."""
         assert self._process is not None
