@@ -84,6 +84,8 @@ class Size:
     faults: bool
     maintained: int
     """Rounds from one `maintain` to the next; 0: it does not run beside them."""
+    minutes: float
+    """No round begins after so many."""
     seconds: float
 
 
@@ -96,6 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--maintain-every", type=int, default=0, metavar="N", help="rounds between two `maintain`"
     )
+    parser.add_argument("--minutes", type=float, default=600, help="most of rounds, a chapter")
     parser.add_argument("--seconds", type=float, default=60, help="of writing, chapters `lag/…`")
     given, rest = parser.parse_known_args(sys.argv[1:] if arguments is None else arguments)
     size = Size(
@@ -103,6 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given.tables,
         not given.without_faults,
         given.maintain_every,
+        given.minutes,
         given.seconds,
     )
 
@@ -244,11 +248,16 @@ class Chapter:
             due = self.size.maintained and number % self.size.maintained == 0
             if due and (upkeep is None or upkeep.done()):
                 upkeep = beside.submit(self._maintain, f"beside round {number}")
-            if number % every == 0 or number == self.size.rounds:
+            last_one = number == self.size.rounds or (
+                time.monotonic() - began > self.size.minutes * 60
+            )
+            if number % every == 0 or last_one:
                 now, theirs = self.command.sample(collect=True), servers_cpu(self._servers)
                 say(_line(number, last, now, since, theirs - of_servers))
                 used.append((now.cpu - last.cpu) / since)
                 last, of_servers, since = now, theirs, 0
+            if last_one:
+                break
         seconds = time.monotonic() - began
         if upkeep is not None:
             upkeep.result()
