@@ -39,6 +39,16 @@ cause four full collections at the start."""
 WORKER_DAEMON = "lakeload_jobs.entry.worker_daemon"
 """The module that Spark forks its Python workers from."""
 
+FEW_KEPT = {
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "10",
+}
+"""What Spark keeps in memory of what has ended, for a UI that is off: by itself 1,000 of each and
+100,000 tasks, which one driver reaches over its rounds. `Progress` reads jobs and stages twice in a
+second."""
+
 _COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
 _HEAP = re.compile(
     r"-Xm[sn]\d|-XX:((Initial|Min|Max)HeapSize|(Max)?New(Size|Ratio)|InitialRAMPercentage"
@@ -195,6 +205,8 @@ def spark_properties(request: LaunchRequest) -> dict[str, str]:
         # Elsewhere no Python that starts has the package yet.
         properties["spark.python.daemon.module"] = WORKER_DAEMON
     properties.update(settings.conf)
+    if properties["spark.ui.enabled"].strip().lower() == "false":
+        properties = {**FEW_KEPT, **properties}
     if request.scratch:
         properties["spark.local.dir"] = ",".join(map(str, request.scratch))
     properties.update(settings.runtime.properties(settings.jars, settings.conf))

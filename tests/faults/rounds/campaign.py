@@ -1,10 +1,11 @@
 """The sixth layer of `make faults`: one command loads one row after the other.
 
-Ten tables are loaded at an interval of a second, with the role that `lakeload policy` prints. Each
-round brings one row into one of them: Parquet files, Iceberg tables that append, and UPSERTs. In
-every hundredth round everything that the command has started is killed and started again, in every
-twentieth S3 has trouble. At the end pyarrow and pyiceberg count the rows. It prints what the
-processes take while the rounds go on, and what a round leaves in the lake.
+Ten tables are loaded in rounds, with the role that `lakeload policy` prints. Each round brings one
+row into one of them: Parquet files, Iceberg tables that append, and UPSERTs. In every hundredth
+round everything that the command has started is killed and started again, in every twentieth S3 has
+trouble. Meanwhile `maintain` runs beside the rounds, with a role of its own. At the end pyarrow and
+pyiceberg read the rows. It prints what the processes take while the rounds go on, and what a round
+leaves in the lake.
 
 The chapters `lag/…` load at 10 s what other processes write meanwhile, and measure how late the
 newest rows are loaded.
@@ -19,22 +20,35 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from tests.faults.findings import Findings
 from tests.faults.layer import Outcome, Wanted, run_layer, say
-from tests.faults.rounds.command import ROLES, Command, NoRound, Sample, cost, servers_cpu
+from tests.faults.rounds.command import (
+    ROLES,
+    Command,
+    NoRound,
+    Sample,
+    cost,
+    servers,
+    servers_cpu,
+)
 from tests.faults.rounds.lag import lag_of_files, lag_of_postgres
-from tests.faults.rounds.lake import Form, RoundsLake, Stored, compared, rounds_lake
+from tests.faults.rounds.lake import KINDS, Form, RoundsLake, Stored, compared, rounds_lake
 from tests.servers.fault_proxy import Action, answer, drop_answer, drop_request, truncate
 
-KEYS = 50
+KEYS = 20
 """Keys of a table that is loaded with UPSERT: each row replaces an older one, after so many."""
 IDLE_ROUNDS = 10
 KILL_EVERY, FAULT_EVERY = 100, 20
 ARGUMENTS = ("--every", "1s")
+SPEED = 10.0
+"""How much faster rounds are due than in a second."""
+RETENTION = ("--older-than", "0d", "--retain-last", "1")
+"""What `maintain` leaves of an Iceberg table: a campaign is one day, or a few."""
 TROUBLE: tuple[tuple[str, Action, int], ...] = (
     ("*", answer(503, "SlowDown"), 3),
     ("*", answer(500, "InternalError"), 2),
@@ -68,6 +82,10 @@ class Size:
     rounds: int
     tables: int
     faults: bool
+    maintained: int
+    """Rounds from one `maintain` to the next; 0: it does not run beside them."""
+    minutes: float
+    """No round begins after so many."""
     seconds: float
 
 
@@ -77,9 +95,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=110, help="rounds with a row each")
     parser.add_argument("--tables", type=int, default=10, help="tables, of which one has news")
     parser.add_argument("--without-faults", action="store_true", help="neither kills nor trouble")
+    parser.add_argument(
+        "--maintain-every", type=int, default=0, metavar="N", help="rounds between two `maintain`"
+    )
+    parser.add_argument("--minutes", type=float, default=600, help="most of rounds, a chapter")
     parser.add_argument("--seconds", type=float, default=60, help="of writing, chapters `lag/…`")
     given, rest = parser.parse_known_args(sys.argv[1:] if arguments is None else arguments)
-    size = Size(given.rounds, given.tables, not given.without_faults, given.seconds)
+    size = Size(
+        given.rounds,
+        given.tables,
+        not given.without_faults,
+        given.maintain_every,
+        given.minutes,
+        given.seconds,
+    )
 
     def run(wanted: Wanted) -> Iterator[Outcome]:
         return _run(wanted, size)
@@ -95,7 +124,10 @@ def _run(wanted: Wanted, size: Size) -> Iterator[Outcome]:
             with rounds_lake(form, wanted.folder / name) as lake:
                 chapter = Chapter(lake, wanted.folder / name / "run", mode, size, seed)
                 findings = chapter.run()
-            again = f"--rounds {size.rounds} --tables {size.tables} --only {name}"
+            again = (
+                f"--rounds {size.rounds} --tables {size.tables} "
+                f"--maintain-every {size.maintained} --only {name}"
+            )
             yield Outcome(f"rounds, {name}", name, chapter.done, findings, again)
     for name, run in LAG.items():
         if wanted.includes(name):
@@ -123,23 +155,30 @@ class Chapter:
     def run(self) -> Findings:
         """Load, count, maintain, and print; return what is wrong."""
         self.random = random.Random(self.seed)  # noqa: S311
-        self.command = Command(self.lake.lake, self.folder, ARGUMENTS, self.lake.variables)
+        self.command = Command(
+            self.lake.lake, self.folder, ARGUMENTS, self.lake.variables, speed=SPEED
+        )
+        self._seconds = 1.0
+        self._servers = servers()
         self._write()
         say(f"\n{self.seed}: {self.size.rounds} rounds, one row each, {self.size.tables} tables")
         self.command.start()
         try:
             self._load_first()
             self._idle()
-            self._rounds()
+            with ThreadPoolExecutor(1) as beside:
+                self._rounds(beside)
             code = self.command.stop()
         except NoRound as error:
             self.problems.append(str(error))
             code = self.command.stop()
+        finally:
+            self.command.end()
         if code != 0:
             self.problems.append(f"the command ended with {code} after SIGTERM")
         findings = self._count("after the rounds")
         self._ordinary_loads()
-        self._maintain()
+        self._maintain("at the end")
         findings.add(self._count("after `maintain`"))
         findings.problems += self.problems
         return findings
@@ -160,7 +199,11 @@ class Chapter:
         source = {
             "type": "FILES", "format": "CSV", "options": {"header": True}, "incremental": True
         }  # fmt: skip
-        self.lake.write(self.folder, tables=tables, source=source, spark={"driver_memory": "1g"})
+        given = {"tables": tables, "source": source, "spark": {"driver_memory": "1g"}}
+        self.lake.write(self.folder, **given)
+        keeper = self.lake.keeper
+        assert keeper is not None
+        keeper.write(self.folder / "keeper", "--with", "maintain", **given)
 
     def _arrives(self, table: str, number: int) -> None:
         """Let a file with one row appear at once."""
@@ -185,24 +228,39 @@ class Chapter:
         used = (self.command.sample().cpu - before) / IDLE_ROUNDS
         say(f"a round without news: {used:.3f} CPU s, {_shown(self.lake.requests(), IDLE_ROUNDS)}")
 
-    def _rounds(self) -> None:
+    def _rounds(self, beside: ThreadPoolExecutor) -> None:
         say(_HEAD)
         first = last = self.command.sample(collect=True)
         say(_line(0, None, last, 0, 0))
-        objects, servers, began = self.lake.stored(), servers_cpu(self.command), time.monotonic()
+        objects, of_servers, began = (
+            self.lake.stored(),
+            servers_cpu(self._servers),
+            time.monotonic(),
+        )
         requests: Counter[str] = Counter()
         every = max(1, self.size.rounds // 10)
         since, used = 0, []
+        upkeep: Future[None] | None = None
         for number in range(1, self.size.rounds + 1):
             self._round(number)
             since += 1
             requests += self.lake.requests()
-            if number % every == 0 or number == self.size.rounds:
-                now, of_servers = self.command.sample(collect=True), servers_cpu(self.command)
-                say(_line(number, last, now, since, of_servers - servers))
+            due = self.size.maintained and number % self.size.maintained == 0
+            if due and (upkeep is None or upkeep.done()):
+                upkeep = beside.submit(self._maintain, f"beside round {number}")
+            last_one = number == self.size.rounds or (
+                time.monotonic() - began > self.size.minutes * 60
+            )
+            if number % every == 0 or last_one:
+                now, theirs = self.command.sample(collect=True), servers_cpu(self._servers)
+                say(_line(number, last, now, since, theirs - of_servers))
                 used.append((now.cpu - last.cpu) / since)
-                last, servers, since = now, of_servers, 0
+                last, of_servers, since = now, theirs, 0
+            if last_one:
+                break
         seconds = time.monotonic() - began
+        if upkeep is not None:
+            upkeep.result()
         each = statistics.median(used)
         say(
             f"{self.done} rows in {seconds:.0f} s, {each:.3f} CPU s a row as a median, "
@@ -210,7 +268,8 @@ class Chapter:
             f"{self.failed} failed, {self.kills} kills, {self.troubles} with trouble of S3"
         )
         say(f"requests a row: {_shown(requests, self.done)}")
-        say(f"left in the lake a row: {_growth(objects, self.lake.stored(), self.done)}")
+        if not self.size.maintained:
+            say(f"left in the lake a row: {_growth(objects, self.lake.stored(), self.done)}")
         self._each = each
 
     def _round(self, number: int) -> None:
@@ -222,9 +281,10 @@ class Chapter:
             operation, action, times = self.random.choice(TROUBLE)
             rule = self.lake.proxy.on(operation, action, times=times)
         self._arrives("t0", number)
+        began = time.monotonic()
         if killed:
             self.kills += 1
-            time.sleep(self.random.uniform(0.2, 1.6))
+            time.sleep(self.random.uniform(0, 1.5 * self._seconds))
             self.command.kill()
             self.command.start()
         while True:
@@ -238,6 +298,8 @@ class Chapter:
                 break
             else:
                 self.idle += 1
+        if rule is None and not killed:
+            self._seconds = time.monotonic() - began
         if rule is not None:
             self.troubles += 1
             self.lake.proxy.rules.remove(rule)
@@ -271,23 +333,34 @@ class Chapter:
         median = statistics.median(seconds)
         say(f"an ordinary load of a row: {median:.1f} CPU s, {median / self._each:.0f} rounds")
 
-    def _maintain(self) -> None:
-        """Maintain the tables as once a day, and print what is left."""
-        self.lake.allow_maintenance(self.folder)
-        before = self.lake.stored()
-        options = ["--apply"]
-        if self.lake.gate is not None:
-            options += ["--older-than", "0d", "--retain-last", "1"]
-        used, _ = cost(
-            self.lake.lake, self.folder, "maintain", "pipeline.yml", *options,
-            **self.lake.variables,
-        )  # fmt: skip
-        after = self.lake.stored()
-        say(f"`maintain`: {used:.1f} CPU s; {_objects(before)} became {_objects(after)}")
+    def _maintain(self, when: str) -> None:
+        """Maintain the tables as once a day, with the role that may, and print what is left."""
+        keeper = self.lake.keeper
+        assert keeper is not None
+        before, metadata = self.lake.stored(), self.lake.metadata("t0")
+        keeper.requests()
+        options = ["--apply", *(RETENTION if keeper.gate is not None else ())]
+        try:
+            used, code = cost(
+                keeper.lake, self.folder / "keeper", "maintain", "pipeline.yml", *options,
+                **keeper.variables,
+            )  # fmt: skip
+        except RuntimeError as error:
+            self.problems.append(f"`maintain` {when}: {error}")
+            return
+        after, requests = self.lake.stored(), keeper.requests().total()
+        say(
+            f"`maintain` {when}: exit code {code}, {used:.1f} CPU s, {requests} requests; objects "
+            "and their bytes:"
+        )
+        for kind in (kind for kind in KINDS if before.objects[kind] or after.objects[kind]):
+            say(f"  {kind:<15}{_kind(before, kind)}  became{_kind(after, kind)}")
+        if metadata is not None:
+            say(f"  {metadata}  became  {self.lake.metadata('t0')}")
 
 
 _HEAD = (
-    f"{'rounds':>7}{'CPU s':>8}{'servers':>8}{'heap':>7}"
+    f"{'rounds':>7}{'CPU s':>8}{'servers':>8}{'heap':>7}{'classes':>8}{'files':>6}"
     + "".join(f"{role:>9}" for role in ROLES)
     + f"{'threads':>16}{'descriptors':>16}   (a round; MiB; of command, driver and JVM)"
 )
@@ -299,8 +372,11 @@ def _line(number: int, before: Sample | None, now: Sample, rounds: int, servers:
     memory = "".join(f"{now.rss[role] / 2**20:>9.0f}" for role in ROLES)
     threads = "/".join(str(now.threads[role]) for role in ROLES[:3])
     files = "/".join(str(now.files[role]) for role in ROLES[:3])
-    heap = now.heap / 2**20
-    return f"{number:>7}{used:>8.3f}{of_servers:>8.3f}{heap:>7.1f}{memory}{threads:>16}{files:>16}"
+    heap, classes, kept = (size / 2**20 for size in (now.heap, now.classes, now.scratch))
+    return (
+        f"{number:>7}{used:>8.3f}{of_servers:>8.3f}{heap:>7.1f}{classes:>8.1f}{kept:>6.1f}{memory}"
+        f"{threads:>16}{files:>16}"
+    )
 
 
 def _shown(requests: Counter[str], rounds: int) -> str:
@@ -311,17 +387,14 @@ def _shown(requests: Counter[str], rounds: int) -> str:
 def _growth(before: Stored, after: Stored, rounds: int) -> str:
     return (
         f"{(after.data - before.data) / rounds:.2f} data files of "
-        f"{(after.data_bytes - before.data_bytes) / rounds:,.0f} bytes, "
+        f"{(after.sizes['data'] - before.sizes['data']) / rounds:,.0f} bytes, "
         f"{(after.other - before.other) / rounds:.2f} other objects of "
         f"{(after.other_bytes - before.other_bytes) / rounds:,.0f} bytes"
     )
 
 
-def _objects(stored: Stored) -> str:
-    return (
-        f"{stored.data} data files ({stored.data_bytes:,} bytes) and {stored.other} other objects "
-        f"({stored.other_bytes:,} bytes)"
-    )
+def _kind(stored: Stored, kind: str) -> str:
+    return f"{stored.objects[kind]:>8}{stored.sizes[kind]:>14,}"
 
 
 def _errors(document: dict[str, Any]) -> str:

@@ -7,9 +7,10 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,9 @@ from typing import Any, Literal
 
 import psutil
 
+from lakeload_jobs.contract.errors import ExitCode
 from tests.e2e.command import argv, environment
+from tests.faults.rounds import fast_clock
 from tests.servers.ministack import Lake
 
 Role = Literal["command", "driver", "JVM", "workers"]
@@ -42,6 +45,10 @@ class Sample:
     files: Counter[Role]
     heap: int = 0
     """Bytes of the JVM's heap that are in use after a collection."""
+    classes: int = 0
+    """Bytes of the JVM's classes, those that Spark generates among them."""
+    scratch: int = 0
+    """Bytes of files that it keeps on this machine: of its runs, and what Spark spills."""
 
 
 @dataclass
@@ -52,6 +59,8 @@ class Command:
     folder: Path
     arguments: Sequence[str]
     variables: dict[str, str] = field(default_factory=dict)
+    speed: float = 1.0
+    """How much faster rounds are due than the interval says."""
     starts: int = 0
     _before: float = 0.0
     _process: subprocess.Popen[str] | None = None
@@ -60,11 +69,17 @@ class Command:
     def start(self) -> None:
         """Start it."""
         self.starts += 1
+        scratch = self.folder / "scratch"
+        scratch.mkdir(exist_ok=True)
+        given = ["sync", "pipeline.yml", *self.arguments, "--output", "json"]
+        started = argv(*given)
+        if self.speed != 1:
+            started = [sys.executable, fast_clock.__file__, str(self.speed), *given]
         with (self.folder / "stderr.log").open("a", encoding="utf-8") as log:
             self._process = subprocess.Popen(
-                argv("sync", "pipeline.yml", *self.arguments, "--output", "json"),
+                started,
                 cwd=self.folder,
-                env=environment(self.lake, self.folder, **self.variables),
+                env=environment(self.lake, self.folder, TMPDIR=str(scratch), **self.variables),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -102,10 +117,15 @@ class Command:
         finally:
             _kill(self._process.pid)
 
+    def end(self) -> None:
+        """Kill what is left of it."""
+        if self._process is not None and self._process.poll() is None:
+            _kill(self._process.pid)
+
     def sample(self, *, collect: bool = False) -> Sample:
         """Return what its processes have; with `collect` the JVM collects its garbage first."""
         assert self._process is not None
-        cpu, heap = self._before, 0
+        cpu, heap, classes = self._before, 0, 0
         rss: Counter[Role] = Counter()
         threads: Counter[Role] = Counter()
         files: Counter[Role] = Counter()
@@ -113,20 +133,23 @@ class Command:
             with suppress(psutil.Error):
                 role = _role(process, self._process.pid)
                 if collect and role == "JVM":
-                    heap = _heap(process.pid)
+                    heap, classes = _heap(process.pid)
                 rss[role] += process.memory_info().rss
                 threads[role] += process.num_threads()
                 files[role] += process.num_fds()
             cpu += _cpu(process)
-        return Sample(cpu, rss, threads, files, heap)
+        scratch = sum(_bytes_below(self.folder / name) for name in ("runs", "scratch"))
+        return Sample(cpu, rss, threads, files, heap, classes, scratch)
 
 
-def servers_cpu(command: Command) -> float:
-    """Return the CPU time of the servers that this process has started."""
-    assert command._process is not None
-    family = {process.pid for process in _family(command._process.pid)}
-    below = psutil.Process().children(recursive=True)
-    return sum(_cpu(process) for process in below if process.pid not in family)
+def servers() -> list[psutil.Process]:
+    """Return the processes that this one has started so far."""
+    return psutil.Process().children(recursive=True)
+
+
+def servers_cpu(started: Iterable[psutil.Process]) -> float:
+    """Return the CPU time of servers."""
+    return sum(map(_cpu, started))
 
 
 def _cpu(process: psutil.Process) -> float:
@@ -161,16 +184,28 @@ def _role(process: psutil.Process, command: int) -> Role:
 _USED = re.compile(r"used (\d+)K")
 
 
-def _heap(pid: int) -> int:
-    """Return the bytes in use of a JVM's heap after a collection; 0 where Java has no `jcmd`."""
+def _heap(pid: int) -> tuple[int, int]:
+    """Return the bytes in use of a JVM's heap after a collection, and of its classes; 0 where Java
+    has no `jcmd`."""
     if (program := shutil.which("jcmd")) is None:
-        return 0
+        return 0, 0
     for command in ("GC.run", "GC.heap_info"):
         ended = subprocess.run(
             [program, str(pid), command], capture_output=True, text=True, timeout=60, check=False
         )
-    heap = ended.stdout.partition("Metaspace")[0]
-    return sum(int(number) for number in _USED.findall(heap)) * 1024
+    heap, _, rest = ended.stdout.partition("Metaspace")
+    classes = rest.partition("class space")[0]
+    used = [sum(map(int, _USED.findall(text))) * 1024 for text in (heap, classes)]
+    return used[0], used[1]
+
+
+def _bytes_below(folder: Path) -> int:
+    size = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                size += Path(root, name).lstat().st_size
+    return size
 
 
 def _read(process: subprocess.Popen[str], lines: SimpleQueue[str | None]) -> None:
@@ -180,22 +215,27 @@ def _read(process: subprocess.Popen[str], lines: SimpleQueue[str | None]) -> Non
     lines.put(None)
 
 
-def cost(lake: Lake, folder: Path, *arguments: str, **variables: str) -> tuple[float, str]:
-    """Run a command to its end; return its CPU seconds and what it has printed. Raises
-    `RuntimeError` for an exit code other than 0."""
-    before = os.times()
-    ended = subprocess.run(
-        argv(*arguments),
-        cwd=folder,
-        env=environment(lake, folder, **variables),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
-    after = os.times()
-    if ended.returncode != 0:
-        raise RuntimeError(f"{arguments} ended with {ended.returncode}: {ended.stderr[-2000:]}")
-    children = after.children_user - before.children_user
-    return children + after.children_system - before.children_system, ended.stdout
+def cost(lake: Lake, folder: Path, *arguments: str, **variables: str) -> tuple[float, int]:
+    """Run a command to its end; return its CPU seconds and its exit code. Raises `RuntimeError` for
+    one other than 0 and 5, conflicts with other commits."""
+    err = folder / "stderr.log"
+    with err.open("a", encoding="utf-8") as log:
+        process = subprocess.Popen(
+            argv(*arguments),
+            cwd=folder,
+            env=environment(lake, folder, **variables),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+        )
+    limit = threading.Timer(900, process.kill)
+    limit.daemon = True
+    limit.start()
+    # Others may start and end processes meanwhile.
+    _, status, used = os.wait4(process.pid, 0)
+    limit.cancel()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (ExitCode.OK, ExitCode.FOLLOW_UP_FAILED):
+        text = err.read_text(encoding="utf-8", errors="replace")[-2000:]
+        raise RuntimeError(f"{arguments} ended with {process.returncode}: {text}")
+    return used.ru_utime + used.ru_stime, process.returncode

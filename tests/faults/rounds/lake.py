@@ -18,7 +18,7 @@ from pyiceberg.catalog import Catalog, load_catalog
 from lakeload.demo.aws import ACCOUNT_ID, SeededLake
 from tests.e2e.command import lakeload
 from tests.faults.findings import Findings
-from tests.published_policies import attach, put_policies
+from tests.published_policies import attach
 from tests.servers.exact_aws import ExactAws
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import AwsServer, Lake
@@ -30,15 +30,45 @@ SECRET = "rounds"
 PREFIX = "lake"
 
 
+KINDS = ("data", "deletes", "manifest lists", "manifests", "others")
+"""What objects of a lake are. Those of Parquet tables are data and others. The REST catalog of the
+tests keeps metadata files in its memory."""
+
+
 @dataclass(frozen=True)
 class Stored:
-    """How many objects there are in a lake, and of how many bytes: data files and all others."""
+    """How many objects of each kind there are in a lake, and of how many bytes."""
 
-    data: int
-    data_bytes: int
-    other: int
-    other_bytes: int
+    objects: Counter[str]
+    sizes: Counter[str]
     uploads: int
+
+    @property
+    def data(self) -> int:
+        """The data files."""
+        return self.objects["data"]
+
+    @property
+    def other(self) -> int:
+        """All other objects."""
+        return self.objects.total() - self.data
+
+    @property
+    def other_bytes(self) -> int:
+        """The bytes of all other objects."""
+        return self.sizes.total() - self.sizes["data"]
+
+
+def kind_of(key: str) -> str:
+    """Return which of `KINDS` an object is."""
+    name = key.rpartition("/")[2]
+    if name.endswith((".puffin", "-deletes.parquet")):
+        return "deletes"
+    if name.endswith(".parquet"):
+        return "data"
+    if name.endswith(".avro"):
+        return "manifest lists" if name.startswith("snap-") else "manifests"
+    return "others"
 
 
 @dataclass
@@ -50,11 +80,14 @@ class RoundsLake:
     gate: Gate | None
     variables: dict[str, str] = field(default_factory=dict)
     """What a command needs in its environment, besides AWS."""
+    keeper: RoundsLake | None = None
+    """The same lake as those see it who maintain it: with a user and a role of their own, and past
+    the proxy."""
     _counting: threading.Lock = field(default_factory=threading.Lock)
 
-    def write(self, folder: Path, **settings: Any) -> None:
-        """Write documents and give the role what `lakeload policy` prints for them. `settings` are
-        those of `Lake.write_pipeline`."""
+    def write(self, folder: Path, *options: str, **settings: Any) -> None:
+        """Write documents and give the role what `lakeload policy` prints for them. `options` are
+        those of that command, `settings` those of `Lake.write_pipeline`."""
         folder.mkdir(parents=True, exist_ok=True)
         destination: dict[str, Any] = {}
         if self.gate is not None:
@@ -77,13 +110,7 @@ class RoundsLake:
             **settings,
         )
         user, role = self.lake.seeded.user, self.lake.seeded.role
-        attach(self.lake.server, self._policies(folder), user, role)
-
-    def allow_maintenance(self, folder: Path) -> None:
-        """Let the role do what `lakeload policy --with maintain` prints."""
-        user, role = self.lake.seeded.user, self.lake.seeded.role
-        policies = self._policies(folder, "--with", "maintain")
-        put_policies(self.lake.server, policies, user, role)
+        attach(self.lake.server, self._policies(folder, *options), user, role)
 
     def _policies(self, folder: Path, *options: str) -> dict[str, Any]:
         principal = f"arn:aws:iam::{ACCOUNT_ID}:user/{self.lake.seeded.user}"
@@ -106,11 +133,13 @@ class RoundsLake:
         pages = self.lake.server.s3.get_paginator("list_objects_v2").paginate(
             Bucket=self.lake.seeded.bucket
         )
-        objects = [(one["Key"], one["Size"]) for page in pages for one in page.get("Contents", [])]
-        data = [size for key, size in objects if key.endswith(".parquet")]
-        other = [size for key, size in objects if not key.endswith(".parquet")]
-        uploads = len(self.lake.uploads())
-        return Stored(len(data), sum(data), len(other), sum(other), uploads)
+        objects: Counter[str] = Counter()
+        sizes: Counter[str] = Counter()
+        for page in pages:
+            for one in page.get("Contents", []):
+                objects[kind_of(one["Key"])] += 1
+                sizes[kind_of(one["Key"])] += one["Size"]
+        return Stored(objects, sizes, len(self.lake.uploads()))
 
     def rows(self, table: str, *columns: str) -> list[tuple[Any, ...]]:
         """Return the rows of a table, as pyiceberg reads them, or pyarrow each Parquet file."""
@@ -134,6 +163,15 @@ class RoundsLake:
         keys = (key for key in self.lake.data_keys() if f"/{table}/" in key)
         return [len(self.lake.read(key)) for key in keys if key.endswith(".parquet")]
 
+    def metadata(self, table: str) -> str | None:
+        """Return how large the metadata of a table is, which the catalog keeps to itself; None of a
+        table without."""
+        if self.gate is None:
+            return None
+        found = self._catalog.load_table(("shop", table)).metadata
+        size = len(found.model_dump_json())
+        return f"metadata of `{table}`: {len(found.snapshots)} snapshots, {size:,} bytes"
+
     @property
     def _catalog(self) -> Catalog:
         assert self.gate is not None
@@ -143,7 +181,7 @@ class RoundsLake:
                 "type": "rest",
                 "uri": self.gate.uri,
                 "warehouse": CATALOG,
-                "credential": "reader-id:r",
+                "credential": f"reader:{SECRET}",
                 "scope": "PRINCIPAL_ROLE:ALL",
                 "s3.endpoint": self.lake.server.endpoint,
                 "s3.region": "us-east-1",
@@ -160,34 +198,43 @@ def rounds_lake(form: Form, folder: Path) -> Iterator[RoundsLake]:
     with ExitStack() as stack:
         aws = stack.enter_context(ExactAws(folder / "aws"))
         server = AwsServer(aws.endpoint)
-        lake = _seeded(server)
+        bucket = f"lake-{secrets.token_hex(4)}"
+        server.admin.create_bucket(bucket)
+        lake, keeper = (Lake(server, _new_user(server, bucket)) for _ in range(2))
         proxy = FaultProxy(aws.endpoint)
         proxy.start()
         stack.callback(proxy.stop)
-        gate = None
+        gate = keepers = None
         if form == "iceberg":
             warehouse = f"s3://{lake.seeded.bucket}/{PREFIX}"
             store = Store(aws.endpoint, warehouse, "test", "test", tells_keys=False)
             (folder / "catalog").mkdir()
             backend = stack.enter_context(started(store, folder / "catalog"))
-            gate = stack.enter_context(Gate(backend))
-            roles = {"loader_role": frozenset[str]()}
-            gate.principals["loader-id"] = Principal("loader", SECRET, roles)
-            gate.principals["reader-id"] = Principal("reader", "r", {"reader_role": frozenset()})
-        variables = {"CREDENTIAL": f"loader-id:{SECRET}"}
-        yield RoundsLake(lake, proxy, gate, variables)
+            gate, keepers = (stack.enter_context(Gate(backend)) for _ in range(2))
+            for one in (gate, keepers):
+                one.principals = {
+                    name: Principal(name, SECRET, {f"{name}_role": frozenset()})
+                    for name in ("loader", "keeper", "reader")
+                }
+        past = FaultProxy(aws.endpoint)
+        past.start()
+        stack.callback(past.stop)
+        yield RoundsLake(
+            lake,
+            proxy,
+            gate,
+            {"CREDENTIAL": f"loader:{SECRET}"},
+            RoundsLake(keeper, past, keepers, {"CREDENTIAL": f"keeper:{SECRET}"}),
+        )
 
 
-def _seeded(server: AwsServer) -> Lake:
-    """Make a bucket, and a user who may assume no role yet."""
+def _new_user(server: AwsServer, bucket: str) -> SeededLake:
+    """Make a user of a bucket, who may assume no role yet."""
     mark = secrets.token_hex(4)
-    bucket, user, role = f"lake-{mark}", f"runner-{mark}", f"loader-{mark}"
-    server.admin.create_bucket(bucket)
+    user, role = f"runner-{mark}", f"role-{mark}"
     key = server.admin.create_user(user)
     arn = f"arn:aws:iam::{ACCOUNT_ID}:role/{role}"
-    return Lake(
-        server, SeededLake(bucket, PREFIX, "us-east-1", user, key, role, arn, f"ext-{mark}")
-    )
+    return SeededLake(bucket, PREFIX, "us-east-1", user, key, role, arn, f"ext-{mark}")
 
 
 def compared(found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> Findings:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.launch.properties import (
+    FEW_KEPT,
     REDACTION,
     LaunchRequest,
     SparkSettings,
@@ -111,10 +112,18 @@ def test_spark_properties_of_lakeload_cannot_be_overridden() -> None:
         "spark.sql.catalogImplementation",
         "spark.sql.warehouse.dir",
         "spark.ui.enabled",
+        *FEW_KEPT,
     }
     for key in set(made()) - adjustable:
         with pytest.raises(InvalidInput):
             made(**{key: "x"})
+
+
+def test_spark_keeps_few_of_what_has_ended_unless_its_ui_is_on() -> None:
+    name = "spark.ui.retainedJobs"
+    assert FEW_KEPT.items() <= made().items()
+    assert made(**{name: "7"})[name] == "7"
+    assert not FEW_KEPT.keys() & made(**{"spark.ui.enabled": "true"}).keys()
 
 
 @pytest.mark.parametrize("key", ["executor.memory", "spark.a b", "spark.a=b", "spark.x\ny"])
