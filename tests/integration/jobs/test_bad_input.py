@@ -14,7 +14,7 @@ import pytest
 from lakeload_jobs.contract.result import ErrorInfo, TableResult
 from lakeload_jobs.contract.spec import ColumnsSpec, ReaderChoice, TableSpec
 from lakeload_jobs.sources.files.spark import text
-from lakeload_jobs.sources.files.text import splits
+from lakeload_jobs.sources.part_sizes import Parallelism
 from tests.integration.jobs.conftest import Job
 from tests.unit.sources.files.typed.typed_files import write_encrypted
 
@@ -119,8 +119,7 @@ def test_all_values_of_a_json_file_are_loaded(job: Job, name: str, content: byte
 def test_large_files_are_inferred_in_tasks(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """CSV in parts, with line breaks in quotes that lie across their borders."""
     monkeypatch.setattr(text, "_SMALL", 0)
-    monkeypatch.setattr(splits, "_OPEN_BYTES", 100)
-    monkeypatch.setattr(text, "_parallelism", lambda _: splits.Parallelism(2, 300))
+    monkeypatch.setattr(text, "_parallelism", lambda _: Parallelism(2, 300, 64))
     lines = [f'{number},"a ""b""\n",{"x" * number}' for number in range(40)]
     good = job.file("a.csv", "\n".join(lines))
     bad = job.file("b.csv", "\r\n".join([*lines, '40,"a', 'b"']))

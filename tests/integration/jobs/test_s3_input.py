@@ -31,7 +31,7 @@ from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.spark import source as files_source
 from lakeload_jobs.sources.files.spark import text
-from lakeload_jobs.sources.files.text import splits
+from lakeload_jobs.sources.part_sizes import Parallelism
 from tests.inputs import files_of
 from tests.integration.jobs.conftest import Job
 from tests.integration.jobs.test_typed_formats import avro_bytes
@@ -121,8 +121,7 @@ def test_objects_are_read_in_parts_and_in_any_order(
 ) -> None:
     """A large CSV file in several tasks, and a zip file, whose directory is at its end."""
     monkeypatch.setattr(text, "_SMALL", 0)
-    monkeypatch.setattr(splits, "_OPEN_BYTES", 100)
-    monkeypatch.setattr(text, "_parallelism", lambda _: splits.Parallelism(2, 300))
+    monkeypatch.setattr(text, "_parallelism", lambda _: Parallelism(4, 300, 64))
     rows = "".join(f'{n},"a\n{n}"\n' for n in range(100))
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:

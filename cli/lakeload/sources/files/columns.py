@@ -28,7 +28,7 @@ from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
 from lakeload_jobs.sources.files.text.json_values import json_type
 from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.options import read_json_options
-from lakeload_jobs.sources.files.text.splits import Parallelism, Piece, Scan, Scanned, weight
+from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned, weight
 from lakeload_jobs.sources.files.text.table import text_files
 from lakeload_jobs.sources.files.text.values import (
     UnknownType,
@@ -53,6 +53,7 @@ from lakeload_jobs.sources.files.united_columns import (
     names_by_file,
     shared_names,
 )
+from lakeload_jobs.sources.part_sizes import Parallelism
 
 MAX_SCANNED = 128 << 20
 """Bytes of text that are read whole; of more, as much of the first files and the last."""

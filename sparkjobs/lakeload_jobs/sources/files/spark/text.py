@@ -25,9 +25,10 @@ from lakeload_jobs.sources.files.spark.reader import NO_FILE, FilesRows, check_o
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.typed import split_frame
 from lakeload_jobs.sources.files.text.opening import FileBytes
-from lakeload_jobs.sources.files.text.splits import Parallelism, Piece, Scan, Scanned, weight
+from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned, put_together, weight
 from lakeload_jobs.sources.files.text.stored import StoredFiles
 from lakeload_jobs.sources.files.text.table import TextTable, text_files
+from lakeload_jobs.sources.part_sizes import Parallelism
 
 _SMALL = 4 << 20
 """Up to so many bytes are looked through in the driver, which takes less than starting tasks."""
@@ -63,7 +64,8 @@ def open_text_files(
     read = text_files(spec, table, given, listed, earlier, opener, spec.max_rejected_of(table))
     if typed_by is not None:
         read = replace(read, files=tuple(typed_by), loaded=frozenset(listed))
-    found = read.split(_Runner(spark), _parallelism(spark))
+    parallelism = _parallelism(spark)
+    found = read.split(_Runner(spark, parallelism), parallelism)
     why = "`spark.reader` is `JVM`" if spec.reader == "JVM" else ""
     if found.splits.parts and not found.names:
         why = NO_FILE
@@ -95,12 +97,13 @@ class _Runner:
     """Scans a small input in the driver, and a large one in tasks."""
 
     spark: SparkSession
+    parallelism: Parallelism
 
     def __call__(self, scan: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
         if sum(map(weight, pieces)) > _SMALL:
+            parts = list(put_together(pieces, self.parallelism))
             context = self.spark.sparkContext
-            slices = min(len(pieces), 4 * context.defaultParallelism)
-            return context.parallelize(pieces, slices).mapPartitions(_InTask(scan)).collect()
+            return context.parallelize(parts, len(parts)).flatMap(_InTask(scan)).collect()
         if not any(is_s3(piece.file.path) for piece in pieces):
             return list(map(scan, pieces))
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="scan") as pool:

@@ -8,6 +8,7 @@ piece before has been read: it ends where the next must begin, else that one is 
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -47,11 +48,9 @@ from lakeload_jobs.sources.files.text.values import (
     parse_text,
     shortened,
 )
+from lakeload_jobs.sources.part_sizes import Parallelism
 
 _SHOWN = 10
-PART_BYTES = 128 << 20
-_OPEN_BYTES = 4 << 20
-"""Opening a file takes as long as reading so many bytes, about: Spark's own measures."""
 
 _EXPANDS = 8
 """How many times its size a packed file is taken for."""
@@ -408,38 +407,28 @@ RunScan = Callable[[Scan, Sequence[Piece]], list[Scanned]]
 """Runs a scan over pieces, here or in tasks, and returns what it found in their order."""
 
 
-@dataclass(frozen=True)
-class Parallelism:
-    """How many tasks run at once, and how many bytes a task reads at most."""
-
-    tasks: int = 1
-    part_bytes: int = PART_BYTES
-
-    def size(self, total: int) -> int:
-        """Return about how many bytes a part has."""
-        return min(self.part_bytes, max(_OPEN_BYTES, total // max(self.tasks, 1)))
-
-
-ONE_TASK = Parallelism()
-
-
 def cut_files(
     files: Sequence[FileState], can_be_cut: Callable[[FileState], bool], parallelism: Parallelism
 ) -> list[Piece]:
-    """Return the pieces of files: several of large ones that can be cut."""
-    size = parallelism.size(sum(file.size + _OPEN_BYTES for file in files))
-    pieces = []
-    for file in files:
-        if file.size < 2 * size or not can_be_cut(file):
-            pieces.append(Piece(file))
-            continue
-        number = file.size // size
-        cuts = [file.size * place // number for place in range(number)]
-        stops = [*cuts[1:], None]
+    """Return the pieces of files: those that can be cut are cut where one part ends and the next
+    begins, unless a piece would take no longer to read than to open."""
+    least = parallelism.least_bytes
+    sizes = [weight(Piece(file)) + least for file in files]
+    total = sum(sizes)
+    count = parallelism.count(total)
+    ends = [total * place // count for place in range(1, count)]
+    pieces: list[Piece] = []
+    begin = 0
+    for file, size in zip(files, sizes, strict=True):
+        first, last = begin + least, begin + file.size - least
+        inside = ends[bisect_left(ends, first) : bisect_right(ends, last)]
+        # To ask whether a file can be cut may be to open it.
+        cuts = [0, *(end - begin for end in inside)] if inside and can_be_cut(file) else [0]
         pieces += [
             Piece(file, start, stop, guess=start > 0)
-            for start, stop in zip(cuts, stops, strict=True)
+            for start, stop in zip(cuts, [*cuts[1:], None], strict=True)
         ]
+        begin += size
     return pieces
 
 
@@ -722,20 +711,15 @@ def weight(piece: Piece) -> int:
 
 
 def split_text(scanned: Sequence[Scanned], read: ReadText, parallelism: Parallelism) -> Splits:
-    """Put pieces together until a part is large enough, in their order."""
-    sizes = [weight(found.piece) + _OPEN_BYTES for found in scanned]
-    enough = parallelism.size(sum(sizes))
-    parts: list[tuple[Piece, ...]] = []
-    part: list[Piece] = []
-    held = 0
-    for found, size in zip(scanned, sizes, strict=True):
-        if held and held + size > enough:
-            parts.append(tuple(part))
-            part, held = [], 0
-        if found.piece.rows:
-            part.append(found.piece)
-            held += size
-    parts += [tuple(part)] if part else []
+    """Return the pieces that have rows, in parts."""
+    pieces = [found.piece for found in scanned if found.piece.rows]
+    parts = tuple(put_together(pieces, parallelism))
     counts = tuple(sum(piece.rows for piece in part) for part in parts)
-    size = sum(weight(found.piece) for found in scanned)
-    return Splits(tuple(parts), read, counts, size=size)
+    return Splits(parts, read, counts, size=sum(weight(found.piece) for found in scanned))
+
+
+def put_together(pieces: Sequence[Piece], parallelism: Parallelism) -> Iterator[tuple[Piece, ...]]:
+    """Yield the pieces of each part, in their order."""
+    sizes = [weight(piece) + parallelism.least_bytes for piece in pieces]
+    for part in parallelism.parts(sizes):
+        yield tuple(pieces[part.start : part.stop])

@@ -48,11 +48,9 @@ from lakeload_jobs.sources.files.text.options import (
 )
 from lakeload_jobs.sources.files.text.spelled import SpelledReader
 from lakeload_jobs.sources.files.text.splits import (
-    ONE_TASK,
     Declared,
     EmptyRecords,
     MalformedRecord,
-    Parallelism,
     PieceReader,
     ReadText,
     RunScan,
@@ -84,6 +82,7 @@ from lakeload_jobs.sources.files.united_columns import (
     other_spellings,
     shared_names,
 )
+from lakeload_jobs.sources.part_sizes import ONE_TASK, Parallelism
 
 _NOTES_SHOWN = 5
 

@@ -11,6 +11,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Literal, Protocol
 
 import pyarrow as pa
@@ -35,12 +37,10 @@ from lakeload_jobs.sources.files.typed.columns import Column as FileColumn
 from lakeload_jobs.sources.files.typed.exact import column_notes, record_bytes
 from lakeload_jobs.sources.files.typed.values import BAD_SHOWN, BadValues, Conversion
 from lakeload_jobs.sources.files.typed.variant import variant_texts
+from lakeload_jobs.sources.part_sizes import Parallelism
 
 OnLoss = Literal["FAIL", "TRUNCATE"]
 
-_PART_BYTES = 128 << 20
-_LEAST_PART_BYTES = 4 << 20
-"""Spark's own measures: parts no larger than the one, and no smaller than the other."""
 _EXPANDS = 8
 """How many times its size a packed row group is taken for."""
 
@@ -169,10 +169,10 @@ def split_files(
         () if schema.fault is not None else _folders(schema.file.path, base, read.schema)
         for schema in schemas
     ]
-    parts = _parts(list(zip(schemas, folders, strict=True)), parallelism)
+    parts = tuple(_parts(list(zip(schemas, folders, strict=True)), parallelism))
     counts = tuple(sum(piece.rows for piece in part) for part in parts)
     size = _EXPANDS * sum(unit.size for schema in schemas for unit in schema.units)
-    return Splits(tuple(parts), read, counts, of_columns=read.of_columns, size=size)
+    return Splits(parts, read, counts, of_columns=read.of_columns, size=size)
 
 
 @dataclass(frozen=True)
@@ -563,29 +563,24 @@ def _folder_value(folder: str, text: str, field: Kind) -> Any:
 
 def _parts(
     files: Sequence[tuple[FileSchema, tuple[tuple[str, Any], ...]]], parallelism: int
-) -> list[tuple[TypedPiece, ...]]:
-    """Put units together until a part is large enough."""
-    total = sum(unit.size for schema, _ in files for unit in schema.units)
-    enough = max(_LEAST_PART_BYTES, min(_PART_BYTES, total // max(parallelism, 1)))
-    parts: list[tuple[TypedPiece, ...]] = []
-    part: list[TypedPiece] = []
-    held = 0
-    for schema, folders in files:
-        units: list[Unit] = []
-        for unit in schema.units:
-            if held and held + unit.size > enough:
-                parts.append((*part, *_piece(schema, folders, units)))
-                part, units, held = [], [], 0
-            if unit.rows:
-                units.append(unit)
-                held += unit.size
-        part += _piece(schema, folders, units)
-    return [*parts, tuple(part)] if part else parts
+) -> Iterator[tuple[TypedPiece, ...]]:
+    """Yield the parts: units with rows, those of one file together."""
+    units = [
+        (place, unit)
+        for place, (schema, _) in enumerate(files)
+        for unit in schema.units
+        if unit.rows
+    ]
+    for part in Parallelism(parallelism).parts([unit.size for _, unit in units]):
+        pieces = []
+        for place, of_file in groupby(units[part.start : part.stop], key=itemgetter(0)):
+            schema, folders = files[place]
+            pieces.append(_piece(schema, folders, [unit for _, unit in of_file]))
+        yield tuple(pieces)
 
 
 def _piece(
     schema: FileSchema, folders: tuple[tuple[str, Any], ...], units: Sequence[Unit]
-) -> list[TypedPiece]:
+) -> TypedPiece:
     fault = schema.fault.why if schema.fault is not None else ""
-    piece = TypedPiece(schema.file, tuple(units), folders, fault, schema.own_names)
-    return [piece] if units else []
+    return TypedPiece(schema.file, tuple(units), folders, fault, schema.own_names)

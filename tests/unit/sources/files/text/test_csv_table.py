@@ -21,10 +21,10 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.files.local_listing import local_files
-from lakeload_jobs.sources.files.text import splits
 from lakeload_jobs.sources.files.text.csv_files import header_names
-from lakeload_jobs.sources.files.text.splits import ONE_TASK, Parallelism, Piece, Scan, Scanned
+from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
 from lakeload_jobs.sources.files.text.table import CsvTable, TextTable
+from lakeload_jobs.sources.part_sizes import ONE_TASK, Parallelism
 from tests.environments import many
 
 
@@ -177,7 +177,7 @@ def test_records_of_separators_alone_are_rows_of_nulls(folder: Folder) -> None:
 def test_first_record_of_separators_alone_is_named_by_its_line_in_the_file(folder: Folder) -> None:
     lines = ["a,b", *(f"{n}," + "x" * 2000 for n in range(9)), ",,,", "2,y", ",,,"]
     path = folder.put("a.csv", "\n".join(lines))
-    table = folder.open(parallelism=Parallelism(4, 4096))
+    table = folder.open(parallelism=Parallelism(4, 4096, 64))
 
     assert len(rows_of(table)) == 12
     (warning,) = table.warnings
@@ -562,16 +562,9 @@ def test_a_file_without_rows_has_none(folder: Folder, content: str) -> None:
     assert rows_of(table) == []
 
 
-SMALL = Parallelism(2, 256)
+SMALL = Parallelism(2, 256, 64)
 
 
-@pytest.fixture
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut files of some hundred bytes."""
-    monkeypatch.setattr(splits, "_OPEN_BYTES", 64)
-
-
-@pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("seed", range(many(12)))
 def test_large_files_are_read_in_parts_as_they_are_read_whole(folder: Folder, seed: int) -> None:
     """With line breaks, and whole CSV files, within quotes: guesses of where a record begins are
@@ -598,7 +591,6 @@ def test_large_files_are_read_in_parts_as_they_are_read_whole(folder: Folder, se
     assert len(table.splits.parts) > 3
 
 
-@pytest.mark.usefixtures("small_parts")
 def test_lines_are_counted_over_all_parts_of_a_file(folder: Folder) -> None:
     lines = [f'{n},"{"y" * (n % 30)}\n"' for n in range(100)]
     path = folder.put("a.csv", "\n".join(["id,n", *lines, "x,y", "7", "8,"]))
@@ -765,7 +757,7 @@ def test_large_dump_in_parts_has_the_rows_of_the_whole(folder: Folder) -> None:
     lines = [f"{number}|a\\\n{number}\\|b|\\\\\n" for number in range(3000)]
     folder.put("a.txt", "".join(lines))
 
-    table = folder.open(DUMP, Parallelism(4, 5000))
+    table = folder.open(DUMP, Parallelism(4, 5000, 64))
 
     assert len(table.splits.parts) > 5
     assert [list(row.values()) for row in rows_of(table)] == [

@@ -21,16 +21,15 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.files.local_listing import local_files
-from lakeload_jobs.sources.files.text import splits
 from lakeload_jobs.sources.files.text.json_values import (
     MAX_NESTED_TYPES,
     JsonEvidence,
     json_type,
     type_name,
 )
-from lakeload_jobs.sources.files.text.splits import ONE_TASK, Parallelism
 from lakeload_jobs.sources.files.text.table import JsonTable, TextTable
 from lakeload_jobs.sources.files.text.values import UnknownType
+from lakeload_jobs.sources.part_sizes import ONE_TASK, Parallelism
 from tests.unit.sources.files.text import json_texts
 from tests.unit.sources.files.text import test_csv_table as csv_tests
 from tests.unit.sources.files.text.test_csv_table import here, rows_of, types
@@ -397,15 +396,14 @@ def test_names_of_types_are_read(name: str, kind: str | None) -> None:
         assert type_name(json_type(kind)) == kind
 
 
-def test_large_files_are_read_in_parts(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(splits, "_OPEN_BYTES", 50)
+def test_large_files_are_read_in_parts(folder: Folder) -> None:
     random_ = random.Random(3)  # noqa: S311
     records = [{"id": number, **json_texts.record(random_)} for number in range(200)]
     content = json_texts.written(random_, records, lines=True)
     folder.put("a.ndjson", content)
 
     whole = folder.open()
-    parts = folder.open(parallelism=Parallelism(4, 700))
+    parts = folder.open(parallelism=Parallelism(4, 700, 64))
 
     assert len(parts.splits.parts) > 10
     assert types(parts) == types(whole)
@@ -413,7 +411,7 @@ def test_large_files_are_read_in_parts(folder: Folder, monkeypatch: pytest.Monke
     lines = content.splitlines(keepends=True)
     lines[-7] = "nonsense\n"
     folder.put("a.ndjson", "".join(lines))
-    failed = folder.failure(parallelism=Parallelism(4, 700))
+    failed = folder.failure(parallelism=Parallelism(4, 700, 64))
     assert f"line {content.count(chr(10)) - 6:,}: " in failed.message
 
 

@@ -16,9 +16,10 @@ from lakeload_jobs.sources.files.local_listing import file_state
 from lakeload_jobs.sources.files.text.batches import TextBatch
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
 from lakeload_jobs.sources.files.text.mostly_numbers import NumberCounts, number_warnings
-from lakeload_jobs.sources.files.text.splits import Parallelism, Scan, Scanned
+from lakeload_jobs.sources.files.text.splits import Scan, Scanned
 from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextTable
 from lakeload_jobs.sources.files.text.values import TextFormats
+from lakeload_jobs.sources.part_sizes import Parallelism
 
 
 def here(scan: Scan, pieces: Sequence[Any]) -> list[Scanned]:

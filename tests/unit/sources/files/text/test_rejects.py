@@ -19,9 +19,9 @@ from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.sources import batch_sizes
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.files.file_state import is_damage
-from lakeload_jobs.sources.files.text import csv_files, splits
+from lakeload_jobs.sources.files.text import csv_files
 from lakeload_jobs.sources.files.text.csv import Blocks
-from lakeload_jobs.sources.files.text.splits import ONE_TASK, Parallelism
+from lakeload_jobs.sources.part_sizes import ONE_TASK, Parallelism
 from tests.unit.sources.files.text.test_csv_table import Folder, rows_of, types
 from tests.unit.sources.files.text.test_json_table import Folder as JsonFolder
 
@@ -142,10 +142,7 @@ def test_a_quote_that_is_never_closed_counts_as_the_lines_it_takes_in(folder: Fo
     assert rejects(rows)[0]["raw_record"].count("5,6") == 499
 
 
-def test_rejects_do_not_depend_on_the_parts_of_a_file(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(splits, "_OPEN_BYTES", 1)
+def test_rejects_do_not_depend_on_the_parts_of_a_file(folder: Folder) -> None:
     seeded = random.Random(7)  # noqa: S311
     lines = [
         seeded.choice(["1,2", "1,2", "1,2", '3,"4\n5"', "6", "7,x", '"8" y,9', "\xe9,1"])
@@ -155,7 +152,7 @@ def test_rejects_do_not_depend_on_the_parts_of_a_file(
     given: dict[str, Any] = {"columns": NUMBERS, "on_bad_value": "QUARANTINE", "max_rejected": ALL}
 
     whole = rows_of(folder.open(**given))
-    cut = rows_of(folder.open(None, Parallelism(7, 300), **given))
+    cut = rows_of(folder.open(None, Parallelism(7, 300, 64), **given))
 
     assert cut == whole
     assert len(whole) == len(lines)
@@ -239,14 +236,13 @@ def test_a_file_that_cannot_be_read_is_one_rejected_record(folder: Folder, name:
 def test_a_file_that_is_damaged_behind_good_records_is_set_aside_whole(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(splits, "_OPEN_BYTES", 1)
     monkeypatch.setattr(batch_sizes, "MAX_VALUE_BYTES", 3_000)
     small = partial(Blocks, size=1_000, least=500)
     monkeypatch.setattr(csv_files, "Blocks", small)
     path = folder.put("a.csv", "id,n\n" + "1,2\n" * 2_000 + '3,"' + "x" * 200_000)
     folder.put("b.csv", "id,n\n3,4\n")
 
-    for parallelism in (ONE_TASK, Parallelism(7, 300)):
+    for parallelism in (ONE_TASK, Parallelism(7, 300, 64)):
         rows = rows_of(folder.open(None, parallelism, on_bad_value="QUARANTINE", max_rejected=ALL))
         assert [row["id"] for row in rows] == [None, 3]
         assert [one["source_file"] for one in rejects(rows)] == [path]

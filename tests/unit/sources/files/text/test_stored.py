@@ -12,9 +12,9 @@ from lakeload_jobs.contract.spec import ColumnsSpec, FileFormat, FilesInput, OnB
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.spark.rejected import root_of, stored_texts
-from lakeload_jobs.sources.files.text.splits import Parallelism
 from lakeload_jobs.sources.files.text.stored import StoredFiles
 from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextTable
+from lakeload_jobs.sources.part_sizes import Parallelism
 from tests.unit.sources.files.text.test_csv_table import here, rows_of
 
 NUMBERS = ColumnsSpec(types={"n": "bigint"})
@@ -47,7 +47,7 @@ def opened(
         if file_format == "CSV"
         else JsonTable(files, given.options, lines=file_format == "NDJSON", **settings)
     )
-    return table.split(here, Parallelism(4, 1))
+    return table.split(here, Parallelism(4, 1, 1))
 
 
 def rejects(table: TextTable) -> list[tuple[str, int, str]]:
