@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import yaml
@@ -52,16 +50,6 @@ def test_inspect_json_has_options_columns_and_rows(tmp_path: Path) -> None:
     ]
     assert table["rows"][2] == {"id": "3", "amount": None}
     assert {guess["confidence"] for guess in table["guesses"]} <= {"HIGH", "MEDIUM", "LOW"}
-
-
-def test_inspect_needs_neither_environment_nor_java(tmp_path: Path) -> None:
-    people(tmp_path)
-    program = "from lakeload.app import main; main()"
-    command = [sys.executable, "-c", program, "inspect", str(tmp_path / "people.csv")]
-
-    done = subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, check=False)
-
-    assert done.returncode == 0, done.stderr
 
 
 def test_inspect_missing_file_exits_with_3_and_lists_neighbours(tmp_path: Path) -> None:
