@@ -97,6 +97,29 @@ def test_ctrl_c_is_exit_code_one_hundred_and_thirty(tmp_path: Path) -> None:
     assert (out, err) == ("", "error: interrupted\n")
 
 
+ENDLESS = """
+import os, signal, threading
+from lakeload.formats.tables import for_each
+
+def wait(table):
+    if table == "orders":
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Event().wait()
+
+try:
+    for_each(["orders", "visits"], wait)
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def test_ctrl_c_stops_without_waiting_for_tables() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDLESS], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ended.stdout == "stopped\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_while_python_ends_changes_no_exit_code(number: signal.Signals) -> None:
     # What is registered before the command runs after it, at the end of the process.
