@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Literal
 
-import jsonschema
 import pytest
 
 from tests.unit.commands.command import CONFIGS, lakeload
+from tests.unit.documents.documents import validator
 
 INVALID = Path(__file__).parents[2] / "cases" / "invalid"
 
@@ -93,8 +94,8 @@ def test_the_name_of_a_file_cannot_write_to_the_terminal(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["destination", "pipeline"])
-def test_the_schema_is_one_json_document(kind: str) -> None:
+def test_the_schema_is_one_json_document(kind: Literal["destination", "pipeline"]) -> None:
     process = lakeload("schema", kind)
 
     assert process.returncode == 0
-    jsonschema.Draft202012Validator.check_schema(json.loads(process.stdout))
+    assert json.loads(process.stdout) == validator(kind).schema
