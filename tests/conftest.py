@@ -7,6 +7,7 @@ import gc
 import itertools
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -79,10 +80,30 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 
 @pytest.fixture(scope="session")
-def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Folders that are not there yet; pytest's own look through all of them for a free name."""
+def numbers() -> Iterator[int]:
+    """Numbers for folders of this session."""
+    return itertools.count()
+
+
+@pytest.fixture
+def tmp_path(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, numbers: Iterator[int]
+) -> Path:
+    """A new folder: pytest's own looks through all that there are for a free name."""
+    name = _NO_WORDS.sub("_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{name}_{next(numbers)}"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+_NO_WORDS = re.compile(r"\W")
+
+
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory, numbers: Iterator[int]) -> Iterator[Path]:
+    """Folders that are not there yet."""
     folder = tmp_path_factory.mktemp("homes")
-    return (folder / str(number) for number in itertools.count())
+    return (folder / str(number) for number in numbers)
 
 
 @pytest.fixture

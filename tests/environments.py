@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import cache
 
 EXHAUSTIVE = "LAKELOAD_TEST_EXHAUSTIVE" in os.environ
 """Whether also the tests run that `make faults` runs and `make test` does not."""
@@ -19,6 +20,7 @@ _NAMES = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "JAVA_TOOL_OPTIONS"}
 _PROXIES = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"}
 
 
+@cache  # each test asks for all variables
 def is_foreign(name: str) -> bool:
     """Return whether a variable is among the AWS, Spark, proxy and terminal settings."""
     if name.startswith("LAKELOAD_TEST_"):

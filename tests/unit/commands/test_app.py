@@ -6,10 +6,7 @@ import errno
 import json
 import os
 import re
-import signal
-import subprocess
 import sys
-import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -242,23 +239,6 @@ def test_bug_without_a_writable_log_is_reported(
     assert "its log file could not be written" in capsys.readouterr().err
 
 
-def test_ctrl_c_is_exit_code_one_hundred_and_thirty(tmp_path: Path) -> None:
-    waiting = tmp_path / "never-written"
-    os.mkfifo(waiting)
-    command = [sys.executable, "-c", "from lakeload.app import main; main()", "validate"]
-    process = subprocess.Popen(
-        [*command, str(waiting)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    # It opens the pipe once it has started; opening the other end waits for that.
-    with waiting.open("w"):
-        time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-
-    assert process.returncode == ExitCode.INTERRUPTED
-    assert (out, err) == ("", "error: interrupted\n")
-
-
 def test_a_log_file_holds_lakeloads_own_lines_only(tmp_path: Path) -> None:
     import logging
 
@@ -343,17 +323,3 @@ def test_a_shell_completes_commands_and_options() -> None:
 
     assert completed("lakeload im", 1).split() == ["import"]
     assert "--full-refresh" in completed("lakeload sync --fu", 2)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signal_while_python_ends_changes_no_exit_code(number: signal.Signals) -> None:
-    # What is registered before the command runs after it, at the end of the process.
-    program = (
-        "import atexit, os, sys\n"
-        f"atexit.register(os.kill, os.getpid(), {number})\n"
-        "sys.argv = ['lakeload', '--version']\n"
-        "from lakeload.app import main; main()\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
-
-    assert (ended.returncode, ended.stderr) == (0, b"")

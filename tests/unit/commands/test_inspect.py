@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import yaml
@@ -66,16 +64,6 @@ def test_inspect_shows_the_values_of_folders(tmp_path: Path) -> None:
     assert ["day", "bigint", "1"] in [line.split() for line in text.splitlines()]
     (table,) = json.loads(done.stdout)["tables"]
     assert table["rows"] == [{"id": "1", "name": "b", "day": "1"}]
-
-
-def test_inspect_needs_neither_environment_nor_java(tmp_path: Path) -> None:
-    people(tmp_path)
-    program = "from lakeload.app import main; main()"
-    command = [sys.executable, "-c", program, "inspect", str(tmp_path / "people.csv")]
-
-    done = subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, check=False)
-
-    assert done.returncode == 0, done.stderr
 
 
 def test_inspect_missing_file_exits_with_3_and_lists_neighbours(tmp_path: Path) -> None:

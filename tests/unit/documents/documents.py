@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+from typing import Literal
 
+from jsonschema import Draft202012Validator
+
+from lakeload.commands.schema import json_schema
 from lakeload.config.problems import Problem
 from lakeload.documents.load import PipelineDocument, check, load_pipeline
 
@@ -34,3 +39,9 @@ def pipeline(folder: Path, text: str, **environment: str) -> PipelineDocument:
     path = folder / "pipeline.yaml"
     path.write_text(text, encoding="utf-8")
     return load_pipeline(path, environment)
+
+
+@cache
+def validator(kind: Literal["destination", "pipeline"]) -> Draft202012Validator:
+    """Return what validates documents by the JSON Schema, as an editor does."""
+    return Draft202012Validator(json_schema(kind))

@@ -9,11 +9,11 @@ import jsonschema
 import pytest
 import yaml
 
-from lakeload.commands.schema import json_schema
 from lakeload.documents.load import PipelineDocument, inspect_all, load_destination, load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
 from lakeload_jobs.contract.spec import CatalogType
 from tests.unit.commands.command import CONFIGS
+from tests.unit.documents.documents import validator
 
 EXAMPLES = sorted(CONFIGS.glob("*.yaml"))
 KINDS: tuple[Literal["destination", "pipeline"], ...] = ("destination", "pipeline")
@@ -44,9 +44,8 @@ def test_an_example_becomes_a_spec(path: Path) -> None:
 @pytest.mark.parametrize("path", EXAMPLES, ids=example_id)
 def test_an_example_fits_the_json_schema(path: Path) -> None:
     kind = KINDS["pipeline" in path.stem]
-    validator = jsonschema.Draft202012Validator(json_schema(kind))
 
-    assert [e.message for e in validator.iter_errors(yaml.safe_load(path.read_text()))] == []
+    assert [e.message for e in validator(kind).iter_errors(yaml.safe_load(path.read_text()))] == []
 
 
 def test_there_is_an_example_of_each_kind_of_credentials() -> None:
@@ -67,7 +66,7 @@ def test_there_is_an_example_of_each_catalog_of_iceberg_tables() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_json_schema_is_valid_itself(kind: Literal["destination", "pipeline"]) -> None:
-    schema = json_schema(kind)
+    schema: Any = validator(kind).schema
 
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -87,9 +86,8 @@ def test_the_json_schema_is_valid_itself(kind: Literal["destination", "pipeline"
 )
 def test_json_schema_rejects_what_validate_rejects(change: dict[str, Any], setting: str) -> None:
     document = {"version": 1, "bucket": "b-1", "region": "us-east-1", **change}
-    validator = jsonschema.Draft202012Validator(json_schema("destination"))
 
-    errors = list(validator.iter_errors(document))
+    errors = list(validator("destination").iter_errors(document))
 
     assert len(errors) == 1
     assert setting in f"{list(errors[0].absolute_path)} {errors[0].message}"
@@ -104,4 +102,4 @@ def test_the_json_schema_takes_references_to_the_environment_for_any_value() -> 
         "parquet": {"upload_parallelism": "${PARALLEL}", "partition_strategy": "${STRATEGY}"},
     }
 
-    jsonschema.Draft202012Validator(json_schema("destination")).validate(document)
+    validator("destination").validate(document)

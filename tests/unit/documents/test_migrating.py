@@ -10,8 +10,8 @@ from typing import Any, Literal
 import pytest
 
 from lakeload.app import COMMANDS
-from lakeload.commands.schema import json_schema
 from lakeload.documents.load import inspect_all
+from tests.unit.documents.documents import validator
 
 PAGE = Path(__file__).parents[3] / "docs" / "migrating.md"
 
@@ -126,7 +126,7 @@ def paths(node: Any, definitions: dict[str, Any], at: str) -> Iterator[str]:
 
 
 def known(kind: Literal["destination", "pipeline"]) -> set[str]:
-    schema = json_schema(kind)
+    schema: Any = validator(kind).schema
     return set(paths(schema, schema.get("$defs", {}), kind))
 
 

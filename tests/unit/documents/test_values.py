@@ -105,10 +105,11 @@ def test_a_region_of_another_store_is_noted_without_an_endpoint(
 
 
 def test_every_region_that_boto3_knows_is_accepted(tmp_path: Path) -> None:
+    session = boto3.Session()
     known = [
         name
-        for group in boto3.Session().get_available_partitions()
-        for name in boto3.Session().get_available_regions("s3", group)
+        for group in session.get_available_partitions()
+        for name in session.get_available_regions("s3", group)
     ]
 
     for region in known:

@@ -109,7 +109,7 @@ def check(lake: FakeLake, folder: RunFolder) -> int:
     return len(loaded)
 
 
-@pytest.mark.parametrize("step", [37, pytest.param(1, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("step", [61, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_stop_at_any_line_of_a_load_reports_what_is_in_the_lake(
     lake: FakeLake, tmp_path: Path, step: int
 ) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,7 @@ def test_unset_secret_stops_the_shell_command(tmp_path: Path) -> None:
     assert "OPEN_CATALOG_ID" in stopped.value.stderr
 
 
+@cache
 def read_terraform(text: str) -> dict[str, Any]:
     """Return a file as a parser of the language understands it, `jsonencode` left out."""
     bare = re.sub(r"jsonencode\(\{(.*?)^  \}\)", r"{\1  }", text, flags=re.DOTALL | re.MULTILINE)

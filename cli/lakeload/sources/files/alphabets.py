@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from math import log
 
 _SAMPLE = 1 << 14
@@ -168,10 +168,13 @@ def readings(data: bytes) -> list[Reading]:
         texts = _words(sample, words, alphabet)
         if texts is None:
             continue
-        costs = [_costs(texts, letters, alphabet) for letters in alphabet.languages.values()]
-        cost, count = min(costs, key=lambda pair: pair[0])
         if alphabet.name == UTF8:
             cost, count = _cost_of_utf8(texts)
+        else:
+            contexts, drawn = _contexts(texts)
+            languages = [_known_costs(alphabet.name, name) for name in alphabet.languages]
+            cost = min(sum(map(known.__getitem__, contexts)) for known in languages)
+            cost, count = cost - drawn * log(_SIGN), drawn + len(contexts)
         total = cost + alphabet.prior
         reading = Reading(alphabet.name, texts, total, cost / max(count, 1))
         known = found.get(texts)
@@ -204,40 +207,74 @@ def _cost_of_utf8(texts: Sequence[str]) -> tuple[float, int]:
     return (broken * -log(_BROKEN) - good * log(2), count)
 
 
-def _costs(texts: Sequence[str], letters: str, alphabet: Alphabet) -> tuple[float, int]:
-    """Return what words cost in a language, and how many characters these are."""
-    usual = _usual(letters)
-    total, count = 0.0, 0
+def _contexts(texts: Sequence[str]) -> tuple[list[str], int]:
+    """Return each character beyond ASCII with what its cost depends on, but for those of words that
+    are lines, which are counted.
+
+    A context is a character of the kind of the one before it, itself, one of the kind of the one
+    behind it, and a fourth character where all three are the same.
+    """
+    contexts, lines = [], 0
     for text in texts:
         if _LINES.fullmatch(text):
-            total -= len(text) * log(_SIGN)
-            count += len(text)
+            lines += len(text)
             continue
-        for before, char, behind in zip(" " + text, text, text[1:] + " ", strict=False):
-            if char.isascii():
-                continue
-            count += 1
-            if alphabet.standard:
-                # Two bytes say as much as two characters.
-                share = _of_ideograph(char, before, behind, usual, alphabet)
-                total -= (2 if char not in _HALF_WIDTH else 1) * log(share)
-            else:
-                total -= log(_share(char, before, behind, usual, alphabet))
-    return total, count
+        around = [" ", *map(_alike, text), " "]
+        for place, char in enumerate(text):
+            if char > "\x7f":
+                same = text[place - 1 : place + 2] == char * 3
+                contexts.append(f"{around[place]}{char}{around[place + 2]}{'=' if same else ''}")
+    return contexts, lines
+
+
+@lru_cache(1 << 14)
+def _alike(char: str) -> str:
+    """Return one and the same character for all that make no difference beside another one."""
+    of_its_kind = (char.isalpha(), char.isascii(), char.islower(), char.isupper())
+    return _KINDS.setdefault(of_its_kind, char)
+
+
+_KINDS: dict[tuple[bool, bool, bool, bool], str] = {}
+
+
+class _KnownCosts(dict[str, float]):
+    """What the contexts of characters cost in a language: many words have the same ones."""
+
+    def __init__(self, letters: str, alphabet: Alphabet) -> None:
+        # The first letter is the most usual one, the last one some less.
+        self._usual = {c: 1 - 0.7 * place / len(letters) for place, c in enumerate(letters)}
+        self._alphabet = alphabet
+
+    def __missing__(self, context: str) -> float:
+        if self._alphabet.standard:
+            # Two bytes say as much as two characters.
+            share = _of_ideograph(context, self._usual, self._alphabet)
+            cost = -(2 if context[1] not in _HALF_WIDTH else 1) * log(share)
+        else:
+            cost = -log(_share(context, self._usual, self._alphabet))
+        if len(self) >= _MOST_KNOWN:
+            self.clear()
+        self[context] = cost
+        return cost
+
+
+_MOST_KNOWN = 4000
+"""As many costs of a language are kept."""
+
+
+@cache
+def _known_costs(alphabet: str, language: str) -> _KnownCosts:
+    """Return the costs of a language in an alphabet, both by their names."""
+    [found] = (one for one in _ALPHABETS if one.name == alphabet)
+    return _KnownCosts(found.languages[language], found)
 
 
 _HALF_WIDTH = frozenset(map(chr, range(0xFF61, 0xFFA0)))
 
 
-@cache
-def _usual(letters: str) -> dict[str, float]:
-    """Return how usual letters are: the first one 1, the last one some less."""
-    return {char: 1 - 0.7 * place / len(letters) for place, char in enumerate(letters)}
-
-
-def _share(
-    char: str, before: str, behind: str, usual: Mapping[str, float], alphabet: Alphabet
-) -> float:
+def _share(context: str, usual: Mapping[str, float], alphabet: Alphabet) -> float:
+    """Return how usual a character is in a language, and where it stands."""
+    before, char, behind = context[0], context[1], context[2]
     is_latin = next(iter(usual)) < _FIRST_OF_OTHERS
     beside = before.isalpha() + behind.isalpha()
     if not char.isalpha() and not unicodedata.combining(char) and char not in usual:
@@ -252,7 +289,7 @@ def _share(
         share = (
             _LETTER if any(lower in own for own in alphabet.languages.values()) else _RARE_LETTER
         )
-    if char == before == behind or not beside:
+    if len(context) > 3 or not beside:
         share *= 0.2
     if char.isupper() and before.islower():
         share *= 0.02
@@ -269,10 +306,9 @@ def _share(
     return share
 
 
-def _of_ideograph(
-    char: str, before: str, behind: str, usual: Mapping[str, float], alphabet: Alphabet
-) -> float:
+def _of_ideograph(context: str, usual: Mapping[str, float], alphabet: Alphabet) -> float:
     """Return how usual a character is in a standard that has the common ones first."""
+    before, char, behind = context[0], context[1], context[2]
     share = 0.03
     if char in usual:
         share = 0.5 + 0.5 * usual[char]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -24,13 +25,18 @@ ACCOUNT = "123456789012"
 SETTINGS = OptimizerSettings(f"arn:aws:iam::{ACCOUNT}:role/optimizer", snapshot_days=7)
 
 
+@cache
+def _session() -> Any:
+    """Return the session of all clients: it reads the description of a service once."""
+    return boto3.Session("x", "x", region_name="us-east-1")
+
+
 class Glue:
     """A client whose answers are given beforehand, and checked as AWS's own."""
 
     def __init__(self, **catalog: Any) -> None:
-        aws = boto3.Session("x", "x", region_name="us-east-1")
-        client: Any = aws.client("glue")
-        sts: Any = aws.client("sts")
+        client: Any = _session().client("glue")
+        sts: Any = _session().client("sts")
         self.stub, self.sts = Stubber(client), Stubber(sts)
         self.stub.activate()
         self.sts.activate()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import cast
@@ -147,29 +145,6 @@ def test_within_one_second_of_s3_the_authors_clock_orders_jobs() -> None:
     late = make_run("late", AT, created_at=AT - timedelta(milliseconds=1))
     found = by_job([table_run("shop.zebras", early), table_run("shop.apes", late)])
     assert [job.job_id for job in found] == ["late", "early"]
-
-
-ENDLESS = """
-import os, signal, threading
-from lakeload.formats.tables import for_each
-
-def wait(table):
-    if table == "orders":
-        os.kill(os.getpid(), signal.SIGINT)
-    threading.Event().wait()
-
-try:
-    for_each(["orders", "visits"], wait)
-except KeyboardInterrupt:
-    print("stopped")
-"""
-
-
-def test_ctrl_c_stops_without_waiting_for_tables() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", ENDLESS], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert ended.stdout == "stopped\n"
 
 
 def test_slow_operation_is_reported_with_its_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 
-from lakeload.commands.schema import json_schema
 from lakeload.documents.spec import table_specs
 from lakeload.sources.base import InputFound
 from lakeload.sources.registry import source_of
@@ -18,7 +16,7 @@ from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import JdbcInput, TableSpec
 from lakeload_jobs.sources.databases import mysql, oracle, postgres, sqlserver
-from tests.unit.documents.documents import pipeline, problems_of
+from tests.unit.documents.documents import pipeline, problems_of, validator
 
 LOGIN = "password: {env: SHOP_PASSWORD}"
 SHOP = """\
@@ -95,11 +93,11 @@ def test_a_glob_is_valid_without_its_database(tmp_path: Path) -> None:
     text = SHOP.replace("public.orders,", "'*.*', exclude: [audit_*, public.x],")
     tables = table_specs(pipeline(tmp_path, text))
     assert tables[0].source == "*.*"
-    jsonschema.Draft202012Validator(json_schema("pipeline")).validate(yaml.safe_load(text))
+    validator("pipeline").validate(yaml.safe_load(text))
 
 
 def test_it_is_valid_for_an_editor_too() -> None:
-    jsonschema.Draft202012Validator(json_schema("pipeline")).validate(yaml.safe_load(SHOP))
+    validator("pipeline").validate(yaml.safe_load(SHOP))
 
 
 @pytest.mark.parametrize(
@@ -324,7 +322,7 @@ def test_any_other_database_is_read_by_the_driver_that_the_document_names(tmp_pa
     assert moved.fingerprint == orders.fingerprint
     moved = table_specs(pipeline(tmp_path, OTHER.replace("~/shop", "~/other")))[0]
     assert moved.fingerprint != orders.fingerprint
-    jsonschema.Draft202012Validator(json_schema("pipeline")).validate(yaml.safe_load(OTHER))
+    validator("pipeline").validate(yaml.safe_load(OTHER))
 
 
 @pytest.mark.parametrize(

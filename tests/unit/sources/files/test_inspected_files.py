@@ -349,7 +349,7 @@ def test_few_rows_of_very_many_columns_are_read(
     assert table.columns == {"a": "bigint", "b": "bigint", "c": "bigint", "d": "string"}
 
 
-LATE = ["1,2024-05-06,x\n"] * 15_000
+LATE = ["1,2024-05-06,x\n"] * 2_000
 
 
 @pytest.mark.parametrize(
@@ -368,8 +368,14 @@ LATE = ["1,2024-05-06,x\n"] * 15_000
     ],
 )
 def test_null_texts_far_from_the_beginning_are_found(
-    line: str, option: dict[str, Any], columns: tuple[str, ...], tmp_path: Path
+    line: str,
+    option: dict[str, Any],
+    columns: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(inspection, "_DIALECT_BYTES", 1 << 14)
+    assert sum(map(len, LATE)) > inspection._DIALECT_BYTES
     (tmp_path / "a.csv").write_text("n,day,t\n" + "".join([*LATE, line, *LATE]))
 
     table = only(tmp_path)

@@ -36,8 +36,12 @@ from tests.unit.sources.files.typed.test_avro import packed
 from tests.unit.sources.files.typed.test_avro import write as write_avro
 from tests.unit.sources.files.typed.typed_files import file_states
 
-MIB = 1 << 20
-NARROW_THEN_WIDE = ["x" * 10] * 10_000 + ["y" * MIB] * 20 + ["z"] * 10
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def narrow_then_wide(wide: int) -> list[str]:
+    """Return texts of which some have a MiB."""
+    return ["x" * 10] * 10_000 + ["y" * MIB] * wide + ["z"] * 10
 
 
 def typed_batches(path: Path) -> Iterator[pa.RecordBatch]:
@@ -100,14 +104,15 @@ BATCHES: dict[str, Callable[[Path], Iterator[pa.RecordBatch]]] = {
 def test_narrow_then_wide_rows_come_in_batches_of_a_few_megabytes(
     tmp_path: Path, form: str
 ) -> None:
-    path = write(tmp_path / f"a.{form}", NARROW_THEN_WIDE)
+    values = narrow_then_wide(12)
+    path = write(tmp_path / f"a.{form}", values)
 
     batches = list(BATCHES[form](path))
 
     assert max(batch.nbytes for batch in batches) <= batch_sizes.BATCH_BYTES
     assert len(batches) < 200
     texts = [text for batch in batches for text in batch.column("text").to_pylist()]
-    assert texts == NARROW_THEN_WIDE
+    assert texts == values
 
 
 @pytest.mark.parametrize(
@@ -118,7 +123,7 @@ def test_parquet_rows_are_read_by_the_bytes_of_their_pages(
     tmp_path: Path, options: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So that Arrow begins pages as other writers do, by their bytes.
-    path = write(tmp_path / "a.parquet", NARROW_THEN_WIDE, write_batch_size=4, **options)
+    path = write(tmp_path / "a.parquet", narrow_then_wide(20), write_batch_size=4, **options)
     monkeypatch.setattr(parquet, "_LARGE_CHUNK", MIB)
     ((schema,), reader) = (
         read_footers(file_states([path]), lambda one: nullcontext(one.path), ParquetSettings()),
@@ -136,7 +141,7 @@ def test_parquet_rows_are_read_by_the_bytes_of_their_pages(
 
 
 def test_a_large_value_of_a_dictionary_is_not_read_into_many_rows(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.parquet", ["x" * MIB, "y" * MIB] * 40)
+    path = write(tmp_path / "a.parquet", ["x" * MIB, "y" * MIB] * 12)
 
     sizes = [batch.nbytes for batch in typed_batches(path)]
 
@@ -233,16 +238,16 @@ def test_a_column_that_is_not_loaded_may_have_large_values(
 @pytest.mark.parametrize(
     "column",
     [
-        pa.array([["x" * MIB]] * 30),
-        pa.array([{"a": "x" * MIB}] * 30),
-        pa.array(["x" * MIB] * 30, pa.string_view()),
-        pa.array(["x" * MIB] * 30).dictionary_encode(),
-        pa.array([[("k", "x" * MIB)]] * 30, pa.map_(pa.string(), pa.string())),
+        pa.array([["x" * KIB]] * 30),
+        pa.array([{"a": "x" * KIB}] * 30),
+        pa.array(["x" * KIB] * 30, pa.string_view()),
+        pa.array(["x" * KIB] * 30).dictionary_encode(),
+        pa.array([[("k", "x" * KIB)]] * 30, pa.map_(pa.string(), pa.string())),
     ],
     ids=lambda column: str(column.type)[:6],
 )
 def test_ranges_of_rows_cover_all_rows_once(column: Any) -> None:
-    ranges = list(row_ranges([column], 30))
+    ranges = list(row_ranges([column], 30, 8 * KIB))
 
     assert [first for first, _ in ranges] == [
         sum(n for _, n in ranges[:at]) for at in range(len(ranges))
@@ -255,9 +260,9 @@ def test_ranges_of_rows_cover_all_rows_once(column: Any) -> None:
 def test_the_row_of_a_nested_value_that_is_too_large_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(batch_sizes, "MAX_VALUE_BYTES", 10 * MIB)
+    monkeypatch.setattr(batch_sizes, "MAX_VALUE_BYTES", 10 * KIB)
     small = pa.array([0] * 9)
-    lists = pa.array([["x"]] * 7 + [["x" * MIB] * 11] + [["x"]])
+    lists = pa.array([["x"]] * 7 + [["x" * KIB] * 11] + [["x"]])
 
     with pytest.raises(ValueTooLarge) as failed:
         list(row_ranges([small, lists], 9))

@@ -340,7 +340,7 @@ def test_folder_that_may_not_be_read_is_named(
 def test_folders_of_any_depth_are_read(tmp_path: Path) -> None:
     made = []
     deepest = tmp_path
-    for _ in range(1500):
+    for _ in range(1100):
         deepest /= "d"
         deepest.mkdir()
         made.append(deepest)

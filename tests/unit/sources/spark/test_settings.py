@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 import yaml
 
-from lakeload.commands.schema import json_schema
 from lakeload.documents.spec import table_specs
 from lakeload.machine.jars.pins import jar_sets_for
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.spec import SparkInput, TableSpec
-from tests.unit.documents.documents import pipeline, problems_of
+from tests.unit.documents.documents import pipeline, problems_of, validator
 
 XML = """\
 version: 1
@@ -70,7 +68,7 @@ def test_spark_source_fingerprint_includes_settings_that_affect_rows(
 
 
 def test_spark_source_is_valid_by_the_json_schema() -> None:
-    jsonschema.Draft202012Validator(json_schema("pipeline")).validate(yaml.safe_load(XML))
+    validator("pipeline").validate(yaml.safe_load(XML))
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.formats.iceberg.rules import admission, rejects
 from lakeload_jobs.formats.iceberg.rules.admission import Start
-from lakeload_jobs.formats.iceberg.rules.facts import (
-    JOBS_REMEMBERED,
-    SUMMARY_BRANCH,
-    SUMMARY_REJECTED,
-)
+from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_BRANCH, SUMMARY_REJECTED
 from lakeload_jobs.formats.iceberg.rules.publish import Decision, may_publish
 from lakeload_jobs.formats.iceberg.rules.rejects import (
     PendingRejects,
@@ -132,10 +129,14 @@ def test_a_retry_that_was_rolled_back_has_read_nothing() -> None:
     assert _status(table) == ("UNKNOWN", "")
 
 
-def test_rejected_records_of_a_job_that_is_forgotten_are_not_read_again() -> None:
+def test_rejected_records_of_a_job_that_is_forgotten_are_not_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (admission, rejects):
+        monkeypatch.setattr(module, "JOBS_REMEMBERED", 20)
     table = _with_rejects()
     assert _status(table) == ("THERE", "")
-    for number in range(JOBS_REMEMBERED):
+    for number in range(20):
         table.publish(job(f"k{number}"))
     assert _status(table) == ("UNKNOWN", "")
 

@@ -18,7 +18,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.sources.files.local_listing import file_state
 from lakeload_jobs.sources.files.text.opening import FileBytes, is_splittable, open_text
 
-DATA = "id,name\n1,é🚀\n".encode() * 50_000
+DATA = "id,name\n1,é🚀\n".encode() * 15_000
 
 
 def zstd(data: bytes) -> bytes:

@@ -137,7 +137,7 @@ def test_random_values_are_what_json_reads() -> None:
 
 
 def test_an_object_of_many_fields_has_ids_and_offsets_of_any_size() -> None:
-    value = {f"k{number:06}": "x" * 200 for number in range(70_000)}
+    value = {f"k{number:06}": "x" * 2 for number in range(70_000)}
     assert json.loads(text(value)) == value
     assert text(list(range(300))) == json.dumps(list(range(300)), separators=(",", ":"))
 
