@@ -17,14 +17,22 @@ from lakeload.config.problems import has_errors
 from lakeload.documents.load import check, load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
 from lakeload.launch.run_folder import RunFolder
-from lakeload.launch.spec import build_job_spec, new_attempt
+from lakeload.launch.spec import (
+    build_job_spec,
+    check_options,
+    new_attempt,
+    retry_tables,
+    run_options,
+)
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
 from tests.hints import follow, follows
 
 Rows = Sequence[Mapping[str, Any]]
-Content = str | bytes | Rows | pa.Table
+File = str | bytes | Rows | pa.Table
+Content = File | Mapping[str, File]
+"""A file, or the files of a folder by their names."""
 Settings = dict[str, Any]
 
 
@@ -33,7 +41,9 @@ class Case:
     """A table that is refused, and the clause of its hint that lets its rows be loaded.
 
     `before` is loaded first, with the settings `table`; then `file` with `then` too. `values` fill
-    in what the clause leaves open; what it says in words, `by_hand` does.
+    in what the clause leaves open; what it says in words, `by_hand` does. `path` is what
+    the setting has behind the path of the file or folder, and `beside` the file of a folder that
+    the clause has loaded as a table of its own.
     """
 
     clause: str
@@ -44,6 +54,8 @@ class Case:
     values: Settings = field(default_factory=dict)
     by_hand: Callable[[Settings, Path], object] | None = None
     rows: int = 1
+    path: str = ""
+    beside: str = ""
     elsewhere: bool = False
     """Whether another pipeline loads what the hint says."""
 
@@ -55,13 +67,23 @@ class Shop:
         self.folder = folder
         self.settings = {"version": 1, "name": "shop", "namespace": "shop", **settings}
         self._spark = spark
+        self.job = ""
+        """The id of the last job."""
 
     def document(self, tables: Sequence[Settings], **settings: Any) -> Settings:
         """Return a pipeline of tables."""
         return {**self.settings, **settings, "tables": list(tables)}
 
-    def load(self, tables: Sequence[Settings], **settings: Any) -> dict[str, TableResult]:
-        """Load tables and return the result of each."""
+    def load(
+        self,
+        tables: Sequence[Settings],
+        *,
+        limit: int | None = None,
+        retry: str | None = None,
+        **settings: Any,
+    ) -> dict[str, TableResult]:
+        """Load tables and return the result of each; `limit` and `retry` are the options `--limit`
+        and `--retry-rejected` of the command."""
         document = self.document(tables, **settings)
         path = self.folder / "pipeline.yml"
         path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
@@ -72,15 +94,24 @@ class Shop:
         runs = RunFolder(self.folder / attempt.attempt_id)
         runs.path.mkdir()
         destination = destination_spec(read.destination)
-        spec = build_job_spec(read, destination, table_specs(read), attempt, runs)
+        specs, options = table_specs(read), run_options(read, limit=limit)
+        if retry is not None:
+            specs = retry_tables(specs, retry, options)
+        check_options(specs, destination.table_format, options)
+        spec = build_job_spec(read, destination, specs, attempt, runs, options)
         with EventLog(spec.events_path) as events:
             result = run(self._spark, spec, events)
         assert result.error is None, result.error
+        self.job = attempt.job_id
         return {table.table: table for table in result.tables}
 
     def write(self, name: str, content: Content) -> Path:
-        """Write a file of the folder: text, bytes, or rows as Parquet."""
+        """Write a file of the folder: text, bytes, or rows as Parquet; or a folder of such."""
         path = self.folder / name
+        if isinstance(content, Mapping):
+            for own, file in content.items():
+                self.write(f"{name}/{own}", file)
+            return path
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, bytes):
             path.write_bytes(content)
@@ -107,7 +138,7 @@ def follow_all(file: str, shop: Shop, cases: Mapping[str, Case], **settings: Any
         if result.error:
             wrong[name] = "before", result.error
     refused = {
-        name: {**tables[name], "path": _file(shop, number, "2", case.file), **case.then}
+        name: {**tables[name], "path": _file(shop, number, "2", case.file) + case.path, **case.then}
         for number, (name, case) in numbered
     }
     results = shop.load(list(refused.values()), **settings)
@@ -121,12 +152,16 @@ def follow_all(file: str, shop: Shop, cases: Mapping[str, Case], **settings: Any
             continue
         follows(file, name, said.hint or "")
         done = elsewhere if case.elsewhere else changed
-        done.append(_changed(shop, refused[name], case, clause))
+        done.append(edited := _changed(shop, refused[name], case, clause))
+        if case.beside:
+            path = f"{refused[name]['path'].removesuffix(case.path)}/{case.beside}"
+            second = {"table": f"{name}, beside", "name": f"{edited['name']}_2", "path": path}
+            done.append({**edited, **second})
     loaded = shop.load(changed, **settings)
     if elsewhere:
         loaded |= shop.load(elsewhere, **{**settings, "name": "elsewhere"})
     for name, result in loaded.items():
-        if result.error or result.rows != cases[name].rows:
+        if result.error or result.rows != cases[name.removesuffix(", beside")].rows:
             wrong[name] = result.error or f"{result.rows} rows"
     assert not wrong, "\n".join(f"{name}: {what}" for name, what in wrong.items())
 
