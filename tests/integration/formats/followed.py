@@ -20,14 +20,22 @@ from lakeload.documents.spec import destination_spec, table_specs
 from lakeload.formats.registry import commands_of
 from lakeload.formats.tables import TablesRequest
 from lakeload.launch.run_folder import RunFolder
-from lakeload.launch.spec import build_job_spec, check_options, new_attempt, run_options
+from lakeload.launch.spec import (
+    build_job_spec,
+    check_options,
+    new_attempt,
+    retry_tables,
+    run_options,
+)
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
 from tests.hints import follow, follows
 
 Rows = Sequence[Mapping[str, Any]]
-Content = str | bytes | Rows | pa.Table
+File = str | bytes | Rows | pa.Table
+Content = File | Mapping[str, File]
+"""A file, or the files of a folder by their names."""
 Settings = dict[str, Any]
 
 
@@ -36,7 +44,9 @@ class Case:
     """A table that is refused, and the clause of its hint that lets its rows be loaded.
 
     `before` is loaded first, with the settings `table`; then `file` with `then` too. `values` fill
-    in what the clause leaves open; what it says in words, `by_hand` does.
+    in what the clause leaves open; what it says in words, `by_hand` does. `path` is what
+    the setting has behind the path of the file or folder, and `beside` the file of a folder that
+    the clause has loaded as a table of its own.
     """
 
     clause: str
@@ -47,6 +57,8 @@ class Case:
     values: Settings = field(default_factory=dict)
     by_hand: Callable[[Settings, Path], object] | None = None
     rows: int = 1
+    path: str = ""
+    beside: str = ""
     elsewhere: bool = False
     """Whether another pipeline loads what the hint says."""
 
@@ -58,6 +70,8 @@ class Shop:
         self.folder = folder
         self.settings = {"version": 1, "name": "shop", "namespace": "shop", **settings}
         self._spark = spark
+        self.job = ""
+        """The id of the last job."""
 
     def document(self, tables: Sequence[Settings], **settings: Any) -> Settings:
         """Return a pipeline of tables."""
@@ -73,20 +87,30 @@ class Shop:
         return load_pipeline(path, {})
 
     def load(
-        self, tables: Sequence[Settings], *, full_refresh: bool = False, **settings: Any
+        self,
+        tables: Sequence[Settings],
+        *,
+        full_refresh: bool = False,
+        limit: int | None = None,
+        retry: str | None = None,
+        **settings: Any,
     ) -> dict[str, TableResult]:
-        """Load tables and return the result of each."""
+        """Load tables and return the result of each; `full_refresh`, `limit` and `retry` are
+        the options `--full-refresh`, `--limit` and `--retry-rejected` of the command."""
         read = with_found_tables(self.read(tables, **settings), "sync", keys=True)
         attempt = new_attempt(None)
         runs = RunFolder(self.folder / attempt.attempt_id)
         runs.path.mkdir()
         destination, specs = destination_spec(read.destination), table_specs(read)
-        options = run_options(read, full_refresh=full_refresh)
+        options = run_options(read, full_refresh=full_refresh, limit=limit)
+        if retry is not None:
+            specs = retry_tables(specs, retry, options)
         check_options(specs, destination.table_format, options)
         spec = build_job_spec(read, destination, specs, attempt, runs, options)
         with EventLog(spec.events_path) as events:
             result = run(self._spark, spec, events)
         assert result.error is None, result.error
+        self.job = attempt.job_id
         return {table.table: table for table in result.tables}
 
     def reset(self, tables: Sequence[Settings], **settings: Any) -> None:
@@ -98,8 +122,12 @@ class Shop:
         assert report.exit_code == 0, report
 
     def write(self, name: str, content: Content) -> Path:
-        """Write a file of the folder: text, bytes, or rows as Parquet."""
+        """Write a file of the folder: text, bytes, or rows as Parquet; or a folder of such."""
         path = self.folder / name
+        if isinstance(content, Mapping):
+            for own, file in content.items():
+                self.write(f"{name}/{own}", file)
+            return path
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, bytes):
             path.write_bytes(content)
@@ -126,7 +154,7 @@ def follow_all(file: str, shop: Shop, cases: Mapping[str, Case], **settings: Any
         if result.error:
             wrong[name] = "before", result.error
     refused = {
-        name: {**tables[name], "path": _file(shop, number, "2", case.file), **case.then}
+        name: {**tables[name], "path": _file(shop, number, "2", case.file) + case.path, **case.then}
         for number, (name, case) in numbered
     }
     results = shop.load(list(refused.values()), **settings)
@@ -140,12 +168,16 @@ def follow_all(file: str, shop: Shop, cases: Mapping[str, Case], **settings: Any
             continue
         follows(file, name, said.hint or "")
         done = elsewhere if case.elsewhere else changed
-        done.append(_changed(shop, refused[name], case, clause))
+        done.append(edited := _changed(shop, refused[name], case, clause))
+        if case.beside:
+            path = f"{refused[name]['path'].removesuffix(case.path)}/{case.beside}"
+            second = {"table": f"{name}, beside", "name": f"{edited['name']}_2", "path": path}
+            done.append({**edited, **second})
     loaded = shop.load(changed, **settings)
     if elsewhere:
         loaded |= shop.load(elsewhere, **{**settings, "name": "elsewhere"})
     for name, result in loaded.items():
-        if result.error or result.rows != cases[name].rows:
+        if result.error or result.rows != cases[name.removesuffix(", beside")].rows:
             wrong[name] = result.error or f"{result.rows} rows"
     assert not wrong, "\n".join(f"{name}: {what}" for name, what in wrong.items())
 

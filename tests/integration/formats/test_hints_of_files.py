@@ -5,12 +5,17 @@ from __future__ import annotations
 import gzip
 import io
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pytest
+from pyarrow import orc
 
+from tests.corpus.variant import encode, plain_type, with_note
+from tests.hints import follows
 from tests.integration.formats.followed import Case, Settings, Shop, follow_all, follow_one
 from tests.integration.formats.test_followed_hints import parquet
 from tests.integration.jobs.conftest import Job
@@ -43,6 +48,39 @@ def _unpack_once(table: Settings, folder: Path) -> None:
 
 def _nanoseconds() -> pa.Table:
     return pa.table({"id": [1], "a": pa.array([1], pa.timestamp("ns"))})
+
+
+def _avro(values: Sequence[Any], kind: Any = "long", **notes: str) -> bytes:
+    """Return a file of the columns `id` and `v`."""
+    types = {"id": "long", "v": kind}
+    fields = [{"name": name, "type": own} for name, own in types.items()]
+    sink = io.BytesIO()
+    rows = [{"id": place, "v": value} for place, value in enumerate(values)]
+    schema = {"type": "record", "name": "r", "fields": fields}
+    fastavro.writer(sink, schema, rows, metadata=notes)
+    return sink.getvalue()
+
+
+def _orc(**columns: Any) -> bytes:
+    sink = io.BytesIO()
+    orc.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+def _exclude(*names: str) -> Any:
+    def change(table: Settings, folder: Path) -> None:
+        table["columns"] = {"exclude": list(names)}
+
+    return change
+
+
+def _only(name: str) -> Any:
+    """Name one file of the folder."""
+
+    def change(table: Settings, folder: Path) -> None:
+        table["path"] = f"{table['path'].removesuffix('/*')}/{name}"
+
+    return change
 
 
 def _options(**options: Any) -> Any:
@@ -131,6 +169,18 @@ TEXT = {
         "check `format`, and whether all records are empty", "{}\n", table=NDJSON,
         by_hand=lambda table, folder: Path(table["path"]).write_text('{"id": 1}'),
     ),
+    "a folder of another type": Case(
+        "give the column another type with `columns.types`", {"n=x/a.csv": "id\n1\n"},
+        table={**CSV, "columns": {"types": {"n": "int"}}}, by_hand=_cast("string", "n"),
+    ),
+    "a file beside folders": Case(
+        "`recursiveFileLookup: true`", {"n=1/a.csv": "id\n1\n", "b.csv": "id\n2\n"}, table=CSV,
+        rows=2,
+    ),
+    "another folder than the one with folders": Case(
+        "load it as a separate table", {"a/n=1/a.csv": "id\n1\n", "b.csv": "id\n2\n"}, table=CSV,
+        path="/*", by_hand=_only("a"), beside="b.csv",
+    ),
 }  # fmt: skip
 
 
@@ -138,6 +188,10 @@ TYPED = {
     "a value of another type in Parquet": Case(
         "set `on_bad_value: 'NULL'`", [{"id": 1, "a": "x"}],
         table={"columns": {"types": {"a": "int"}}},
+    ),
+    "a whole number that is no double": Case(
+        "set `on_bad_value: 'NULL'`",
+        {"a": [{"id": 1, "v": 2**53 + 1}], "b": [{"id": 2, "v": 0.5}]}, rows=2,
     ),
     "digits that are lost": Case(
         "on_loss: TRUNCATE", _nanoseconds(), table={"columns": {"types": {"a": "timestamp"}}},
@@ -166,6 +220,69 @@ TYPED = {
         "remove the `rename`", [{"id": 2}], [{"id": 1}], then={"columns": {"rename": {"id": "b"}}},
         by_hand=lambda table, folder: table.pop("columns"),
     ),
+    "the same columns under other names": Case(
+        "name them in `columns.rename`", [{"nr": 2}], [{"id": 1}],
+        by_hand=lambda table, folder: table.update(columns={"rename": {"nr": "id"}}),
+    ),
+    "text as Parquet": Case(
+        "check the file and `format`", "id\n1\n", by_hand=lambda table, folder: table.update(CSV)
+    ),
+    "text as ORC": Case(
+        "check the file and `format`", "id\n1\n", table={"format": "ORC"},
+        by_hand=lambda table, folder: table.update(CSV),
+    ),
+    "text as Avro": Case(
+        "check the file and `format`", "id\n1\n", table={"format": "AVRO"},
+        by_hand=lambda table, folder: table.update(CSV),
+    ),
+    "text as Avro that Spark reads": Case(
+        "check the file and `format`", "id\n1\n",
+        table={"format": "AVRO", "options": {"positionalFieldMatching": False}},
+        by_hand=lambda table, folder: table.update(CSV),
+    ),
+    "two types in Avro that Spark reads": Case(
+        "leave the column out with `columns.exclude`",
+        {"a.avro": _avro([1]), "b.avro": _avro(["x"], "string")}, rows=2,
+        table={"format": "AVRO", "options": {"positionalFieldMatching": False}},
+        by_hand=_exclude("v"),
+    ),
+    "two types in two tables of Avro that Spark reads": Case(
+        "load the files as two tables",
+        {"a.avro": _avro([1]), "b.avro": _avro(["x"], "string")},
+        table={"format": "AVRO", "options": {"positionalFieldMatching": False}},
+        by_hand=_only("a.avro"), beside="b.avro",
+    ),
+    "two columns of one name": Case(
+        "leave it out with `columns.exclude`",
+        pa.Table.from_arrays([pa.array([1])] * 3, ["id", "a", "a"]), by_hand=_exclude("a"),
+    ),
+    "two types": Case(
+        "leave the column out with `columns.exclude`",
+        {"a": [{"id": 1, "v": 1}], "b": [{"id": 2, "v": "x"}]}, by_hand=_exclude("v"), rows=2,
+    ),
+    "two types in two tables": Case(
+        "load the files as two tables",
+        {"a": [{"id": 1, "v": 1}], "b": [{"id": 2, "v": "x"}]}, by_hand=_only("a"), beside="b",
+    ),
+    "a file of Parquet beside folders": Case(
+        "`basePath`", {"n=1/a": [{"id": 1}], "b": [{"id": 2}]}, rows=2,
+        by_hand=lambda table, folder: table.update(options={"basePath": table["path"]}),
+    ),
+    "a type that only Spark reads, beside one that it does not": Case(
+        "leave the column out with `columns.exclude`",
+        pa.table({"id": [1], "v": pa.array([1], pa.float16())}),
+        table={"options": {"datetimeRebaseMode": "LEGACY"}}, by_hand=_exclude("v"),
+    ),
+    "days of the Julian calendar in Avro": Case(
+        "set the reader option `datetimeRebaseMode: LEGACY`",
+        _avro([-150_000], {"type": "int", "logicalType": "date"},
+              **{"org.apache.spark.legacyDateTime": ""}),
+        table={"format": "AVRO"},
+    ),
+    "a folder of which only Spark knows the type": Case(
+        "set the reader option `recursiveFileLookup: true`", {"n=1.5/a.orc": _orc(id=[1])},
+        table={"format": "ORC"},
+    ),
 }  # fmt: skip
 
 
@@ -193,3 +310,53 @@ def test_hints_about_files_that_have_changed_are_followed_and_load(shop: Shop) -
     path.write_text("id\n1\n2\n", encoding="utf-8")
 
     follow_one(__file__, "a file that has changed", shop, "set `on_changed_file: LOAD`", orders)
+
+
+def test_a_hint_about_the_format_of_rejected_records_is_followed_and_loads(shop: Shop) -> None:
+    nanos = pa.table({"id": [1, 2], "a": pa.array([1, 1000], pa.timestamp("ns"))})
+    path = str(shop.write("orders.parquet", nanos))
+    orders: Settings = {"table": "orders", "path": path, "on_bad_value": "QUARANTINE"}
+    orders["max_rejected"] = "100%"
+    assert (result := shop.load([orders])["orders"]).rejected == 1, result
+    job = shop.job
+
+    [refused] = shop.load([{**orders, **CSV}], retry=job).values()
+    assert refused.error is not None
+    follows(__file__, "rejected records of another format", refused.error.hint or "")
+    again = {**orders, "format": "PARQUET", "options": {"on_loss": "TRUNCATE"}}
+    [loaded] = shop.load([again], retry=job).values()
+
+    assert (loaded.error, loaded.rows) == (None, 1)
+
+
+def test_hints_about_a_variant_of_rejected_records_are_followed_and_load(shop: Shop) -> None:
+    at = pa.array([1, 1000], pa.timestamp("ns"))
+    values = pa.array([encode({"x": 1})] * 2, plain_type())
+    table = with_note(pa.table({"id": [1, 2], "at": at, "v": values}), v="variant")
+    path = str(shop.write("orders.parquet", table))
+    asks: dict[str, Settings] = {
+        "the VARIANT of a condition": {"where": "v IS NOT NULL"},
+        "the VARIANT of a cast": {"columns": {"types": {"v": "string"}}},
+    }
+    aside: Settings = {"path": path, "on_bad_value": "QUARANTINE", "max_rejected": "100%"}
+    tables = [{"table": name, **aside} for name in asks]
+    results = shop.load(tables)
+    assert all(result.rejected == 1 for result in results.values()), results
+    job, cut = shop.job, {"options": {"on_loss": "TRUNCATE"}}
+
+    refused = shop.load([{**one, **asks[one["table"]], **cut} for one in tables], retry=job)
+    for name, own in refused.items():
+        assert own.error is not None, own
+        follows(__file__, name, own.error.hint or "")
+    loaded = shop.load([{**one, **cut} for one in tables], retry=job)
+
+    assert [(own.error, own.rows) for own in loaded.values()] == [(None, 1)] * 2
+
+
+def test_a_hint_about_the_reader_is_followed_and_loads(shop: Shop) -> None:
+    path = shop.write("orders.parquet", pa.table({"id": [1], "a": pa.array([1], pa.float16())}))
+    shop.settings["spark"] = {"reader": "JVM"}
+    orders: Settings = {"table": "orders", "path": str(path)}
+
+    begins = "set `spark: {reader: AUTO}`"
+    follow_one(__file__, "a type that Spark does not read", shop, begins, orders)

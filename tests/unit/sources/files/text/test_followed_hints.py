@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lakeload.config.yaml_tree import own_yaml
-from lakeload_jobs.contract.spec import RejectLimit
+from lakeload_jobs.contract.spec import ColumnsSpec, RejectLimit
 from lakeload_jobs.sources import batch_sizes
 from tests.hints import follows
 from tests.unit.sources.files.text import test_csv_table as csv_tests
@@ -138,6 +138,22 @@ def test_a_record_without_an_end_is_read_where_quotes_have_no_meaning(
 
     assert [row["id"] for row in rows] == list(range(1, 4_000))
     assert rows[0]["v"] == '"y'
+
+
+def test_a_file_of_other_names_is_a_table_of_its_own_or_has_its_names_changed(
+    tmp_path: Path,
+) -> None:
+    folder = json_tests.Folder(tmp_path)
+    folder.put("a.ndjson", '{"nr": 2}\n')
+    failure = folder.failure(recorded={"id": "bigint"})
+    follows(__file__, "records of another table", failure.hint or "")
+
+    own = folder.rows(recorded={})
+    renamed = folder.open(
+        recorded={"id": "bigint"}, targets={"id": "id"}, columns=ColumnsSpec(rename={"nr": "id"})
+    )
+
+    assert own == csv_tests.rows_of(renamed) == [{"nr": 2}]
 
 
 def _options(text: str) -> dict[str, str]:
