@@ -161,6 +161,8 @@ SHARED = dict.fromkeys(
     (
         f"{_LARGE}, which is found",
         "PostgreSQL: bytes that are too large, which are found",
+        "MariaDB: a value that is too large",
+        "MariaDB: a value that is too large, which is found",
     ),
     _LARGE,
 )
@@ -235,6 +237,20 @@ MARIADB = {
     "a statement that takes too long": Case(
         ("CREATE VIEW slow AS SELECT SLEEP(1.2) AS id",),
         {"table": "slow", "statement_timeout": 1}, follow="TIME",
+    ),
+    "a column without the right to it": Case(
+        ("ALTER TABLE orders ADD broken int",
+         "GRANT SELECT (id), INSERT (broken) ON orders TO {user}"),
+        user="r", follow="EXCLUDE",
+    ),
+    "a value that is too large": Case(
+        ("CREATE TABLE wide AS SELECT 1 AS id, REPEAT('x', 3000) AS broken",),
+        {"table": "wide"}, follow="EXCLUDE",
+    ),
+    "a value that is too large, which is found": Case(
+        ("CREATE TABLE wide AS SELECT seq AS id, REPEAT('x', 999 * seq) AS `a ``b`"
+         " FROM seq_1_to_3_step_2",),
+        {"table": "wide"}, follow="WHERE",
     ),
 }  # fmt: skip
 
