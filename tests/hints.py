@@ -147,7 +147,9 @@ def hints_of(by: str) -> list[Hint]:
 _LINE = re.compile(r"\{?[A-Za-z_.]+: .*", re.DOTALL)
 _REFERENCE = re.compile(r"\{(?:env|file|aws_secret|aws_parameter): .*\}")
 _AT = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
-_PLACE = re.compile(r"(?:in|below|under|of the) `?(source|catalog|iceberg|destination|pipeline)\b")
+_PLACE = re.compile(
+    r"(?:in|below|under|of the|for the|give the) `?(source|catalog|iceberg|destination|pipeline)\b"
+)
 
 
 def clauses(hint: str) -> list[str]:
@@ -172,7 +174,8 @@ def follow(document: Mapping[str, Any], clause: str, at: str = "", **values: Any
     path = [int(i) if i else key for i, key in _AT.findall(at)]
     tokens = re.findall(r"`([^`]+)`", clause)
     lines = [token for token in tokens if _LINE.fullmatch(token)]
-    if re.match(r"(?:either )?(?:remove|leave|drop)\b", clause) and not lines:
+    removes = re.match(r"(?:either )?(?:remove|leave|drop)\b", clause)
+    if removes and not lines and values.keys().isdisjoint(tokens):
         _remove(changed, path, clause, tokens)
         return changed
     given: dict[str, Any] = {}
@@ -199,7 +202,7 @@ def _remove(document: Any, path: list[Any], clause: str, tokens: Sequence[str]) 
         for name in names:
             keys = name.split(".")
             place = next(
-                at for at in (*home, *document["tables"]) if _below(at, keys[:-1], keys[-1])
+                at for at in (*home, *document.get("tables", ())) if _below(at, keys[:-1], keys[-1])
             )
             del _get(place, keys[:-1])[keys[-1]]
         return

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -15,19 +16,24 @@ import yaml
 
 from lakeload.documents.load import PipelineDocument, inspect_all
 from lakeload.documents.spec import destination_spec, table_specs
+from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.spec import check_options
-from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.contract.spec import RunOptions
 from lakeload_jobs.contract.traits import vends
 from lakeload_jobs.core.append_again import LastLoad, append_again_warnings
 from lakeload_jobs.core.file_names import render_file_name
 from lakeload_jobs.core.layout import TableLocation, data_key
+from lakeload_jobs.formats.deletes import source_keys
 from lakeload_jobs.formats.iceberg.catalogs.errors import advice
+from lakeload_jobs.formats.iceberg.load.table_changes import table_properties
 from lakeload_jobs.formats.iceberg.rules.admission import check_only_pipeline
+from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.row_id import row_ids
 from tests.hints import follow, follows
 from tests.unit.documents.documents import pipeline
 from tests.unit.formats.iceberg.rules.table import JOB, Table
+from tests.unit.launch.specs import job_spec
 
 Document = dict[str, Any]
 Run = Callable[[PipelineDocument], str | None]
@@ -110,6 +116,20 @@ def _id_of_duration(read: PipelineDocument) -> str | None:
     return None
 
 
+def _without_keys(read: PipelineDocument) -> str | None:
+    """A source that reads rows and cannot read their keys alone."""
+    [table] = table_specs(read)
+    if table.max_deleted is None:
+        return None
+    prepared: Any = SimpleNamespace(rows=SimpleNamespace(keys=None))
+    spec: Any = None
+    try:
+        source_keys(spec, table, prepared, ColumnMapping((), ()), lower=False)
+    except LakeloadError as error:
+        return error.hint
+    return None
+
+
 @dataclass(frozen=True)
 class Case:
     """A pipeline of one table, what is done with it, and clauses of the hint, each of which lets it
@@ -158,6 +178,10 @@ CASES = {
         {"name": "orders", "detect_deletes": True, "primary_key": ["id"], "mode": "UPSERT"},
         destination=ICEBERG,
     ),
+    "a source that cannot read keys alone": Case(
+        _without_keys, {"remove `detect_deletes`": {}},
+        {"detect_deletes": True, "primary_key": ["id"], "mode": "UPSERT"}, destination=ICEBERG,
+    ),
     "a key of a type without an id": Case(
         _id_of_duration,
         {
@@ -191,3 +215,18 @@ def test_a_hint_that_is_followed_lets_the_pipeline_pass(
         assert clause in hint
         changed = follow(document, clause, "tables[0].table", **values)
         assert run(changed) is None, clause
+
+
+def test_a_property_of_lakeloads_own_is_removed_as_the_hint_says(tmp_path: Path) -> None:
+    """The document refuses it too: this is what the job says of a spec."""
+    spec = job_spec(RunFolder(tmp_path))
+    [table, _] = spec.tables
+    owned = replace(table, table_properties={"lakeload.owner": "me", "write.parquet.level": "1"})
+    with pytest.raises(InvalidInput, match="is reserved by lakeload") as failed:
+        table_properties(spec, owned)
+    hint = failed.value.hint or ""
+    follows(__file__, "a property of lakeload's own", hint)
+    assert hint == "remove it from `table_properties`"
+    left = {"write.parquet.level": "1"}
+
+    assert left.items() <= table_properties(spec, replace(owned, table_properties=left)).items()

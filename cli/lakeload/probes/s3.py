@@ -104,12 +104,18 @@ def hint(error: AwsError, name: str, action: str, destination: DestinationSpec) 
     return None
 
 
+_ENCRYPT = (
+    "the bucket policy requires encryption: set `encryption: {type: SSE_S3}`, or `SSE_KMS` with "
+    "the `kms_key_id` that it names"
+)
+
+
 def _demanded(denial: Refusal, action: str, destination: DestinationSpec) -> Iterator[str]:
     """Yield what a bucket's policy usually denies requests for the lack of."""
     if not denial.of_resource:
         return
     if action == "s3:PutObject" and destination.encryption.type == "NONE":
-        yield "the bucket policy requires encryption: set `encryption`"
+        yield _ENCRYPT
     if (destination.endpoints.s3 or "").startswith("http://"):
         yield (
             "the bucket policy requires https (aws:SecureTransport), and the endpoint begins with "
@@ -158,7 +164,7 @@ def _denied(name: str, action: str, destination: DestinationSpec) -> tuple[str, 
             "the call"
         )
     if action == "s3:PutObject" and destination.encryption.type == "NONE":
-        causes.append("the bucket policy requires encryption: set `encryption`")
+        causes.append(_ENCRYPT)
     causes.append("the bucket's own policy, a permissions boundary or an SCP denies it")
     if of_bucket:
         causes.append("the bucket is another account's: its name is misspelt")

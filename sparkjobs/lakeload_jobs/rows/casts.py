@@ -425,7 +425,7 @@ def _written_type(kind: T.DataType, nested: Nested, *, lower: bool) -> T.DataTyp
 def _not_writable(column: str, error: UnsupportedType) -> InvalidInput:
     return InvalidInput(
         f"column `{column}` has the type `{error.kind}`, which cannot be written",
-        hint="exclude it, or give it another type with `columns.types`",
+        hint="leave it out with `columns.exclude`, or give it another type with `columns.types`",
     )
 
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
+from pyiceberg.catalog import load_catalog
+from pyiceberg.schema import Schema
+from pyiceberg.types import ListType, LongType, NestedField, StringType, TimeType
 
+from lakeload.documents.load import load_pipeline
+from lakeload.formats.parquet.reset import reset
+from lakeload.formats.tables import TablesRequest
+from lakeload_jobs.formats.parquet.log.publish import tell_nobody
 from tests.integration.formats.followed import Case, Settings, Shop, follow_all, follow_one
 from tests.integration.formats.iceberg.conftest import Loads
 from tests.integration.jobs.conftest import Job
@@ -123,6 +132,16 @@ KEYS = {
         by_hand=_with(bloom_filters=[]),
     ),
 }  # fmt: skip
+SPARK = {
+    "a null in the key, written by Spark": Case(
+        "exclude such rows with `where`", [ROW, {**ROW, "id": None}], table=UPSERT,
+        by_hand=_with(where="id IS NOT NULL"),
+    ),
+    "a null in the key, written by Spark, by another key": Case(
+        "choose a `primary_key` without nulls", [ROW, {**ROW, "id": None, "r": "us"}],
+        table={**UPSERT, "partition_by": []}, values={"primary_key": ["r"]}, rows=2,
+    ),
+}  # fmt: skip
 
 
 def parquet(job: Job) -> Shop:
@@ -207,22 +226,168 @@ def test_hints_about_glue_are_followed_and_load(glue: Job) -> None:
     assert shop.load([plain])["plain"].error is None
     destination()
     walk("Glue, added", "restore `update_glue_catalog: false`", plain)
+    anew = "give the pipeline another `name` and another `namespace`"
+    walk("a new table", anew, plain, name="other", namespace="supaflow_other")
+    # The table is emptied as the hint says: by its administrator, with the former setting.
+    for secret in ("key", "word"):
+        (shop.folder / secret).write_text("test", encoding="utf-8")
+    admin = {
+        "access_key_id": {"file": str(shop.folder / "key")},
+        "secret_access_key": {"file": str(shop.folder / "word")},
+    }
+    destination(parquet={}, credentials=admin)
+    pipeline = shop.write("reset.yml", yaml.safe_dump(shop.document([plain])))
+    request = TablesRequest("reset", load_pipeline(pipeline, {}), ["plain"], tell_nobody)
+    assert reset(request, with_log=False, act=True).exit_code == 0
+    destination()
+    assert shop.load([plain])["plain"].error is None
 
     view = {"Name": "view", "TableType": "VIRTUAL_VIEW", "ViewOriginalText": "SELECT 1"}
     client.create_table(DatabaseName="supaflow_shop", TableInput=view)  # type: ignore[arg-type]
     taken = {**orders, "table": "taken", "name": "view"}
+    added: Any = client.get_table(DatabaseName="supaflow_shop", Name="orders")["Table"]
+    added["StorageDescriptor"]["Columns"].append({"Name": "added", "Type": "string"})
+    kept = ("Name", "TableType", "PartitionKeys", "Parameters", "StorageDescriptor")
+    update: Any = client.update_table
+    update(DatabaseName="supaflow_shop", TableInput={name: added[name] for name in kept})
+    newer = str(shop.write("newer.parquet", [{"id": 2, "Added": 5}]))
+    walk(
+        "a column that Glue has", "set `columns.types: {Added: string}`", {**orders, "path": newer}
+    )
+
+    of_key: Any = pa.struct([("a", pa.int64())])
+    odd = pa.table({"id": [1], "m": pa.array([[({"a": 1}, 2)]], pa.map_(of_key, pa.int64()))})
+    ways: dict[str, Settings] = {
+        "set `nested: JSON`": {},
+        "give it another type with `columns.types`": {"columns.types": {"m": "string"}},
+        "`columns.exclude`": {"columns.exclude": ["m"]},
+    }
+    for number, (begins, values) in enumerate(ways.items()):
+        table = {"table": f"odd{number}", "path": str(shop.write(f"odd{number}.parquet", odd))}
+        walk("a type that Athena cannot read", begins, table, **values)
     walk("a view of the name", "give the table another `name`", taken, name="other")
 
 
-def test_hints_about_a_table_of_another_writer_are_followed_and_load(job: Job) -> None:
-    shop = parquet(job)
+BOTH = pytest.mark.parametrize(
+    ("fixture", "make", "prefix"), [("job", parquet, ""), ("loads", iceberg, "Iceberg: ")]
+)
+
+
+@BOTH
+def test_hints_about_a_table_of_another_writer_are_followed_and_load(
+    fixture: str, make: Any, prefix: str, request: pytest.FixtureRequest
+) -> None:
+    shop: Shop = make(request.getfixturevalue(fixture))
     path = str(shop.write("orders.parquet", [{"id": 1}]))
-    orders: Settings = {"table": "orders", "path": path}
+    orders: Settings = {"table": "orders", "path": path, "on_append_again": "ALLOW"}
     assert shop.load([orders])["orders"].error is None
 
-    for name, begins in (
-        ("rows of another pipeline", "set `table_handling: APPEND`"),
-        ("a pipeline of another name", "restore `name: "),
-    ):
-        shop.settings["name"] = name.replace(" ", "-")
-        follow_one(__file__, name, shop, begins, {**orders, "on_append_again": "ALLOW"})
+    cases: list[tuple[str, str, Settings]] = [
+        ("a pipeline of another name", "restore `name: shop` of the pipeline", {}),
+        ("rows of another pipeline, apart", "or load into another `name`", {"name": "own"}),
+        ("rows of another pipeline", "set `table_handling: APPEND`", {}),
+    ]
+    for name, begins, values in cases:
+        shop.settings["name"] = re.sub("[ ,]+", "-", name)
+        follow_one(__file__, f"{prefix}{name}", shop, begins, orders, **values)
+
+
+@BOTH
+def test_hints_about_tables_of_one_pipeline_are_followed_and_load(
+    fixture: str, make: Any, prefix: str, request: pytest.FixtureRequest
+) -> None:
+    shop: Shop = make(request.getfixturevalue(fixture))
+    path = str(shop.write("orders.parquet", [{"id": 1}]))
+    bad = str(shop.write("bad.csv", "id,a\n1,x\n2,3\n"))
+    orders: Settings = {"table": "orders", "name": "t", "path": path, "on_append_again": "ALLOW"}
+    first = [orders, {"table": "kept", "name": "u_rejected", "path": path}]
+    assert all(result.error is None for result in shop.load(first).values())
+
+    owner = "another table of the pipeline"
+    follow_one(
+        __file__, f"{prefix}{owner}", shop, "another `name`", {**orders, "table": "returns"},
+        name="returns",
+    )  # fmt: skip
+    space = f"{shop.settings['namespace']}_2"
+    follow_one(
+        __file__, f"{prefix}{owner}", shop, "or `namespace`", {**orders, "table": "refunds"},
+        namespace=space,
+    )  # fmt: skip
+    rejects = {
+        "table": "bad", "name": "u", "path": bad, "format": "CSV", "options": {"header": True},
+        "columns": {"types": {"a": "int"}}, "on_bad_value": "QUARANTINE", "max_rejected": 1,
+    }  # fmt: skip
+    side = "a side table that is another table"
+    follow_one(__file__, f"{prefix}{side}", shop, "another `name`", rejects, name="own")
+
+
+def test_hints_about_a_table_that_has_moved_are_followed_and_load(job: Job) -> None:
+    shop = parquet(job)
+    path = str(shop.write("orders.parquet", [{"id": 1}]))
+    orders: Settings = {"table": "orders", "name": "a", "path": path, "on_append_again": "ALLOW"}
+    assert shop.load([orders])["orders"].error is None
+    moved, name = {**orders, "name": "b"}, "a table that has moved"
+
+    follow_one(
+        __file__, name, shop, "restore the setting that has changed (`name`", moved, name="a"
+    )
+    anew = "load everything into the new table with another `name` for the pipeline"
+    follow_one(__file__, name, shop, anew, moved, name="other")
+
+
+NAMED: list[Settings] = [{"id": 1, "name": None}, {"id": 2, "name": "x"}]
+NAME = NestedField(2, "name", StringType(), required=True)
+LIST = ListType(3, StringType(), element_required=True)
+MADE = {
+    "required_1": NAME,
+    "required_2": NAME,
+    "listed": NestedField(2, "items", LIST),
+    "timed_1": NestedField(2, "at", TimeType()),
+    "timed_2": NestedField(2, "at", TimeType()),
+    "tracked": NestedField(2, "_supa_index", StringType()),
+}
+"""Tables of another program: the second column of each."""
+ADD = {"schema_changes": "ADD_COLUMNS"}
+FOREIGN = {
+    "a required column": Case(
+        "set `schema_changes: EVOLVE`", NAMED, table={"name": "required_1"}, then=ADD, rows=2
+    ),
+    "a required column, without such rows": Case(
+        "leave such rows out with `where`", NAMED, table={"name": "required_2"}, then=ADD,
+        by_hand=_with(where="name IS NOT NULL"),
+    ),
+    "an element that is required": Case(
+        "leave the column out with `columns: {exclude: ", [{"id": 1, "items": ["a", None]}],
+        table={"name": "listed"},
+    ),
+    "a type that Spark cannot read": Case(
+        "load into a table of another `name`", [{"id": 1, "at": "10:00"}],
+        table={"name": "timed_1"}, values={"name": "own"},
+    ),
+    "a type that Spark cannot read, replaced": Case(
+        "under `schema_changes: EVOLVE`: set `mode: OVERWRITE`", [{"id": 1, "at": "10:00"}],
+        table={"name": "timed_2"}, then=ADD,
+    ),
+}  # fmt: skip
+
+
+def test_hints_about_tables_of_another_program_are_followed_and_load(loads: Loads) -> None:
+    shop = iceberg(loads)
+    shop.settings["table_handling"] = "APPEND"
+    catalog = load_catalog("maker", type="rest", uri=loads.uri, **loads.store)
+    catalog.create_namespace_if_not_exists((loads.schema,))
+    for name, column in MADE.items():
+        schema = Schema(NestedField(1, "id", LongType()), column)
+        catalog.create_table((loads.schema, name), schema)
+
+    follow_all(__file__, shop, FOREIGN)
+
+    path = str(shop.write("orders.parquet", [{"id": 1}]))
+    tracked: Settings = {"table": "orders", "name": "tracked", "path": path}
+    name = "a tracking column of another type"
+    begins = "leave `_supa_index` out of `tracking_columns`"
+    follow_one(__file__, name, shop, begins, tracked, tracking_columns=["_supa_id"])
+
+
+def test_hints_of_rows_that_spark_writes_are_followed_and_load(loads: Loads) -> None:
+    follow_all(__file__, iceberg(loads), SPARK, spark={"reader": "JVM"})

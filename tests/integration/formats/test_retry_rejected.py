@@ -20,6 +20,7 @@ from lakeload_jobs.contract.spec import (
     RunOptions,
     TableSpec,
 )
+from tests.hints import follow, follows
 from tests.integration.formats.worlds import World, load
 
 PRICES = ColumnsSpec(types={"price": "decimal(9,2)"})
@@ -228,6 +229,14 @@ def test_retry_rejected_upsert_without_cursor_rejects_existing_keys(world: World
 
     assert refused.error is not None
     assert "such as `id` = 2, and without `cursor`" in refused.error.message
+    assert prices(world) == [(1, "10.50"), (2, "99.00")]
+    hint = refused.error.hint or ""
+    follows(__file__, "rejected records of keys that are loaded", hint)
+    document = {"source": {"type": "FILES"}, "tables": [{"table": "orders"}]}
+    clause = hint.partition(", or")[0]
+    changed = follow(document, clause, "tables[0].table", cursor="price")
+    ordered = replace(right, cursor=changed["tables"][0]["cursor"])
+    assert quarantined(world, ordered, "ordered").error is None
     assert prices(world) == [(1, "10.50"), (2, "99.00")]
     free = table(world, "c.csv", 'id,price\n7,"7,5"\n', **merged)
     quarantined(world, free, "fourth")

@@ -155,7 +155,7 @@ BUCKETS = [
         lambda world: world.refuse(
             "PutObject", "s3:PutObject", "with an explicit deny in a resource-based policy"
         ),
-        *("put", "AccessDenied", "the bucket policy requires encryption: set `encryption`"),
+        *("put", "AccessDenied", "the bucket policy requires encryption: set `encryption: {"),
     ),
     Case(
         "organization that forbids to write",

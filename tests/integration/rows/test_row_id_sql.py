@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
+from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.rows.row_id import encoded_rows, row_ids
 from lakeload_jobs.rows.tracking_sql import encoding, row_id
+from tests.hints import follow, follows
 
 _VALUES = {
     "boolean": ["true", "false"],
@@ -57,3 +62,27 @@ def test_the_id_of_several_columns_is_the_hash_of_their_encodings(spark: SparkSe
 
     expected = row_ids([table.column(name).combine_chunks() for name in ("a", "b", "c")])
     assert table.column("id").to_pylist() == expected.to_pylist()
+
+
+def test_a_type_without_an_encoding_is_cast_as_the_hint_says(spark: SparkSession) -> None:
+    frame = spark.sql("select interval '2' day as took, 1L as id")
+    document = {"source": {"type": "FILES"}, "tables": [{"table": "t", "primary_key": ["took"]}]}
+
+    def ids(changed: dict[str, Any]) -> int:
+        [table] = changed["tables"]
+        types = table.get("columns", {}).get("types", {})
+        rows = frame.select(*(F.col(n).cast(types.get(n, t)).alias(n) for n, t in frame.dtypes))
+        columns = [(F.col(name), rows.schema[name].dataType) for name in table["primary_key"]]
+        return len(rows.select(row_id(columns)).collect())
+
+    with pytest.raises(InvalidInput, match="has no row id") as raised:
+        ids(document)
+    hint = raised.value.hint or ""
+    follows(__file__, "a key that Spark cannot encode", hint)
+    ways: dict[str, dict[str, Any]] = {
+        "choose another `primary_key`": {"primary_key": ["id"]},
+        "cast the column with `columns.types`": {"columns.types": {"took": "string"}},
+    }
+    for clause, values in ways.items():
+        assert clause in hint
+        assert ids(follow(document, clause, "tables[0].table", **values)) == 1

@@ -13,6 +13,7 @@ from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
 from lakeload_jobs.core.layout import conditional_writes_key
 from lakeload_jobs.storage.objects import Completion, ConditionalWritesUnsupported, Objects
+from tests.hints import follow, follows
 from tests.integration.conftest import QUICK, make_destination
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import (
@@ -71,7 +72,30 @@ def test_store_without_conditional_writes_is_rejected(
     for _ in range(2):
         with pytest.raises(ConditionalWritesUnsupported, match="two concurrent writers") as caught:
             conditional_writes(Connections(store, "test"))
-        assert "single_writer: true" in (caught.value.hint or "")
+    hint = caught.value.hint or ""
+    follows(__file__, "a store without conditional writes", hint)
+    single = _followed(store, hint, "set `single_writer: true` in the destination")
+    assert conditional_writes(Connections(single, "test")) is not None
+
+
+def test_a_write_that_needs_a_condition_is_made_as_the_hint_says(
+    store: DestinationSpec, fault_proxy: FaultProxy
+) -> None:
+    lacking(fault_proxy, answer(501, "NotImplemented"))
+    with pytest.raises(ConditionalWritesUnsupported) as caught:
+        Objects(AwsSession(store), store, waits=QUICK).put_if_absent(KEY, b"first")
+    hint = caught.value.hint or ""
+    follows(__file__, "a write without a condition", hint)
+    single = _followed(store, hint, "set `single_writer: true`")
+
+    assert Objects(AwsSession(single), single, waits=QUICK).put_if_absent(KEY, b"first")
+
+
+def _followed(store: DestinationSpec, hint: str, clause: str) -> DestinationSpec:
+    """Return the store as a destination that is changed as a clause of a hint says."""
+    assert clause in hint
+    changed = follow({"bucket": store.bucket}, clause, "bucket")
+    return replace(store, single_writer=changed["single_writer"])
 
 
 @pytest.mark.parametrize("action", [answer(501, "NotImplemented"), IGNORED], ids=["501", "ignored"])

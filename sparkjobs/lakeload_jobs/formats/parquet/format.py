@@ -242,8 +242,11 @@ class OpenParquetTable(ParquetTable):
         """Compare the columns with the table's, and ask the catalog again now they are known."""
         written = written_columns(self._load.spec, self._table, prepared, self._before)
         columns = (Column(name, kind) for name, kind in written.types.items())
+        loaded = {column.name for column in self._opened.columns}
+        sources = {column.target: column.source for column in prepared.mapping.columns}
+        new = {name: sources.get(name, name) for name in written.types if name not in loaded}
         self._unasked = self._unasked or check_catalog(
-            self._session.catalog, self._target, union(self._opened.columns, columns)
+            self._session.catalog, self._target, union(self._opened.columns, columns), new
         )
         if self._target is not None:
             self._session.catalog.describe(self._target, prepared.comments)

@@ -13,6 +13,7 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import CatalogSpec, EncryptionSpec, EndpointsSpec, IcebergSpec
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
+from tests.hints import follow, follows
 from tests.integration.formats.iceberg.conftest import Loads
 from tests.integration.formats.iceberg.glue_world import glue_world
 from tests.servers.fault_proxy import FaultProxy
@@ -47,16 +48,41 @@ def test_iceberg_table_in_another_location_is_reported_and_not_changed(
     assert world.read(world.schema, "orders").scan().to_arrow().num_rows == 2
     assert (good.rows, again.rows) == (1, 1)
     assert lake.environment[EXTERNAL_ID_VARIABLE] not in str(settings)
+    rows = loads.file([{"id": 1}])
     loads.schema = "lakes_hive"
-    assert "not an Iceberg table" in told(loads.load(loads.table(loads.file([{"id": 1}]))))
+    other = loads.load(loads.table(rows))
+    assert "not an Iceberg table" in told(other)
+    named = _followed(
+        "a table that is not of Iceberg", other, "load into another `name`", name="own"
+    )
+    assert loads.loaded(loads.table(rows, name=named["tables"][0]["name"])).rows == 1
     loads.schema = "lakes_away"
-    away = told(loads.load(loads.table(loads.file([{"id": 1}]))))
+    place = "a namespace that is elsewhere"
+    elsewhere = loads.load(loads.table(rows))
+    away = told(elsewhere)
+    begins = "or load into another `namespace`"
+    named = _followed(place, elsewhere, begins, namespace="lakes_own")
+    loads.schema = named["tables"][0]["namespace"]
+    assert loads.loaded(loads.table(rows)).rows == 1
     assert "s3://other/away" in away
     assert f"{lake.seeded.bucket}/{lake.seeded.prefix}/lakes_away" in away
     loads.schema = world.schema
     loads.destination = replace(loads.destination, prefix=f"{lake.seeded.prefix}/moved")
-    moved = told(loads.load(loads.table(loads.file([{"id": 3}]))))
-    assert "the destination has changed since the first load" in moved
+    moved = loads.load(loads.table(loads.file([{"id": 3}])))
+    assert "the destination has changed since the first load" in told(moved)
+    prefix = lake.seeded.prefix
+    former = _followed(place, moved, "restore `bucket`, `prefix`", prefix=prefix, bucket="lake")
+    loads.destination = replace(loads.destination, prefix=former["destination"]["prefix"])
+    assert loads.loaded(loads.table(loads.file([{"id": 3}]), primary_key=("id",))).rows == 1
+
+
+def _followed(case: str, result: TableResult, clause: str, **values: str) -> dict[str, Any]:
+    """Return a pipeline that is changed as a clause of a hint says."""
+    hint = (result.error and result.error.hint) or ""
+    follows(__file__, case, hint)
+    assert clause in hint
+    document = {"source": {"type": "FILES"}, "tables": [{"table": "orders"}], "destination": {}}
+    return follow(document, clause, "tables[0].table", **values)
 
 
 def test_glue_calls_name_the_account_and_objects_the_kms_key(

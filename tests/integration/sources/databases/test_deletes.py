@@ -5,17 +5,22 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+import yaml
 
+from lakeload.documents.spec import table_specs
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import RejectLimit, RunOptions, TableSpec
 from lakeload_jobs.formats.iceberg.load.write import StagedIceberg
 from lakeload_jobs.formats.parquet.load.write import StagedParquet
+from tests.hints import follow, follows
 from tests.integration.formats.worlds import IcebergWorld, ParquetWorld, World, load
 from tests.integration.sources.databases.conftest import Database, MariaDatabase
+from tests.unit.documents.documents import pipeline
 
 ANY = RejectLimit(percent=100)
 THIRTY = RejectLimit(percent=30)
@@ -146,7 +151,7 @@ def test_rows_are_marked_in_the_commit_that_adds_a_column(
 
 @pytest.mark.parametrize("world", ["iceberg"], indirect=True)
 def test_more_deleted_rows_than_allowed_leave_everything_as_it_was(
-    world: World, database: Database, table: TableSpec
+    world: World, database: Database, table: TableSpec, tmp_path: Path
 ) -> None:
     mode: Any = "UPSERT" if isinstance(world, IcebergWorld) else "APPEND"
     table = replace(table, mode=mode, max_deleted=THIRTY)
@@ -171,6 +176,36 @@ def test_more_deleted_rows_than_allowed_leave_everything_as_it_was(
     assert live(world, *KEY) == before
     assert len(world.rows()) == 40
     assert world.left() == []
+
+    hints = [result.error.hint or "" for result in (many, empty) if result.error]
+    database.run("DELETE FROM orders; INSERT INTO orders VALUES ('v', 'b1', 1), ('v', 'b2', 2)")
+    raised = limit(
+        tmp_path, "more deleted rows than allowed", hints[0], "raise `max_deleted`", "95 %"
+    )
+    assert run(world, replace(table, max_deleted=raised)).deleted == 38
+    database.run("DELETE FROM orders")
+    everything = "set `max_deleted: 100 %`"
+    whole = limit(tmp_path, "a source without rows", hints[1], everything, None)
+    assert run(world, replace(table, max_deleted=whole)).deleted == 2
+
+
+def limit(folder: Path, case: str, hint: str, clause: str, value: str | None) -> RejectLimit | None:
+    """Return `max_deleted` of a pipeline that is changed as a clause of a hint says."""
+    follows(__file__, case, hint)
+    assert clause in hint
+    document: dict[str, Any] = {
+        "version": 1, "name": "shop",
+        "source": {"type": "JDBC", "url": "postgresql://db.example.com/shop", "user": "reader"},
+        "destination": {"version": 1, "bucket": "my-data-lake", "region": "us-east-1"},
+        "tables": [{
+            "table": "public.orders", "primary_key": ["a", "b"], "detect_deletes": True,
+            "max_deleted": "30 %",
+        }],
+    }  # fmt: skip
+    given = {} if value is None else {"max_deleted": value}
+    changed = follow(document, clause, "tables[0].max_deleted", **given)
+    [spec] = table_specs(pipeline(folder, yaml.safe_dump(changed)))
+    return spec.max_deleted
 
 
 @pytest.mark.parametrize("world", ["parquet", "iceberg"], indirect=True)

@@ -16,6 +16,7 @@ from lakeload.launch.spec import select_tables
 from lakeload.ui.display import no_phases
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.spec import JdbcInput
+from tests.hints import follows
 from tests.servers.mariadb import PASSWORD as MARIA_PASSWORD
 from tests.servers.mariadb import USER as MARIA_USER
 from tests.servers.mariadb import MariaDb
@@ -147,12 +148,23 @@ def test_what_globs_find_has_one_target_each(
     with closing(postgres.connect(name)) as admin:
         admin.execute(
             b"CREATE SCHEMA sales; CREATE TABLE orders (id int); CREATE VIEW seen AS SELECT 1 AS a;"
-            b'CREATE TABLE sales."Orders" (id int)'
+            b'CREATE TABLE sales."Orders" (id int); CREATE TABLE sales.kept (id int)'
         )
     with pytest.raises(InvalidInput) as raised:
         _found(_document(tmp_path, postgres, name, tables))
     assert message in raised.value.message
     assert hint in (raised.value.hint or "")
+    if "both be loaded" not in message:
+        return
+    follows(__file__, "two tables of one target", raised.value.hint or "")
+    for own in (
+        "- {table: sales.Orders, name: own}",
+        "- {table: sales.Orders, namespace: own}",
+    ):
+        added = f"{tables}\n{own}"
+        assert len(_found(_document(tmp_path, postgres, name, added))) == 3
+    without = tables.replace("sales.*,", "sales.*, exclude: [Orders],")
+    assert len(_found(_document(tmp_path, postgres, name, without))) == 2
 
 
 def test_upsert_needs_a_key_and_a_name_alone_needs_no_server(
@@ -166,8 +178,15 @@ def test_upsert_needs_a_key_and_a_name_alone_needs_no_server(
     iceberg = text.replace("us-east-1", "us-east-1, table_format: ICEBERG, glue_database_prefix: x")
     upsert = pipeline(tmp_path, iceberg.replace("public.*", "public.*, mode: UPSERT"))
 
-    with pytest.raises(InvalidInput, match=r"the database has none for `public\.keyless`"):
+    with pytest.raises(
+        InvalidInput, match=r"the database has none for `public\.keyless`"
+    ) as failed:
         _found(upsert)
+    follows(__file__, "a table without a key", failed.value.hint or "")
+    text_of = upsert.path.read_text(encoding="utf-8")
+    for entry in ("primary_key: [a], mode: UPSERT", "mode: APPEND"):
+        own = pipeline(tmp_path, f"{text_of}- {{table: public.keyless, {entry}}}\n")
+        assert _found(own)["public.keyless"] == (("a",) if "primary_key" in entry else ())
 
     late = text.replace("public.*", "public.*, cursor: a, lookback: 5, exclude: [keyed]")
     with pytest.raises(InvalidInput, match=r"`lookback` needs a key, and .*`public\.keyless`"):

@@ -435,8 +435,8 @@ def _occupied(facts: TableFacts, job: TableAttempt, why: str) -> LakeloadError:
     if former := _same_source(facts, job):
         hint = (
             f"`{former[0]}` loads `{job.source}` too: if it is this pipeline under its former "
-            f"name, restore `name: {former[0]}`, for under another name every row would be "
-            f"loaded again; otherwise {hint}"
+            f"name, restore `name: {former[0]}` of the pipeline, for under another name every row "
+            f"would be loaded again; otherwise {hint}"
         )
     return LoadFailed(
         f"this is the first run of pipeline `{job.pipeline}` into `{job.target}`, and the table "

@@ -674,8 +674,9 @@ def compare(
     if unreadable and not (replaces and policy == "EVOLVE"):
         raise LoadFailed(
             f"`{target}` cannot be loaded: {'; '.join(unreadable)}",
-            hint="load into a table of another `name`, or replace rows and columns of the table: "
-            "mode OVERWRITE, or `--full-refresh` with UPSERT, under `schema_changes: EVOLVE`",
+            hint="load into a table of another `name`, or replace rows and columns of the table "
+            "under `schema_changes: EVOLVE`: set `mode: OVERWRITE`, or use `--full-refresh` with "
+            "UPSERT",
         )
     stays = {name.lower() for name in (identifiers if key.identifiers is None else key.identifiers)}
     problems = schema_problems(changes, key, policy, stays, misfits)

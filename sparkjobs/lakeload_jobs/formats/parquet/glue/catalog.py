@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.aws.glue_calls import MAX_BATCH, GlueCalls, PartitionProblem
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import DestinationSpec, PartitionStrategy
+from lakeload_jobs.contract.spec import TRACKING_COLUMNS, DestinationSpec, PartitionStrategy
 from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.core.file_names import FILE_SUFFIX
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.core.type_conflicts import OTHER_TABLE
+from lakeload_jobs.core.names import PARTITION_KEY
+from lakeload_jobs.core.nested_types import first_difference
+from lakeload_jobs.core.type_conflicts import OTHER_TABLE, types_setting
 from lakeload_jobs.formats.parquet.glue import catalog as conflicts
 from lakeload_jobs.formats.parquet.glue.tables import (
     CREATED_BY,
@@ -31,15 +33,19 @@ from lakeload_jobs.formats.parquet.glue.tables import (
     describe_projection,
     glue_columns,
     grown_glue_type,
+    is_cast_to,
     is_incomplete,
     outdated_partition,
     partition_input,
+    plain_glue_type,
     projection_parameters,
+    projects_partitions,
     same_location,
     table_input,
     united,
 )
 from lakeload_jobs.formats.parquet.log.records import Column, GlueTarget, LoadRecord
+from lakeload_jobs.formats.parquet.log.roll_forward import NO_NEW_COLUMNS
 from lakeload_jobs.storage.backoff import Waits
 from lakeload_jobs.storage.objects import Objects
 
@@ -47,14 +53,17 @@ if TYPE_CHECKING:
     from mypy_boto3_glue.type_defs import DatabaseTypeDef, TableTypeDef
 
 
-def other_location(what: str, there: str, ours: str) -> CatalogConflict:
+_FORMER = (
+    "restore the former `bucket`, `prefix` and `glue_database_prefix`, or load into another "
+    "`namespace`"
+)
+_DROP = "drop the table from Glue (the files stay): the next load recreates it"
+
+
+def other_location(what: str, there: str, ours: str, hint: str) -> CatalogConflict:
     """A database, table or partition that lies elsewhere."""
     return CatalogConflict(
-        f"{what} is located at `{there}`, but this destination places it at `{ours}`",
-        hint=(
-            "restore the former `bucket`, `prefix` and `glue_database_prefix`, or drop it "
-            "from Glue (the files stay): the next sync or `lakeload recover` recreates it"
-        ),
+        f"{what} is located at `{there}`, but this destination places it at `{ours}`", hint=hint
     )
 
 
@@ -66,43 +75,80 @@ def not_a_parquet_table(table: str, kind: str) -> CatalogConflict:
     )
 
 
-def other_keys(table: str, theirs: str, ours: str) -> CatalogConflict:
-    """A table that is partitioned by something else."""
+def other_keys(
+    wanted: WantedTable, theirs: str, ours: str, strategy: str | None
+) -> CatalogConflict:
+    """A table that is partitioned by something else, which `strategy` would do too."""
     return CatalogConflict(
-        f"Glue's `{table}` is partitioned by {theirs} and this destination's table by {ours}",
-        hint="restore the former `partition_strategy`, or drop the table from Glue (the "
-        "files stay): lakeload recreates it with its own partition key",
+        f"Glue's `{wanted.full_name}` is partitioned by {theirs} and this destination's table by "
+        f"{ours}",
+        hint=_of_glue(wanted, strategy and f"set `partition_strategy: {strategy}`"),
     )
 
 
-def other_projection(table: str, theirs: str, ours: str) -> CatalogConflict:
-    """A table whose partitions Athena finds in another way."""
+def other_projection(
+    wanted: WantedTable, theirs: str, ours: str, parameters: Mapping[str, str]
+) -> CatalogConflict:
+    """A table whose partitions Athena finds in another way, as its parameters have it."""
+    setting = None
+    if (projects := projects_partitions(parameters)) is not bool(wanted.projection):
+        setting = f"set `partition_projection: {str(projects).lower()}`"
+    elif (strategy := parameters.get(STRATEGY, wanted.strategy)) != wanted.strategy:
+        setting = f"set `partition_strategy: {strategy}`"
     return CatalogConflict(
-        f"Glue's `{table}` has {theirs} and this destination's table {ours}",
-        hint="restore the former `partition_projection` and `partition_strategy`, or drop "
-        "the table from Glue (the files stay): lakeload recreates it",
+        f"Glue's `{wanted.full_name}` has {theirs} and this destination's table {ours}",
+        hint=_of_glue(wanted, setting),
     )
 
 
-def other_strategy(table: str, theirs: str, ours: str) -> CatalogConflict:
+def other_strategy(wanted: WantedTable, theirs: str) -> CatalogConflict:
     """A table whose folders are cut otherwise: Athena would read an hour again with its day."""
     return CatalogConflict(
-        f"Glue's `{table}` was created with `partition_strategy: {theirs}`, but the "
-        f"destination has `{ours}`",
-        hint=f"set `partition_strategy: {theirs}`, or {OTHER_TABLE}",
+        f"Glue's `{wanted.full_name}` was created with `partition_strategy: {theirs}`, but the "
+        f"destination has `{wanted.strategy}`",
+        hint=_of_glue(wanted, f"set `partition_strategy: {theirs}`"),
     )
 
 
-def other_types(table: str, pairs: list[tuple[str, str, str]]) -> CatalogConflict:
+def other_types(wanted: WantedTable, pairs: Sequence[tuple[str, str, str]]) -> CatalogConflict:
     """Columns of two types: (name, Glue's, ours). Athena would fail on the files of one of them."""
     shown = ", ".join(
-        f"`{name}` is `{theirs}` in Glue and `{ours}` in this load" for name, theirs, ours in pairs
+        _type_clause(name, theirs, ours, loaded=name not in wanted.new_columns)
+        for name, theirs, ours in pairs
     )
     return CatalogConflict(
-        f"columns of Glue's `{table}` have other types, so Athena could not read the table "
-        f"(HIVE_BAD_DATA, HIVE_PARTITION_SCHEMA_MISMATCH): {shown}",
-        hint=f"give the column Glue's type with `columns.types`, or {OTHER_TABLE}",
+        f"columns of Glue's `{wanted.full_name}` have other types, so Athena could not read the "
+        f"table (HIVE_BAD_DATA, HIVE_PARTITION_SCHEMA_MISMATCH): {shown}",
+        hint=_types_hint(wanted, pairs),
     )
+
+
+def _type_clause(column: str, theirs: str, ours: str, *, loaded: bool) -> str:
+    """Name the column, or the field in it, that has two types."""
+    path, before, now = first_difference(plain_glue_type(theirs), plain_glue_type(ours))
+    where = "the files of this table" if loaded else "this load"
+    return f"`{'.'.join((column, *path))}` is `{before}` in Glue and `{now}` in {where}"
+
+
+def _types_hint(wanted: WantedTable, pairs: Sequence[tuple[str, str, str]]) -> str:
+    """Files that are there keep their types, so Glue has to have those again. A column that is new
+    may get Glue's type, where a cast makes it."""
+    if any(name not in wanted.new_columns for name, _, _ in pairs):
+        return f"give the column its type back in Glue, or {_DROP}"
+    own = [f"`{name}`" for name, _, _ in pairs if name in TRACKING_COLUMNS]
+    if own:
+        return f"leave {', '.join(own)} out of `tracking_columns`, or {OTHER_TABLE}"
+    theirs = {wanted.new_columns[name]: plain_glue_type(kind) for name, kind, _ in pairs}
+    ways = [OTHER_TABLE]
+    if all(is_cast_to(kind) for kind in theirs.values()):
+        ways.insert(0, f"set `{types_setting(theirs)}`, the type in Glue")
+    return ", or ".join(ways)
+
+
+def _of_glue(wanted: WantedTable, setting: str | None) -> str:
+    """Return what to do about a table that Glue has otherwise than this destination: files that
+    are there are as the destination has it, so the table is dropped; else a setting will do."""
+    return _DROP if setting is None or wanted.has_files else f"{setting}, or {_DROP}"
 
 
 def check_database(database: Mapping[str, Any], wanted: WantedTable) -> None:
@@ -113,7 +159,7 @@ def check_database(database: Mapping[str, Any], wanted: WantedTable) -> None:
     ours = wanted.database_location
     there = database.get("LocationUri") or ""
     if there and not same_location(there, ours):
-        raise conflicts.other_location(f"Glue's database `{wanted.database}`", there, ours)
+        raise conflicts.other_location(f"Glue's database `{wanted.database}`", there, ours, _FORMER)
 
 
 def check_table(table: TableTypeDef, wanted: WantedTable) -> None:
@@ -126,19 +172,30 @@ def check_table(table: TableTypeDef, wanted: WantedTable) -> None:
         raise conflicts.not_a_parquet_table(wanted.full_name, kind)
     there = table.get("StorageDescriptor", {}).get("Location", "")
     if not same_location(there, wanted.location):
-        raise conflicts.other_location(f"Glue's table `{wanted.full_name}`", there, wanted.location)
+        what = f"Glue's table `{wanted.full_name}`"
+        hint = _DROP if wanted.has_files else _FORMER
+        raise conflicts.other_location(what, there, wanted.location, hint)
+    parameters = table.get("Parameters", {})
     keys = [(key["Name"].lower(), key.get("Type", "")) for key in table.get("PartitionKeys", [])]
     ours = [(wanted.partition_key, "string")] if wanted.partition_key else []
     if keys != ours:
-        raise conflicts.other_keys(wanted.full_name, _in_words(keys), _in_words(ours))
-    parameters = table.get("Parameters", {})
+        raise conflicts.other_keys(
+            wanted, _in_words(keys), _in_words(ours), _strategy_of(keys, parameters)
+        )
     found, wish = describe_projection(parameters), describe_projection(wanted.projection)
     if wanted.partition_key and found != wish:
-        raise conflicts.other_projection(wanted.full_name, found, wish)
+        raise conflicts.other_projection(wanted, found, wish, parameters)
     strategy = parameters.get(STRATEGY, wanted.strategy)
     if wanted.partition_key and strategy != wanted.strategy:
-        raise conflicts.other_strategy(wanted.full_name, strategy, wanted.strategy)
+        raise conflicts.other_strategy(wanted, strategy)
     _check_types(table, wanted)
+
+
+def _strategy_of(keys: Sequence[tuple[str, str]], parameters: Mapping[str, str]) -> str | None:
+    """Return the `partition_strategy` of a table of lakeload's; None for the keys of others."""
+    if keys == [(PARTITION_KEY, "string")]:
+        return parameters.get(STRATEGY)
+    return None if keys else "NONE"
 
 
 def _other_kind(table: TableTypeDef) -> str | None:
@@ -166,7 +223,7 @@ def _check_types(table: TableTypeDef, wanted: WantedTable) -> None:
         if name in theirs and grown_glue_type(theirs[name], kind) is None
     ]
     if pairs:
-        raise conflicts.other_types(wanted.full_name, pairs)
+        raise conflicts.other_types(wanted, pairs)
 
 
 def _in_words(keys: Sequence[tuple[str | None, str]]) -> str:
@@ -266,7 +323,8 @@ def _is_registered(
     ours = wanted.partition_location(value)
     if not same_location(there, ours):
         what = f"the partition `{value}` of Glue's table `{wanted.full_name}`"
-        raise conflicts.other_location(what, there, ours)
+        drop = "drop the partition from Glue (the files stay)"
+        raise conflicts.other_location(what, there, ours, drop)
     if (changed := outdated_partition(partition, columns)) is not None:
         problems = calls.update_partition(wanted.database, wanted.name, value, changed)
         if problems:
@@ -423,16 +481,26 @@ class GlueCatalog:
         self._seen: dict[tuple[str, str], Seen] = {}
         self._comments: dict[tuple[str, str], Comments] = {}
 
-    def check(self, target: GlueTarget, columns: Sequence[Column]) -> None:
+    def check(
+        self,
+        target: GlueTarget,
+        columns: Sequence[Column],
+        new_columns: Mapping[str, str] = NO_NEW_COLUMNS,
+    ) -> None:
         """See `Catalog.check`. A second call for a table compares without asking Glue again."""
-        self.foresee(target, columns)
+        self.foresee(target, columns, new_columns)
 
-    def foresee(self, target: GlueTarget, columns: Sequence[Column]) -> CatalogChange:
+    def foresee(
+        self,
+        target: GlueTarget,
+        columns: Sequence[Column],
+        new_columns: Mapping[str, str] = NO_NEW_COLUMNS,
+    ) -> CatalogChange:
         """Check, and return what would be created and added. Only reads."""
         destination = self._destination
         location = TableLocation(destination.prefix, target.database, target.table)
         strategy = destination.parquet.partition_strategy
-        wanted = self._wanted(target, location, strategy, columns)
+        wanted = self._wanted(target, location, strategy, columns, new_columns=new_columns)
         seen = self._look(wanted)
         if seen.table is None:
             if seen.database is not None:
@@ -503,6 +571,7 @@ class GlueCatalog:
         *,
         first: str | None = None,
         created_by: str = "",
+        new_columns: Mapping[str, str] = NO_NEW_COLUMNS,
     ) -> WantedTable:
         url = self._objects.url(location.data_path)
         return WantedTable(
@@ -515,6 +584,7 @@ class GlueCatalog:
             created_by=created_by,
             projection=projection_parameters(strategy, url, first) if target.projection else {},
             comments=self._comments.get((target.database, target.table), NO_COMMENTS),
+            new_columns={name.lower(): source for name, source in new_columns.items()},
         )
 
     def _look(self, wanted: WantedTable) -> Seen:

@@ -56,9 +56,14 @@ def projection_parameters(
     return {**template, **date, **({_RANGE: f"{first},NOW"} if first else {})}
 
 
+def projects_partitions(parameters: Mapping[str, str]) -> bool:
+    """Return whether Athena computes the partitions of a table with these parameters."""
+    return parameters.get(ENABLED, "false").lower() == "true"
+
+
 def describe_projection(parameters: Mapping[str, str]) -> str:
     """Return in words how Athena finds the partitions of a table with these parameters."""
-    if parameters.get(ENABLED, "false").lower() != "true":
+    if not projects_partitions(parameters):
         return "registered partitions"
     kind = parameters.get(f"{_KEY}type", "none")
     pattern = parameters.get(f"{_KEY}format")
@@ -114,13 +119,21 @@ def glue_type(kind: str) -> str:
 
 def same_glue_type(one: str, other: str) -> bool:
     """Return whether two Glue types are one type in different spellings."""
-    return _plain(one) == _plain(other)
+    return plain_glue_type(one) == plain_glue_type(other)
 
 
 def grown_glue_type(there: str, wanted: str) -> str | None:
     """Return Glue's type of a column with the fields that its structs get; None where the types
     differ in more."""
-    return with_new_fields(_plain(there), _plain(wanted))
+    return with_new_fields(plain_glue_type(there), plain_glue_type(wanted))
+
+
+def is_cast_to(kind: str) -> bool:
+    """Return whether `columns.types` with this type makes a column of this type in Glue."""
+    try:
+        return "<" not in kind and glue_type(kind) == kind
+    except NoGlueType:
+        return False
 
 
 def _depth(kind: str) -> int:
@@ -131,7 +144,8 @@ def _depth(kind: str) -> int:
     return deepest
 
 
-def _plain(kind: str) -> str:
+def plain_glue_type(kind: str) -> str:
+    """Return a Glue type in the one spelling in which types are compared."""
     text = re.sub(r"\s", "", kind).lower()
     return _WORD.sub(lambda word: _GLUE_ALIASES.get(word[0], word[0]), text)
 
@@ -243,6 +257,13 @@ class WantedTable:
     """Parameters of Athena's partition projection; none when partitions are registered."""
     comments: Comments = NO_COMMENTS
     """By Glue names. None where the source is not at hand, as for a late update."""
+    new_columns: Mapping[str, str] = field(default_factory=dict)
+    """Columns that no file of the table has yet: Glue name → name in the source."""
+
+    @property
+    def has_files(self) -> bool:
+        """Whether rows of this table are loaded, with these settings."""
+        return any(name not in self.new_columns for name, _ in self.columns)
 
     @property
     def full_name(self) -> str:
@@ -279,7 +300,8 @@ def _unreadable_type(column: str, kind: str, why: str) -> CatalogConflict:
     """A column that a Glue table cannot have."""
     return CatalogConflict(
         f"column `{column}` is `{kind}`: {why}",
-        hint="set `nested: JSON`, give it another type with `columns.types`, or exclude it",
+        hint="set `nested: JSON`, give it another type with `columns.types`, or leave it out with "
+        "`columns.exclude`",
     )
 
 
@@ -338,7 +360,9 @@ def added_fields(table: Mapping[str, Any], wanted: WantedTable) -> tuple[str, ..
     there = dict(columns_of(table))
     grown = grown_columns(table, wanted)
     return tuple(
-        path for name in grown for path in new_fields(_plain(there[name]), grown[name], name)
+        path
+        for name in grown
+        for path in new_fields(plain_glue_type(there[name]), grown[name], name)
     )
 
 

@@ -39,7 +39,8 @@ def glue_target(destination: DestinationSpec, location: TableLocation) -> GlueTa
 
 _ANEW = (
     "or load into a new table: give the pipeline another `name` and another `namespace`; or "
-    "restore the setting, empty the table with `lakeload reset`, and load everything again"
+    "restore the setting, empty the table with `lakeload reset`, change the setting again and load "
+    "everything"
 )
 
 
@@ -340,8 +341,8 @@ def _occupied(job: LoadAttempt, why: str, history: History | None = None) -> Loa
     if history is not None and (former := _same_source(history, job)):
         hint = (
             f"`{former[0]}` loads `{job.source}` too: if it is this pipeline under its former "
-            f"name, restore `name: {former[0]}`, for under another name every row would be "
-            f"loaded again; otherwise {hint}"
+            f"name, restore `name: {former[0]}` of the pipeline, for under another name every row "
+            f"would be loaded again; otherwise {hint}"
         )
     return LoadFailed(
         f"this is the first run of pipeline `{job.pipeline}` into a table that is not empty: {why}",

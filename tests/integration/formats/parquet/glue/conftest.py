@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.formats.parquet.glue.loader import SCHEMA, Loader
+from tests.integration.formats.parquet.glue.loader import Loader
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.glue import allow_glue, glue_of
 from tests.servers.ministack import Lake
@@ -19,8 +19,8 @@ def glue_lake(base_identity: Lake) -> Iterator[Lake]:
     yield base_identity
     glue = glue_of(base_identity)
     for database in glue.get_databases()["DatabaseList"]:
-        if database["Name"] == SCHEMA:
-            glue.delete_database(Name=SCHEMA)
+        if database["Name"].startswith("supaflow"):
+            glue.delete_database(Name=database["Name"])
 
 
 @pytest.fixture

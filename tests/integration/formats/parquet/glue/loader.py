@@ -94,7 +94,8 @@ class Loader:
         self.catalog.check(self.target, opened.columns)
         known = {column.name for column in opened.columns}
         added = tuple(column for column in columns if column.name not in known)
-        self.catalog.check(self.target, (*opened.columns, *added))
+        new = {column.name: column.name for column in added}
+        self.catalog.check(self.target, (*opened.columns, *added), new)
         record = self.stage(job_id, rows, columns, synced)
         return log.commit(replace(record, table_handling=table_handling))
 
@@ -132,7 +133,7 @@ class Loader:
             mode="APPEND",
             table_handling="APPEND",
             fingerprint="f" * 64,
-            target=Target(self.destination.prefix, SCHEMA, self.table),
+            target=Target(self.destination.prefix, self.location.schema, self.table),
             partition_strategy=strategy,
             file_name_pattern="part-{supa_job_id}-{seq}",
             partition=partition,

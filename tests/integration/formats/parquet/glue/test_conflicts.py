@@ -16,7 +16,7 @@ from tests.servers.glue import LOAD_ACTIONS, allow_glue, glue_of
 
 ID = {"id": "bigint"}
 COLUMNS = (Column("id", "bigint"),)
-Edit = Callable[[dict[str, Any]], None]
+Edit = Callable[[dict[str, Any]], object]
 
 
 def change_table(loader: Loader, edit: Edit) -> None:
@@ -73,7 +73,7 @@ CONFLICTS: tuple[tuple[Edit, str, str], ...] = (
     (csv, "LazySimpleSerDe", "an external Parquet table"),
     (moved, "`s3://elsewhere/orders/`", "data-lake/test/supaflow_shop/orders/`"),
     (other_key, "`year` int", "`lakeload_partition` string"),
-    (other_type, "`id` is `string` in Glue", "`bigint` in this load"),
+    (other_type, "`id` is `string` in Glue", "`bigint` in the files of this table"),
     (by_day, "`partition_strategy: DAY`", "`HOUR`"),
     (projected, "projected partitions", "registered partitions"),
 )

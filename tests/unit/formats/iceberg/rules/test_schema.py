@@ -373,7 +373,7 @@ def test_types_that_spark_cannot_read_are_refused_or_replaced(kind: str) -> None
     for load in ({"id": "long"}, {"id": "long", "at": "string"}):
         with pytest.raises(LoadFailed, match=r"`at.*a type that Spark cannot read") as refused:
             _compare(table, load)
-        assert "mode OVERWRITE" in str(refused.value.hint)
+        assert "`mode: OVERWRITE`" in str(refused.value.hint)
         with pytest.raises(LoadFailed, match="a type that Spark cannot read"):
             _compare(table, load, "ADD_COLUMNS", "OVERWRITE")
         assert _compare(table, load, mode="OVERWRITE").replace
