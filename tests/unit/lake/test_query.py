@@ -113,8 +113,10 @@ def test_numbers_of_a_query_are_shown_without_marks(capsys: pytest.CaptureFixtur
     numbers = (2024, -1234567, 12345678901234567890, None)
     show_answer(Answer(("a", "b", "c", "d"), (numbers,)))
     show_answer(Answer(("a", "w"), ((2024, "x" * 200),)))
+    show_answer(Answer(("deleted",), ((True,), (False,))))
 
     printed = capsys.readouterr().out.split()
+    assert printed[-2:] == ["true", "false"]
     assert printed[4:8] == ["2024", "-1234567", "12345678901234567890", "null"]
     assert printed[10] == "2024"
 
