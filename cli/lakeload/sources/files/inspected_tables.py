@@ -522,9 +522,10 @@ class _Reads:
         """Yield the files that will be there and that paths of this machine name."""
         for path in self.beside:
             for one in local:
-                folder = os.path.realpath(one)
-                if os.path.realpath(path).startswith(f"{folder.rstrip('/')}/"):
-                    yield FileState(path, 0, 0, root=normal_path(one))
+                real, folder = os.path.realpath(path), f"{os.path.realpath(one).rstrip('/')}/"
+                if real.startswith(folder):
+                    root = normal_path(one)
+                    yield FileState(f"{root}/{real.removeprefix(folder)}", 0, 0, root=root)
                 elif names_path(one, path):
                     yield FileState(path, 0, 0)
 

@@ -270,3 +270,18 @@ def test_configuration_files_that_will_be_written_are_read_by_no_table(
     (whole,) = inspect_paths((path,), tmp_path, FileBytes(), lambda _: ())
 
     assert (table.paths, whole.paths) == (("*.csv",), (path,))
+
+
+def test_configuration_files_that_will_be_written_behind_a_link_are_read_by_no_table(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "data").mkdir()
+    for name in ("anna.csv", "bert.csv"):
+        (tmp_path / "data" / name).write_text(ORDERS, encoding="utf-8")
+    (tmp_path / "in").symlink_to("data")
+    later = str(tmp_path / "data" / "pipeline.yml")
+
+    (table,) = inspect_paths(("in/",), tmp_path, FileBytes(), lambda _: (), beside=(later,))
+    (apart,) = inspect_paths(("in/",), tmp_path, FileBytes(), lambda _: (), beside=("/x/p.yml",))
+
+    assert (table.paths, apart.paths) == (("in/*.csv",), ("in",))
