@@ -6,7 +6,7 @@ import datetime
 import io
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -175,6 +175,20 @@ def test_objects_of_a_folder_with_the_same_columns_are_one_table(tmp_path: Path)
     (table,) = inspected(tree, tmp_path, "s3://bucket/raw/")
 
     assert (table.name, table.paths, table.files) == ("raw", ("s3://bucket/raw/",), 3)
+
+
+def test_objects_of_a_path_are_listed_once(tmp_path: Path) -> None:
+    tree = {f"raw/{name}.csv": ORDERS for name in ("anna", "bert", "carl")}
+    inspected(tree, tmp_path, "s3://bucket/raw/")
+    asked: list[str] = []
+
+    def find(paths: Sequence[str]) -> list[FileState]:
+        asked.extend(paths)
+        return [*objects_of(tmp_path).find(paths)]
+
+    inspect_paths(("s3://bucket/raw/",), tmp_path, Objects(folder=tmp_path), find)
+
+    assert asked == ["s3://bucket/raw/"]
 
 
 @pytest.mark.parametrize(
