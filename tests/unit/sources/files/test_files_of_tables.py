@@ -27,7 +27,10 @@ from lakeload_jobs.sources.files.key_patterns import alternatives, names_path
 from lakeload_jobs.sources.files.listing import SourceObjects, SourceReaders, list_files
 from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.options import option_text
-from tests.environments import many
+from tests.environments import EXHAUSTIVE
+
+EXAMPLES = 150 if EXHAUSTIVE else 50
+"""Trees that each property tries: `make faults` starts a process for each group of files."""
 
 pytestmark = pytest.mark.usefixtures("inspected_here")
 
@@ -138,7 +141,7 @@ def under(tree: Mapping[str, str], folder: str) -> dict[str, str]:
     return {f"{folder}/{name}": text for name, text in tree.items()}
 
 
-@settings(max_examples=many(400), suppress_health_check=[*HealthCheck])
+@settings(max_examples=EXAMPLES, suppress_health_check=[*HealthCheck])
 @given(tree=TREES)
 @example(tree=DAYS)
 @example(tree={"A.csv": ORDERS, "a.csv": PEOPLE})
@@ -150,7 +153,7 @@ def test_each_file_of_a_folder_is_read_by_exactly_one_table(tree: dict[str, str]
     assert times_read(below, "s3://bucket/data/") == dict.fromkeys(below, 1)
 
 
-@settings(max_examples=many(400), suppress_health_check=[*HealthCheck])
+@settings(max_examples=EXAMPLES, suppress_health_check=[*HealthCheck])
 @given(tree=TREES, pattern=st.sampled_from(["*", "**", "**/x*", "a/*", "*.csv", "*/*/*.csv"]))
 def test_each_file_that_a_glob_names_is_read_by_exactly_one_table(
     tree: dict[str, str], pattern: str
