@@ -196,6 +196,7 @@ def iceberg_tour(demo: Demo) -> dict[str, Any]:
     lake = IcebergTables(demo.destination, demo.session, f"{prefix}_{SCHEMA}")
     orders, payments = lake.snapshots("orders"), lake.snapshots("payments")
     demo.part("Each load of a table is one snapshot")
+    demo.console.print()
     screen.show_answer(demo.console, _as_answer([*orders, *payments]))
     demo.expect("the jobs of `orders`", [one.job for one in orders], ["monday", "tuesday"])
     tables = {
@@ -251,6 +252,7 @@ def _load_database(demo: Demo, database: psycopg.Connection[Any]) -> dict[str, A
     lake = IcebergTables(demo.destination, demo.session, f"{prefix}_public")
     lines = [*lake.snapshots("orders"), *lake.snapshots("customers")]
     demo.part("Each load of a table is one snapshot: Tuesday's has read what is new")
+    demo.console.print()
     screen.show_answer(demo.console, _as_answer(lines))
     orders = lake.rows("orders")
     demo.part("Query the table with pyiceberg and DuckDB")

@@ -102,7 +102,7 @@ def show_plan(
             context.err,
             quiet=context.quiet,
             readers=engines,
-            query=_query_command(destination, plans),
+            query=query_command(destination, plans),
             files=job.document.files,
             warnings=warnings,
             details=None if details is None else {table.source for table in details},
@@ -110,10 +110,11 @@ def show_plan(
     raise typer.Exit(exit_code_of(plans))
 
 
-def _query_command(destination: DestinationSpec, plans: Sequence[TablePlan]) -> str | None:
-    """Return the command that reads the first table, where `lakeload lake query` can."""
+def query_command(destination: DestinationSpec, plans: Sequence[TablePlan]) -> str | None:
+    """Return the command that reads the first table, where `lakeload lake query` can: it knows the
+    tables without a prefix."""
     lake = lake_of(destination)
-    if lake is None or not plans:
+    if lake is None or not plans or destination.prefix:
         return None
     elsewhere = lake.folder != lake_directory(os.environ)
     words = ["--folder", str(lake.folder)] if elsewhere else []

@@ -14,13 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from lakeload.ui.names import Name
 from lakeload_jobs.contract.errors import InvalidInput
 
 _LOGGERS = ("lakeload", "lakeload_jobs")
 _LOG_LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+_ANY_WIDTH = 100_000
 
 
 class Stream(Console):
@@ -40,11 +45,20 @@ class Stream(Console):
             os.close(nowhere)
 
     def print(self, *objects: Any, **settings: Any) -> None:
-        """Print; a table that no terminal shows has no blanks at the ends of its lines."""
-        if self.is_terminal or not any(isinstance(one, Table) for one in objects):
+        """Print; a table that no terminal shows has no blanks at the ends of its lines, and one of
+        tables is not folded: whoever reads a pipe looks for their names."""
+        tables = [one for one in objects if isinstance(one, Table)]
+        if self.is_terminal or not tables:
             return super().print(*objects, **settings)
-        with self.capture() as captured:
-            super().print(*objects, **settings)
+        named = [table for table in tables if _has_names(table)]
+        unlimited = self.options.update(width=_ANY_WIDTH)
+        widths = [Measurement.get(self, unlimited, table).maximum for table in named]
+        before, self.width = self.width, max([self.width, *widths])
+        try:
+            with self.capture() as captured:
+                super().print(*objects, **settings)
+        finally:
+            self.width = before
         lines = captured.get().splitlines()
         return super().print("\n".join(line.rstrip() for line in lines), soft_wrap=True)
 
@@ -57,6 +71,10 @@ class Stream(Console):
             if failure.errno != errno.EIO:
                 raise
             self.on_broken_pipe()
+
+
+def _has_names(table: Table) -> bool:
+    return any(isinstance(cell, Name) for column in table.columns for cell in column.cells)
 
 
 # Markup and emoji codes are off: a table may be called `[red]` or `:smile:`.

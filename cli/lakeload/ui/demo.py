@@ -114,12 +114,12 @@ def show_query(console: Console, sql: str, answer: Answer) -> None:
     """Show a query and its answer."""
     console.print()
     _show_code(console, sql, "sql", indent=2)
+    console.print()
     show_answer(console, answer)
 
 
 def show_answer(console: Console, answer: Answer) -> None:
     """Show columns and rows; numbers are on the right."""
-    console.print()
     table = Table(box=None, padding=(0, 2), header_style="bold")
     for index, name in enumerate(answer.columns):
         numeric = all(_NUMBER.fullmatch(str(row[index])) for row in answer.rows)

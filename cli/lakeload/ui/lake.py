@@ -148,7 +148,9 @@ def show_answer(answer: Answer) -> None:
 
 
 def _plain(value: str | int | None) -> str | None:
-    return value if value is None else str(value)
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def to_answer_document(answer: Answer) -> LakeAnswerDocument:

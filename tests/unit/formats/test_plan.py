@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.commands.plan_once import destination_warnings
+from lakeload.commands.plan_once import destination_warnings, query_command
 from lakeload.formats.iceberg.inspect import IcebergState
 from lakeload.formats.inspection import InspectionRequest, inspect_each, outcome_without_spark
 from lakeload.formats.parquet.inspect import ParquetState
 from lakeload.formats.parquet.plan import plan_states
 from lakeload.formats.plan import IncrementalPlan, TablePlan, exit_code_of
+from lakeload.lake.server import Lake
 from lakeload.launch.spec import Attempt
 from lakeload.ui.plan import to_document
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError, LoadFailed
@@ -67,6 +68,20 @@ def planned(
     destination = DestinationSpec("lake", "us-east-1", parquet=ParquetSpec("DAY", "{date}-{uuid}"))
     (plan,) = plan_states([foreseen], InspectionRequest(destination, "shop", HERE), local=True)
     return plan
+
+
+def test_plan_names_a_query_only_where_it_finds_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKELOAD_LAKE_DIR", str(tmp_path))
+    (tmp_path / "lake.json").write_text('{"port": 18310}')
+    lake = Lake(tmp_path).destination("PARQUET")
+    plans = [planned()]
+
+    expected = "lakeload lake query 'SELECT * FROM shop.orders LIMIT 10'"
+    assert query_command(lake, plans) == expected
+    assert query_command(dataclasses.replace(lake, prefix="big"), plans) is None
+    assert query_command(DestinationSpec("lake", "us-east-1"), plans) is None
 
 
 def test_the_first_key_is_that_of_the_jobs_instant() -> None:

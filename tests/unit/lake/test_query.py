@@ -106,15 +106,19 @@ def test_rows_of_a_pipe_are_whole_lines(capsys: pytest.CaptureFixture[str]) -> N
     wide = "x" * 200
     show_answer(Answer(("a", "b"), (("1", wide),)))
 
-    assert f"1    {wide}" in capsys.readouterr().out
+    header, row = capsys.readouterr().out.splitlines()
+    assert header.split() == ["a", "b"]
+    assert f"1    {wide}" in row
 
 
 def test_numbers_of_a_query_are_shown_without_marks(capsys: pytest.CaptureFixture[str]) -> None:
     numbers = (2024, -1234567, 12345678901234567890, None)
     show_answer(Answer(("a", "b", "c", "d"), (numbers,)))
     show_answer(Answer(("a", "w"), ((2024, "x" * 200),)))
+    show_answer(Answer(("deleted",), ((True,), (False,))))
 
     printed = capsys.readouterr().out.split()
+    assert printed[-2:] == ["true", "false"]
     assert printed[4:8] == ["2024", "-1234567", "12345678901234567890", "null"]
     assert printed[10] == "2024"
 

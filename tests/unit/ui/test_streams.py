@@ -8,10 +8,12 @@ import re
 import pytest
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from lakeload.ui import console
 from lakeload.ui.console import Stream
 from lakeload.ui.errors import error_text, show_trouble
+from lakeload.ui.names import Name
 from lakeload_jobs.contract.errors import Refused
 
 LONG = Refused(
@@ -82,6 +84,19 @@ def test_a_table_in_a_pipe_has_no_blanks_at_the_ends_of_lines(terminal: bool) ->
         "visits  OK",
     ]
     assert terminal or lines(out)[2] == "visits  OK"
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_names_of_tables_are_whole_in_a_pipe(terminal: bool) -> None:
+    out = stream(Stream, terminal=terminal)
+    grid = Table("table", "what", box=None, pad_edge=False)
+    grid.add_row(Name("shop.Grosshandel_Preise_2024_" * 3), Text("some more words " * 5))
+
+    out.print(grid)
+
+    whole = any("shop.Grosshandel_Preise_2024_" * 3 in line for line in lines(out))
+    assert whole is not terminal
+    assert (max(map(len, lines(out))) <= 80) is terminal
 
 
 def test_the_colour_of_an_error_ends_with_its_label() -> None:

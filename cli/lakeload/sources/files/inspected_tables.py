@@ -174,8 +174,9 @@ def inspect_paths(
     groups: dict[tuple[str, ...], _Group] = {}
     faults: dict[str, LoadFailed] = {}
     known: set[str] = set()
+    find_objects = _listed_once(list_objects)
     for path in written:
-        for group in _groups(path, folder, list_objects, faults):
+        for group in _groups(path, folder, find_objects, faults):
             # Of several paths that name a file the first one decides which table it is of.
             group.files = [file for file in group.files if file.path not in known]
             known |= {file.path for file in group.files}
@@ -197,12 +198,25 @@ def inspect_paths(
         for table in _tables(group, folder, found)
     ]
     united = _united_folders(tables, folder, {_parent(path) for path in faults})
-    reads = _Reads(folder, list_objects, beside)
+    reads = _Reads(folder, find_objects, beside)
     own = [_with_own_files(table, reads) for table in united]
     named = _named(
         [*_with_names_of_folders(own), *(_fault(*fault, folder) for fault in faults.items())]
     )
     return tuple(_with_other_formats(list(named)))
+
+
+def _listed_once(list_objects: ListObjects) -> ListObjects:
+    """Return what lists each path once: one of many objects takes a request for 1,000 of them."""
+    found: dict[str, Sequence[FileState]] = {}
+
+    def listed(paths: Sequence[str]) -> Sequence[FileState]:
+        for path in paths:
+            if path not in found:
+                found[path] = list_objects([path])
+        return [file for path in paths for file in found[path]]
+
+    return listed
 
 
 def _fault(path: str, error: LoadFailed, folder: Path) -> InspectedTable:
@@ -531,9 +545,10 @@ class _Reads:
         """Yield the files that will be there and that paths of this machine name."""
         for path in self.beside:
             for one in local:
-                folder = os.path.realpath(one)
-                if os.path.realpath(path).startswith(f"{folder.rstrip('/')}/"):
-                    yield FileState(path, 0, 0, root=normal_path(one))
+                real, folder = os.path.realpath(path), f"{os.path.realpath(one).rstrip('/')}/"
+                if real.startswith(folder):
+                    root = normal_path(one)
+                    yield FileState(f"{root}/{real.removeprefix(folder)}", 0, 0, root=root)
                 elif names_path(one, path):
                     yield FileState(path, 0, 0)
 

@@ -6,7 +6,7 @@ import datetime
 import io
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,10 @@ from lakeload_jobs.sources.files.key_patterns import alternatives, names_path
 from lakeload_jobs.sources.files.listing import SourceObjects, SourceReaders, list_files
 from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.options import option_text
-from tests.environments import many
+from tests.environments import EXHAUSTIVE
+
+EXAMPLES = 150 if EXHAUSTIVE else 50
+"""Trees that each property tries: `make faults` starts a process for each group of files."""
 
 pytestmark = pytest.mark.usefixtures("inspected_here")
 
@@ -138,7 +141,7 @@ def under(tree: Mapping[str, str], folder: str) -> dict[str, str]:
     return {f"{folder}/{name}": text for name, text in tree.items()}
 
 
-@settings(max_examples=many(400), suppress_health_check=[*HealthCheck])
+@settings(max_examples=EXAMPLES, suppress_health_check=[*HealthCheck])
 @given(tree=TREES)
 @example(tree=DAYS)
 @example(tree={"A.csv": ORDERS, "a.csv": PEOPLE})
@@ -150,7 +153,7 @@ def test_each_file_of_a_folder_is_read_by_exactly_one_table(tree: dict[str, str]
     assert times_read(below, "s3://bucket/data/") == dict.fromkeys(below, 1)
 
 
-@settings(max_examples=many(400), suppress_health_check=[*HealthCheck])
+@settings(max_examples=EXAMPLES, suppress_health_check=[*HealthCheck])
 @given(tree=TREES, pattern=st.sampled_from(["*", "**", "**/x*", "a/*", "*.csv", "*/*/*.csv"]))
 def test_each_file_that_a_glob_names_is_read_by_exactly_one_table(
     tree: dict[str, str], pattern: str
@@ -175,6 +178,20 @@ def test_objects_of_a_folder_with_the_same_columns_are_one_table(tmp_path: Path)
     (table,) = inspected(tree, tmp_path, "s3://bucket/raw/")
 
     assert (table.name, table.paths, table.files) == ("raw", ("s3://bucket/raw/",), 3)
+
+
+def test_objects_of_a_path_are_listed_once(tmp_path: Path) -> None:
+    tree = {f"raw/{name}.csv": ORDERS for name in ("anna", "bert", "carl")}
+    inspected(tree, tmp_path, "s3://bucket/raw/")
+    asked: list[str] = []
+
+    def find(paths: Sequence[str]) -> list[FileState]:
+        asked.extend(paths)
+        return [*objects_of(tmp_path).find(paths)]
+
+    inspect_paths(("s3://bucket/raw/",), tmp_path, Objects(folder=tmp_path), find)
+
+    assert asked == ["s3://bucket/raw/"]
 
 
 @pytest.mark.parametrize(
@@ -270,3 +287,18 @@ def test_configuration_files_that_will_be_written_are_read_by_no_table(
     (whole,) = inspect_paths((path,), tmp_path, FileBytes(), lambda _: ())
 
     assert (table.paths, whole.paths) == (("*.csv",), (path,))
+
+
+def test_configuration_files_that_will_be_written_behind_a_link_are_read_by_no_table(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "data").mkdir()
+    for name in ("anna.csv", "bert.csv"):
+        (tmp_path / "data" / name).write_text(ORDERS, encoding="utf-8")
+    (tmp_path / "in").symlink_to("data")
+    later = str(tmp_path / "data" / "pipeline.yml")
+
+    (table,) = inspect_paths(("in/",), tmp_path, FileBytes(), lambda _: (), beside=(later,))
+    (apart,) = inspect_paths(("in/",), tmp_path, FileBytes(), lambda _: (), beside=("/x/p.yml",))
+
+    assert (table.paths, apart.paths) == (("in/*.csv",), ("in",))

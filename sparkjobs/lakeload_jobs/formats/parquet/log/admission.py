@@ -240,6 +240,16 @@ def not_empty(job: LoadAttempt, path: str) -> LoadFailed:
     return _occupied(job, f"`{path}` contains files that lakeload did not write")
 
 
+def holds_destination(job: LoadAttempt, path: str) -> LoadFailed:
+    """Return the error of a first run into a folder that is the prefix of another destination:
+    whoever reads the table by its folder would read the tables of that one too."""
+    return LoadFailed(
+        f"this is the first run of pipeline `{job.pipeline}` into a table whose folder `{path}` is "
+        "the `prefix` of another destination, with tables in it",
+        hint="load into another `name`",
+    )
+
+
 def check_passed(
     job: LoadAttempt,
     other: Record,

@@ -12,7 +12,7 @@ from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.spec import AppendAgain, TableHandling
 from lakeload_jobs.core.append_again import LastLoad, append_again_warnings
-from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.core.layout import TableLocation, log_root
 from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.parquet.log import admission
 from lakeload_jobs.formats.parquet.log.admission import LoadAttempt, TableSettings, check_passed
@@ -511,7 +511,10 @@ class TableLog:
             return
         # Files may be those of a job that came in after the log was read; it knows its own.
         if self._log.read().next_number == view.next_number:
-            raise admission.not_empty(job, self._objects.url(self._location.data_path))
+            path = self._location.data_path
+            if not self._objects.is_empty(log_root(path.rstrip("/"))):
+                raise admission.holds_destination(job, self._objects.url(path))
+            raise admission.not_empty(job, self._objects.url(path))
 
     def _load_record(self, number: int) -> LoadRecord:
         record = self._log.record(number)

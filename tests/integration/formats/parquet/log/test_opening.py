@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed, NewerFormat
+from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.records import (
     CatMarker,
     GlueTarget,
@@ -29,6 +30,21 @@ def test_first_run_under_fail_requires_an_empty_table(
         writer.open()
     assert "APPEND" in (caught.value.hint or "")
     assert Writer(objects).open().first_run
+
+
+def test_first_run_rejects_a_folder_with_the_tables_of_another_destination(
+    objects: Objects, admin_objects: Objects
+) -> None:
+    """Its first run is told apart: `table_handling: APPEND` would mix the two for readers."""
+    writer = Writer(objects, table_handling="FAIL")
+    log = TableLocation(writer.location.data_path.rstrip("/"), "", "items").record_key(1)
+    admin_objects.put(log, b"{}")
+
+    with pytest.raises(LoadFailed, match="is the `prefix` of another destination") as caught:
+        writer.open()
+
+    assert caught.value.hint == "load into another `name`"
+    assert Writer(objects, table_handling="FAIL", table="others").open().first_run
 
 
 def test_second_run_under_fail_appends(objects: Objects) -> None:
