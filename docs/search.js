@@ -272,8 +272,8 @@ function stemOf(word) {
 }
 
 // Endings that forms of a word differ by, each with the least that remains of the word.
-const ENDINGS = Object.entries({ating: 4, ation: 4, ated: 4, ator: 4, ate: 4, ment: 6, ness: 4, ity: 4,
-  ing: 3, ed: 3, ion: 4, ly: 3, able: 4, er: 3, or: 3});
+const ENDINGS = Object.entries({ating: 4, ation: 4, ated: 4, ator: 4, ate: 4, ment: 6, ness: 4,
+  ity: 4, ing: 3, ed: 3, ion: 4, ly: 3, able: 4, er: 3, or: 3});
 const BRITISH = [[/is(e[ds]?|ing|ation|er)$/, "iz$1"], [/([a-z]{3})our(s|ed|ing)?$/, "$1or$2"],
   [/ogue(s?)$/, "og$1"], [/cence(s?)$/, "cense$1"]];
 
@@ -327,7 +327,7 @@ class Search {
     }
   }
 
-  /** Read the questions of the pages: of each page how many have a word, and of a word all of them. */
+  /** Read the questions: of each page how many have a term, and of a term all that have it. */
   readQuestions(byLocation) {
     this.questions = new Map();
     const questions = [];
@@ -335,7 +335,8 @@ class Search {
     for (const line of QUESTIONS.split("\n").filter(line => line && !line.startsWith("#"))) {
       if (line.endsWith("/")) page = byLocation.get(line === "./" ? "" : line);
       else {
-        const question = {page, terms: new Set(withPairs(this.words(line.replace(ELISION, "")).map(stem)))};
+        const words = this.words(line.replace(ELISION, "")).map(stem);
+        const question = {page, terms: new Set(withPairs(words))};
         questions.push(question);
         page.askedLength += question.terms.size;
         for (const term of question.terms) {
@@ -346,13 +347,18 @@ class Search {
       }
     }
     this.askedLength = this.pages.reduce((sum, page) => sum + page.askedLength, 0);
-    this.isRare = term => Math.log(1 + questions.length / ((this.questions.get(term) || []).length + 0.5));
+    this.questionCount = questions.length;
     for (const question of questions) question.length = this.lengthOf(question.terms);
   }
 
-  /** Return the length of the vector of words, each as long as it is rare. */
+  /** Return what a term tells of a question: little if many have it. */
+  weightOf(term) {
+    return Math.log(1 + this.questionCount / ((this.questions.get(term) || []).length + 0.5));
+  }
+
+  /** Return the length of a vector of terms, each with its weight. */
   lengthOf(terms) {
-    return Math.hypot(...[...terms].map(this.isRare)) || 1;
+    return Math.hypot(...[...terms].map(term => this.weightOf(term))) || 1;
   }
 
   words(html) {
@@ -439,7 +445,7 @@ class Search {
   nearest(terms) {
     const shared = new Map();
     for (const term of terms) for (const question of this.questions.get(term) || [])
-      shared.set(question, (shared.get(question) || 0) + this.isRare(term) ** 2);
+      shared.set(question, (shared.get(question) || 0) + this.weightOf(term) ** 2);
     const near = this.pages.map(() => []);
     const length = this.lengthOf(terms);
     for (const [question, sum] of shared)

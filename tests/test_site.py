@@ -88,6 +88,16 @@ def test_the_search_finds_a_page_by_the_beginning_of_a_word_and_despite_a_typo(
     assert search.pages("kuberentes")[:3] == search.pages("kubernetes")[:3]
 
 
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [("optimise", "optimize"), ("catalogue", "catalog"), ("configuring", "configuration")],
+)
+def test_forms_and_spellings_of_a_word_find_the_same_pages(
+    search: Search, word: str, other: str
+) -> None:
+    assert search.pages(f"{word} it")[:3] == search.pages(f"{other} it")[:3] != []
+
+
 def test_each_page_of_the_list_of_questions_is_part_of_the_site(site: Path) -> None:
     pages = page_questions()
     assert len(pages) >= 50
@@ -110,7 +120,7 @@ def test_a_question_finds_its_page_among_the_first_three(
 
 def test_most_questions_that_the_list_lacks_find_their_page(site: Path) -> None:
     """A change of the ranking or of the words must not find fewer pages by words that are new."""
-    asked = [(text, page) for page, lines in page_questions().items() for text in lines][::25]
+    asked = [(text, page) for page, lines in page_questions().items() for text in lines][::35]
     with Search(site, without=frozenset(text for text, _ in asked)) as engine:
         found = [page.removeprefix("./") in engine.pages(text)[:3] for text, page in asked]
-    assert sum(found) / len(found) >= 0.7
+    assert sum(found) / len(found) >= 0.73
