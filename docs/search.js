@@ -280,6 +280,9 @@ const BRITISH = [[/is(e[ds]?|ing|ation|er)$/, "iz$1"], [/([a-z]{3})our(s|ed|ing)
 /** Return words, and what two of them say together: `start over` is neither `start` nor `over`. */
 const withPairs = words => [...words, ...words.slice(1).map((word, i) => `${words[i]} ${word}`)];
 
+/** Return the parts of a name such as `OOMKilled`. */
+const parts = name => name.split(/(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/);
+
 const plain = html => html.replace(/<[^>]*>/g, " ").replace(/&(amp|lt|gt|quot|#39);/g, " ");
 
 class Search {
@@ -368,8 +371,9 @@ class Search {
   /** Return the ideas of a question: each is a map of terms with the weight of their match. With
    * them, as `words`, the stems of all its words without slips. */
   ideas(question) {
-    const words = question.toLowerCase().replace(ELISION, "").split(this.separator)
-      .filter(word => word);
+    const words = question.replace(ELISION, "").split(this.separator).filter(word => word)
+      .flatMap(word => this.rarities.has(stem(word.toLowerCase())) ? word : parts(word))
+      .map(word => word.toLowerCase());
     const stems = words.map(stem);
     const ideas = [];
     ideas.words = [...stems];
@@ -389,9 +393,9 @@ class Search {
       const known = this.rarities.has(stems[i]);
       const typos = known || this.groups.has(stems[i]) ? []
         : this.vocabulary.filter(term => isTypo(stems[i], term));
-      if (i === typed || !known)
-        for (const term of this.begins(stems[i])) add(term, RANK.prefix);
-      if (typos.length) ideas.words[i] = typos[0];
+      const begun = i === typed || !known ? this.begins(stems[i]) : [];
+      for (const term of begun) add(term, RANK.prefix);
+      if (!known) ideas.words[i] = typos[0] || begun[0] || stems[i];
       for (const word of typos.length ? typos : [stems[i]]) {
         for (const term of this.groups.get(word) || []) add(term, RANK.synonym);
         add(word, 1);

@@ -86,6 +86,7 @@ def test_the_search_finds_a_page_by_the_beginning_of_a_word_and_despite_a_typo(
 ) -> None:
     assert "scheduling/" in search.pages("airfl")[:3]
     assert search.pages("kuberentes")[:3] == search.pages("kubernetes")[:3]
+    assert search.pages("DiskFullError")[:3] == search.pages("disk full error")[:3]
 
 
 @pytest.mark.parametrize(
