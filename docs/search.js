@@ -272,13 +272,16 @@ function stemOf(word) {
 }
 
 // Endings that forms of a word differ by, each with the least that remains of the word.
-const ENDINGS = Object.entries({ating: 4, ation: 4, ated: 4, ator: 4, ate: 4, ment: 6, ness: 4, ity: 4,
-  ing: 3, ed: 3, ion: 4, ly: 3, able: 4, er: 3, or: 3});
+const ENDINGS = Object.entries({ating: 4, ation: 4, ated: 4, ator: 4, ate: 4, ment: 6, ness: 4,
+  ity: 4, ing: 3, ed: 3, ion: 4, ly: 3, able: 4, er: 3, or: 3});
 const BRITISH = [[/is(e[ds]?|ing|ation|er)$/, "iz$1"], [/([a-z]{3})our(s|ed|ing)?$/, "$1or$2"],
   [/ogue(s?)$/, "og$1"], [/cence(s?)$/, "cense$1"]];
 
 /** Return words, and what two of them say together: `start over` is neither `start` nor `over`. */
 const withPairs = words => [...words, ...words.slice(1).map((word, i) => `${words[i]} ${word}`)];
+
+/** Return the parts of a name such as `OOMKilled`. */
+const parts = name => name.split(/(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/);
 
 const plain = html => html.replace(/<[^>]*>/g, " ").replace(/&(amp|lt|gt|quot|#39);/g, " ");
 
@@ -327,7 +330,7 @@ class Search {
     }
   }
 
-  /** Read the questions of the pages: of each page how many have a word, and of a word all of them. */
+  /** Read the questions: of each page how many have a term, and of a term all that have it. */
   readQuestions(byLocation) {
     this.questions = new Map();
     const questions = [];
@@ -335,7 +338,8 @@ class Search {
     for (const line of QUESTIONS.split("\n").filter(line => line && !line.startsWith("#"))) {
       if (line.endsWith("/")) page = byLocation.get(line === "./" ? "" : line);
       else {
-        const question = {page, terms: new Set(withPairs(this.words(line.replace(ELISION, "")).map(stem)))};
+        const words = this.words(line.replace(ELISION, "")).map(stem);
+        const question = {page, terms: new Set(withPairs(words))};
         questions.push(question);
         page.askedLength += question.terms.size;
         for (const term of question.terms) {
@@ -346,13 +350,18 @@ class Search {
       }
     }
     this.askedLength = this.pages.reduce((sum, page) => sum + page.askedLength, 0);
-    this.isRare = term => Math.log(1 + questions.length / ((this.questions.get(term) || []).length + 0.5));
+    this.questionCount = questions.length;
     for (const question of questions) question.length = this.lengthOf(question.terms);
   }
 
-  /** Return the length of the vector of words, each as long as it is rare. */
+  /** Return what a term tells of a question: little if many have it. */
+  weightOf(term) {
+    return Math.log(1 + this.questionCount / ((this.questions.get(term) || []).length + 0.5));
+  }
+
+  /** Return the length of a vector of terms, each with its weight. */
   lengthOf(terms) {
-    return Math.hypot(...[...terms].map(this.isRare)) || 1;
+    return Math.hypot(...[...terms].map(term => this.weightOf(term))) || 1;
   }
 
   words(html) {
@@ -362,8 +371,9 @@ class Search {
   /** Return the ideas of a question: each is a map of terms with the weight of their match. With
    * them, as `words`, the stems of all its words without slips. */
   ideas(question) {
-    const words = question.toLowerCase().replace(ELISION, "").split(this.separator)
-      .filter(word => word);
+    const words = question.replace(ELISION, "").split(this.separator).filter(word => word)
+      .flatMap(word => this.rarities.has(stem(word.toLowerCase())) ? word : parts(word))
+      .map(word => word.toLowerCase());
     const stems = words.map(stem);
     const ideas = [];
     ideas.words = [...stems];
@@ -383,9 +393,9 @@ class Search {
       const known = this.rarities.has(stems[i]);
       const typos = known || this.groups.has(stems[i]) ? []
         : this.vocabulary.filter(term => isTypo(stems[i], term));
-      if (i === typed || !known)
-        for (const term of this.begins(stems[i])) add(term, RANK.prefix);
-      if (typos.length) ideas.words[i] = typos[0];
+      const begun = i === typed || !known ? this.begins(stems[i]) : [];
+      for (const term of begun) add(term, RANK.prefix);
+      if (!known) ideas.words[i] = typos[0] || begun[0] || stems[i];
       for (const word of typos.length ? typos : [stems[i]]) {
         for (const term of this.groups.get(word) || []) add(term, RANK.synonym);
         add(word, 1);
@@ -439,7 +449,7 @@ class Search {
   nearest(terms) {
     const shared = new Map();
     for (const term of terms) for (const question of this.questions.get(term) || [])
-      shared.set(question, (shared.get(question) || 0) + this.isRare(term) ** 2);
+      shared.set(question, (shared.get(question) || 0) + this.weightOf(term) ** 2);
     const near = this.pages.map(() => []);
     const length = this.lengthOf(terms);
     for (const [question, sum] of shared)
