@@ -131,7 +131,7 @@ DATABASES = {
 @pytest.fixture(params=[*DATABASES])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     """A database with a table: its namespace, its name, and what a pipeline says of it."""
-    statements, _, _ = DATABASES[request.param]
+    statements, table, _ = DATABASES[request.param]
     server: Any
     if request.param == "postgres":
         server = request.getfixturevalue("postgres")
@@ -148,7 +148,9 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     return {
         "kind": request.param,
         "namespace": f"{request.param}://127.0.0.1:{server.port}",
-        "name": name,
+        # A schema of MySQL and MariaDB is a database.
+        "table": f"{name}.{table}" if request.param == "mysql" else table,
+        "name": f"{name}.{table}",
         "secret": password,
         "source": {
             "type": "JDBC",
@@ -162,7 +164,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
 def test_lineage_of_a_database_has_its_tables_and_columns(
     lake: Lake, tmp_path: Path, database: dict[str, Any]
 ) -> None:
-    _, table, query = DATABASES[database["kind"]]
+    table, query = database["table"], DATABASES[database["kind"]][2]
     columns = {"rename": {"Order No": "number"}}
     tables: list[dict[str, Any]] = [
         {"table": table, "cursor": "Order No", "columns": columns},
@@ -183,10 +185,7 @@ def test_lineage_of_a_database_has_its_tables_and_columns(
     target = first.tables[table]["target"]
     loaded, counted = ends[f"shop.{target}"], ends["shop.shop.counted"]
     (read,) = loaded["inputs"]
-    assert (read["namespace"], read["name"]) == (
-        database["namespace"],
-        f"{database['name']}.{table}",
-    )
+    assert (read["namespace"], read["name"]) == (database["namespace"], database["name"])
     assert [one["name"] for one in read["facets"]["schema"]["fields"]] == [
         *("Order No", "total", "at")
     ]

@@ -273,7 +273,8 @@ def test_what_is_reported_of_each_end_of_a_job_is_right(pipeline: Pipeline) -> N
         assert told.code == state.code, (state.name, told)
         new = pipeline.grown()
         messages = [tuple(one["events"]) for one in pipeline.messages]
-        assert messages == ([state.message] if state.message else []), state.name
+        wanted = [state.message] if state.message else []
+        assert messages == wanted, (state.name, told.stderr)
         if state.code is None:
             _check_killed(pipeline, state)
             continue

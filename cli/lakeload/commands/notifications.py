@@ -56,7 +56,7 @@ def _send(
     due = due_after(document, day, freshness, settings, now)
     if due.events:
         found = statuses(day, freshness, None, now, all_tables=False)
-        stale = [table.target for table in found if table.status == "STALE"]
+        stale = [table.target for table in found if table.stale]
         command = job.document.files.command("runs", "--failed")
         text, said = message(document, due.events, stale, command)
         url = webhook_of(settings, job.document.path.parent)

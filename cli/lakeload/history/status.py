@@ -26,6 +26,9 @@ class TableStatus:
     last: TableHealth | None
     lag: timedelta | None
     """The age of its position, else of when it was last up to date."""
+    stale: bool = False
+    """Whether it was last up to date longer ago than `freshness`, also where its status is FAILED:
+    that comes first."""
 
     @property
     def bad(self) -> bool:
@@ -87,4 +90,4 @@ def _status(
     elif last is None or last.succeeded_at is None:
         status = "NOT_LOADED"
     since = (last.position or good) if last else None
-    return TableStatus(target, status, freshness, last, now - since if since else None)
+    return TableStatus(target, status, freshness, last, now - since if since else None, stale)

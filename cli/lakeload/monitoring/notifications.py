@@ -43,9 +43,13 @@ def due_after(
     tables of the pipeline with their `freshness`."""
     before = day.notified or Notified(now, None, {}, {})
     columns = _columns(document) if "SCHEMA_CHANGED" in settings.on else {}
-    state = _state(document, before, statuses(day, freshness, None, now, all_tables=False))
+    tables = statuses(day, freshness, None, now, all_tables=False)
+    state = _state(document, before, tables)
     if state == "STALE" and "STALE" not in settings.on:
         state = None
+    elif state is not None and state not in settings.on and "STALE" in settings.on:
+        # Who does not want to hear of a failure hears when data is too old for it.
+        state = "STALE" if any(table.stale for table in tables) else state
     found: list[NotifyEvent] = []
     if state is None and before.open is not None:
         found.append("RECOVERED")

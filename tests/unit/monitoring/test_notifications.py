@@ -84,6 +84,18 @@ def test_message_of_a_load_in_part_is_followed_by_one_that_failed_and_not_the_re
     assert webhook.after(document(LOADED, OTHER, at=later(9)), 10) == ("RECOVERED",)
 
 
+def test_failures_that_are_not_asked_for_are_a_message_when_the_data_is_too_old() -> None:
+    asked = settings(on=("STALE", "RECOVERED"))
+    webhook = Webhook(asked, timedelta(minutes=30))
+    assert webhook.jobs((0, LOADED), (5, FAILED), (20, DOWN)) == [(), (), ()]
+    assert webhook.jobs((40, FAILED), (45, DOWN), (50, LOADED)) == [("STALE",), (), ("RECOVERED",)]
+    # What is asked for comes first, as it says more.
+    webhook = Webhook(settings(on=("FAILED", "STALE")), timedelta(minutes=30))
+    assert webhook.jobs((0, LOADED), (40, FAILED), (50, FAILED)) == [(), ("FAILED",), ()]
+    webhook = Webhook(settings(on=("PARTIAL", "RECOVERED")), timedelta(minutes=30))
+    assert webhook.jobs((0, LOADED), (40, FAILED), (50, LOADED)) == [(), (), ()]
+
+
 def test_job_of_another_table_is_no_all_clear() -> None:
     webhook = Webhook(settings())
     assert webhook.after(document(FAILED, OTHER), 1) == ("PARTIAL",)
