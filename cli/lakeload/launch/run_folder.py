@@ -26,6 +26,8 @@ from lakeload_jobs.contract.result import JobResult
 KEPT = 50
 """Run folders that stay; a log is at most 64 MiB and mostly a few KiB."""
 
+ENDED_SECONDS = 60.0
+"""How long a folder with a result stays: its command reads it."""
 IDLE_SECONDS = 3600.0
 """A folder in which something was written this recently may belong to a running load."""
 
@@ -136,7 +138,8 @@ def prune_run_folders(runs: Path, keep: int = KEPT) -> None:
             entry for entry in runs.iterdir() if entry.is_dir() and (entry / "spec.json").is_file()
         ]
         for folder in sorted(names)[: max(0, len(names) - keep)]:
-            if time.time() - _last_written(folder) > IDLE_SECONDS:
+            idle = ENDED_SECONDS if RunFolder(folder).result.is_file() else IDLE_SECONDS
+            if time.time() - _last_written(folder) > idle:
                 shutil.rmtree(folder, ignore_errors=True)
 
 

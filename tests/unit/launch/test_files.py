@@ -66,6 +66,22 @@ def test_cleanup_removes_the_oldest_run_folders_and_keeps_running_ones(tmp_path:
     assert left == ["a1", "a3", "a4", "a5", "se"]
 
 
+def test_folders_of_ended_runs_do_not_wait_for_an_hour(tmp_path: Path) -> None:
+    now = time.time()
+    # Rounds of a second leave 3,600 folders within an hour, and each round looks at all of them.
+    for name, ended, age in (
+        ("1", True, 120), ("2", False, 120), ("3", True, 5), ("4", True, 120)
+    ):  # fmt: skip
+        folder = create_run_folder(tmp_path, SYNCED, f"a{name}")
+        files = [folder.spec, *([folder.result] if ended else [])]
+        for file in files:
+            folder.write(file, "{}")
+        for path in (*files, folder.path):
+            os.utime(path, (now - age, now - age))
+    prune_run_folders(tmp_path, keep=1)
+    assert sorted(path.name[-2:] for path in tmp_path.iterdir()) == ["a2", "a3", "a4"]
+
+
 def test_a_log_within_its_limit_is_left_alone(tmp_path: Path) -> None:
     log = tmp_path / "spark.log"
     log.write_bytes(b"x" * 100)
