@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -48,6 +49,7 @@ class SpooledRows:
         counts: tuple[int, ...] | None = None,
         splits: Splits | None = None,
         why_no_splits: str = "",
+        check: Callable[[], None] | None = None,
     ) -> None:
         self.counts = counts
         self.splits = splits
@@ -70,6 +72,7 @@ class SpooledRows:
         self._rows = rows
         self._spool = spool
         self._ends = tuple(ends)
+        self._check = check
 
     def _keys(self, names: Sequence[str]) -> DataFrame:
         return self._read.select(*map(quoted, names))
@@ -82,7 +85,10 @@ class SpooledRows:
         """Do nothing: all have been read."""
 
     def check_values(self) -> None:
-        """Do nothing: all have been read."""
+        """Raise `BadValuesFound` with the values of which Spark cannot make rows. All others the
+        read has reported."""
+        if self._check is not None:
+            self._check()
 
     def finish(self, ends: Sequence[Any]) -> StateChange | None:
         """Return the state at the end of the read that was kept."""
@@ -118,16 +124,20 @@ def spooled(spark: SparkSession, rows: Rows, progress: str | None = None) -> Spo
             retryable=True,
         )
     batches = spool.where(F.col("batch").isNotNull()).select("batch")
+    check = None
     if splits.unfinished is None:
         frame = map_batches(batches, _unpacked, rows.schema)
     else:
-        frame = splits.unfinished.finish(map_batches(batches, _unpacked, splits.unfinished.schema))
+        unfinished = map_batches(batches, _unpacked, splits.unfinished.schema)
+        frame = splits.unfinished.finish(unfinished)
+        check = partial(splits.unfinished.check, unfinished)
     read_rows = {row["part"]: row["rows"] for row in ended}
     parts = sorted(ends)
     counts = tuple(read_rows[number] for number in parts)
     why = why_not_stored(rows)
     stored = None if why else Splits(tuple(parts), _blocks_of, counts, stored=batches)
-    return SpooledRows(rows, spool, frame, [ends[number] for number in parts], counts, stored, why)
+    ended_with = [ends[number] for number in parts]
+    return SpooledRows(rows, spool, frame, ended_with, counts, stored, why, check)
 
 
 def why_not_stored(rows: Rows) -> str:

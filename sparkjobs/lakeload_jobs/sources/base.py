@@ -265,10 +265,12 @@ def check_part(number: int, counted: int, rows: int) -> None:
 
 @dataclass(frozen=True)
 class Unfinished:
-    """What splits yield, in the types `schema`, and how Spark makes the rows of it."""
+    """What splits yield, in the types `schema`, and how Spark makes the rows of it. `check` raises
+    `BadValuesFound` with all values of which it cannot."""
 
     schema: StructType
     finish: Callable[[DataFrame], DataFrame]
+    check: Callable[[DataFrame], None]
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,7 @@ from lakeload_jobs.sources.databases.source import (
     RowsReadOnce,
     casts_of,
 )
+from lakeload_jobs.sources.files.spark.reader import check_casts
 
 _FETCHED = 1000
 _FIRST_DAY, _LAST_DAY = date(1582, 10, 15), date(9999, 12, 31)
@@ -169,10 +170,11 @@ class JdbcUrlSlice(DatabaseSlice):
         if not casts:
             return rows
         cast = partial(cast_types, types=casts, on_bad_value=on_bad_value)
+        check = partial(check_casts, types=casts, source=found.relation.shown)
         return replace(
             rows,
             deferred=DeferredFrame.made(cast(whole())),
-            splits=replace(once, unfinished=Unfinished(schema, cast)),
+            splits=replace(once, unfinished=Unfinished(schema, cast, check)),
         )
 
     def _frame(self, spark: SparkSession) -> DataFrame:

@@ -553,10 +553,11 @@ class MysqlSlice(DatabaseSlice):
         if not casts:
             return rows
         cast = partial(cast_types, types=casts, on_bad_value=spec.on_bad_value_of(found.table))
+        check = partial(check_casts, types=casts, source=found.relation.shown)
         return replace(
             rows,
             deferred=DeferredFrame.made(cast(rows.frame)),
-            splits=replace(once, unfinished=Unfinished(schema, cast)),
+            splits=replace(once, unfinished=Unfinished(schema, cast, check)),
         )
 
     def _noting(self) -> mysql.Noting | None:
@@ -690,7 +691,7 @@ def _rows(
         rows,
         deferred=DeferredFrame.made(cast_types(frame, casts, spec.on_bad_value_of(table))),
         why_no_splits=why or f"`columns.types` casts column `{next(iter(casts))}`",
-        check_casts=lambda: check_casts(frame, casts),
+        check_casts=lambda: check_casts(frame, casts, reader.relation.name),
     )
 
 

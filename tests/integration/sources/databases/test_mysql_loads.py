@@ -13,7 +13,7 @@ from pyiceberg.exceptions import NoSuchTableError
 
 from lakeload_jobs.contract.spec import ColumnsSpec
 from tests.integration.formats.worlds import World, load
-from tests.integration.sources.databases.conftest import MariaDatabase
+from tests.integration.sources.databases.conftest import Database, MariaDatabase
 
 ORDERS = """
 CREATE TABLE `or``ders "x" %s` (
@@ -120,6 +120,31 @@ def test_conditions_casts_and_columns_are_those_of_every_source(
     assert result.error is None, result.error
     found = sorted((row["number"], row["_supa_deleted"]) for row in world.rows())
     assert found == [(999, False), (1000, True)]
+
+
+@pytest.mark.parametrize("world", ["parquet"], indirect=True)
+def test_values_that_columns_types_does_not_take_are_one_table(
+    world: World, maria: MariaDatabase, database: Database
+) -> None:
+    fill = "INSERT INTO {0} SELECT {1}, CASE WHEN {1} = 2 THEN '5' ELSE 'x' END FROM {2}"
+    maria.run("CREATE TABLE t (n int, v varchar(9))", fill.format("t", "seq", "seq_1_to_13"))
+    database.run("CREATE TABLE p (n int, v text)")
+    database.run(fill.format("p", "n", "generate_series(1, 13) n"))
+    types = ColumnsSpec(types={"v": "int"})
+
+    for table, name in (
+        (maria.table(world, "t", columns=types), f"{maria.input.schema}.t"),
+        (database.table(world, "p", columns=types), "public.p"),
+    ):
+        error = load(world, table).error
+
+        assert error is not None
+        lines = error.message.splitlines()
+        assert lines[:2] == ["12 values or records cannot be loaded:", f"  reading `{name}`:"]
+        assert lines[2].startswith("    column `v`: "), lines[2]
+        assert (len(lines), lines[-1]) == (13, "  and 2 more")
+        assert error.hint == "set `on_bad_value: 'NULL'`"
+    assert has_nothing(world)
 
 
 @pytest.mark.parametrize("world", ["parquet"], indirect=True)

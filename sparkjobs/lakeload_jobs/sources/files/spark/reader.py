@@ -226,9 +226,10 @@ class _KeepRecords:
         return pa.StructArray.from_arrays(arrays, fields=fields, mask=rejects.is_null())
 
 
-def check_casts(frame: DataFrame, types: Mapping[str, str]) -> None:
+def check_casts(frame: DataFrame, types: Mapping[str, str], source: str = "") -> None:
     """Raise `BadValuesFound` with the first values that are no `types` and how many there are.
-    `frame` are the rows before the cast, with `PLACE_HELPER` where that is known."""
+    `frame` are the rows before the cast, with `PLACE_HELPER` where that is known; else they are of
+    `source`."""
     counted = cast_types(frame, types, "NULL").agg(F.sum(BAD_VALUES_HELPER)).head()
     count = int(counted[0] or 0) if counted is not None else 0
     if not count:
@@ -239,7 +240,7 @@ def check_casts(frame: DataFrame, types: Mapping[str, str]) -> None:
     for row in some:
         place = place_text(row.row_group, row.row_number) if row.source_file else ""
         text = f": column `{row.column_name}`: {row.reason}"
-        found.append(BadValue(row.source_file or "", place, text))
+        found.append(BadValue(row.source_file or source, place, text))
     raise BadValuesFound.of(found, count, hint="set `on_bad_value: 'NULL'`")
 
 
