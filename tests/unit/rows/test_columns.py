@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from pyspark.ml.linalg import VectorUDT
+from pyspark.sql import types as T
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS, ColumnsSpec
 from lakeload_jobs.core.names import spelling
 from lakeload_jobs.core.yaml_lines import yaml_text
+from lakeload_jobs.rows.casts import written_schema
 from lakeload_jobs.rows.columns import earlier_types, map_columns, source_names, types_of
 from tests.hints import follow, follows
 
@@ -176,6 +181,36 @@ def test_a_spelling_of_two_columns_is_refused_and_the_hint_works() -> None:
     own = ColumnsSpec(rename={"a.b": "c"})
     assert _map(["a.b"], own, recorded=recorded) == {"a.b": "c"}
     assert _map(["a b", "a.b"], recorded=recorded) == {"a b": "a_b", "a.b": "a_b_1"}
+
+
+def test_a_type_that_cannot_be_written_is_left_out_or_cast_as_the_hint_says() -> None:
+    schema = T.StructType().add("id", T.LongType()).add("v", VectorUDT())
+    document = {"source": {"type": "FILES"}, "tables": [{"table": "orders"}]}
+
+    def written(changed: dict[str, Any]) -> list[str]:
+        columns = changed["tables"][0].get("columns", {})
+        types = {"string": T.StringType()}
+        given = {name: types[kind] for name, kind in columns.get("types", {}).items()}
+        read = T.StructType(
+            [T.StructField(f.name, given.get(f.name, f.dataType)) for f in schema.fields]
+        )
+        spec = ColumnsSpec(exclude=tuple(columns.get("exclude", ())))
+        found = written_schema(read, map_columns(read.names, spec), nested="NATIVE", lower=False)
+        return [] if found is None else found.names
+
+    with pytest.raises(InvalidInput, match="which cannot be written") as failed:
+        written(document)
+    hint = failed.value.hint or ""
+    follows(__file__, "a type that cannot be written", hint)
+    ways: dict[str, dict[str, Any]] = {
+        "`columns.exclude`": {"columns.exclude": ["v"]},
+        "give it another type with `columns.types`": {"columns.types": {"v": "string"}},
+    }
+    loaded = [
+        written(follow(document, clause, "tables[0].table", **ways[clause])) for clause in ways
+    ]
+    assert all(clause in hint for clause in ways)
+    assert loaded == [["id"], ["id", "v"]]
 
 
 def test_earlier_types_are_those_of_any_spelling() -> None:

@@ -180,7 +180,7 @@ def test_more_deleted_rows_than_allowed_leave_everything_as_it_was(
     hints = [result.error.hint or "" for result in (many, empty) if result.error]
     database.run("DELETE FROM orders; INSERT INTO orders VALUES ('v', 'b1', 1), ('v', 'b2', 2)")
     raised = limit(
-        tmp_path, "more deleted rows than allowed", hints[0], "raise `max_deleted`", "95 %"
+        tmp_path, "more deleted rows than allowed", hints[0], "raise `max_deleted`", "99 %"
     )
     assert run(world, replace(table, max_deleted=raised)).deleted == 38
     database.run("DELETE FROM orders")

@@ -18,7 +18,7 @@ from lakeload_jobs.formats.parquet.glue import GlueCatalog
 from tests.hints import follow, follows
 from tests.integration.formats.parquet.glue.loader import PATIENT, SCHEMA, Loader
 from tests.integration.formats.parquet.glue.test_conflicts import change_table
-from tests.servers.glue import glue_of
+from tests.servers.glue import LOAD_ACTIONS, allow_glue, glue_of
 from tests.unit.documents.documents import pipeline
 
 Document = dict[str, Any]
@@ -143,6 +143,8 @@ def test_a_hint_about_a_table_of_glue_lets_rows_be_loaded(
     loader: Loader, tmp_path: Path, name: str, case: Case
 ) -> None:
     before, now, events, clauses = case
+    # A partition gets the types of its table.
+    allow_glue(loader.lake, [*LOAD_ACTIONS, "BatchUpdatePartition"])
     load(loader, written(loader, **before), tmp_path, "job-0")
     for event in events:
         event(loader)
