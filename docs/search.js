@@ -61,7 +61,7 @@ null empty missing blank none zero nothing
 nested struct json array list envelope wrap inside
 large big huge giant blob enormous gigantic massive billion terabyte
 small tiny little minimal
-compressed gzip zip
+compressed gzip zip unzip unpack decompress
 database db postgres postgresql mysql mariadb rdbms
 environment dev staging production prod test stage
 deploy container docker kubernetes k8s pod helm cluster manifest
