@@ -111,7 +111,7 @@ class _Kept:
     def close(self) -> None:
         """Close the connection."""
         if self._connection is not None:
-            self._connection.close()
+            self._connection.close(jvm_stays=True)
             self._connection = None
 
     def _connect(self, spark: SparkSession, spec: JobSpec) -> Connection:
