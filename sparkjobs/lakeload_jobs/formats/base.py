@@ -180,8 +180,8 @@ class FormatSession(Protocol):
         It is closed with this one.
         """
 
-    def close(self) -> None:
-        """End what the session has started."""
+    def close(self, *, jvm_stays: bool = False) -> None:
+        """End what the session has started; what ends with the JVM only where that stays."""
 
 
 class TableView(Protocol):

@@ -55,10 +55,10 @@ class Connection:
     aws: AwsSession
     session: FormatSession
 
-    def close(self) -> None:
+    def close(self, *, jvm_stays: bool = False) -> None:
         """Close the session; what fails of that changes no result."""
         try:
-            self.session.close()
+            self.session.close(jvm_stays=jvm_stays)
         except Exception:
             logger.warning("closing the session failed", exc_info=True)
 

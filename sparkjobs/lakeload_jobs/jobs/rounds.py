@@ -119,7 +119,7 @@ class _Kept:
         """Close the connection, and let Spark fetch its credentials for sources again."""
         s3a.forget()
         if self._connection is not None:
-            self._connection.close()
+            self._connection.close(jvm_stays=True)
             self._connection = None
 
     def _connect(self, spark: SparkSession, spec: JobSpec) -> Connection:

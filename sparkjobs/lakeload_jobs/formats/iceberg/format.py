@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -33,7 +34,11 @@ from lakeload_jobs.formats.base import (
 from lakeload_jobs.formats.iceberg.file_ledger import Ledger, bookmark_of
 from lakeload_jobs.formats.iceberg.left_uploads import abort_left_uploads, find_left_uploads
 from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE
-from lakeload_jobs.formats.iceberg.load.catalog_settings import connect, open_catalog
+from lakeload_jobs.formats.iceberg.load.catalog_settings import (
+    close_catalog,
+    connect,
+    open_catalog,
+)
 from lakeload_jobs.formats.iceberg.load.direct_write import (
     Plan,
     plan_rows,
@@ -210,10 +215,14 @@ class IcebergSession:
         other._own = self._own
         return other
 
-    def close(self) -> None:
-        """End the renewal of credentials."""
-        if self._credentials is not None:
-            self._credentials.close()
+    def close(self, *, jvm_stays: bool = False) -> None:
+        """End the renewal of credentials; close the catalog in each session where the JVM stays."""
+        with ExitStack() as stack:
+            if jvm_stays:
+                for spark in (self.spark, *self._own.values()):
+                    stack.callback(close_catalog, spark)
+            if self._credentials is not None:
+                self._credentials.close()
 
     def _own_key(self) -> str:
         """Return the access key id of the destination's own identity; '' of one with a role."""

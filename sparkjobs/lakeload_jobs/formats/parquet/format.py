@@ -118,7 +118,7 @@ class ParquetSession:
         """Return the tables of another run, with the same clients."""
         return ParquetSession(self.spark, spec, self._aws)
 
-    def close(self) -> None:
+    def close(self, *, jvm_stays: bool = False) -> None:
         """Leave everything: nothing was started."""
 
     def location(self, table: TableSpec) -> TableLocation:

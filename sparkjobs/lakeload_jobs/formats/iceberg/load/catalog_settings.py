@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
@@ -90,6 +90,21 @@ def open_catalog(spark: SparkSession, destination: DestinationSpec, session: Aws
     `InvalidInput` for a missing secret, and `Refused` for what the catalog refuses.
     """
     _open(spark, destination, _secrets(destination, session))
+
+
+def close_catalog(spark: SparkSession) -> None:
+    """Close the catalog `lake` of a session that has it open.
+
+    Iceberg's client of a REST catalog has a thread for metrics and one that renews tokens, and
+    keeps connections. Java's collector ends none of them, and a driver that stays opens catalogs
+    again and again.
+    """
+    try:
+        java_catalog(spark).close()
+        spark._jsparkSession.sessionState().catalogManager().reset()
+    except (Py4JNetworkError, OSError):
+        # The JVM has ended, and the catalog with it.
+        return
 
 
 def _open(spark: SparkSession, destination: DestinationSpec, secrets: dict[str, Secret]) -> None:
