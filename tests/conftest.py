@@ -80,18 +80,20 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 
 @pytest.fixture(scope="session")
-def numbers() -> Iterator[int]:
+def folder_numbers() -> Iterator[int]:
     """Numbers for folders of this session."""
     return itertools.count()
 
 
 @pytest.fixture
 def tmp_path(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, numbers: Iterator[int]
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    folder_numbers: Iterator[int],
 ) -> Path:
     """A new folder: pytest's own looks through all that there are for a free name."""
     name = _NO_WORDS.sub("_", request.node.name)[:30]
-    folder = tmp_path_factory.getbasetemp() / f"{name}_{next(numbers)}"
+    folder = tmp_path_factory.getbasetemp() / f"{name}_{next(folder_numbers)}"
     folder.mkdir(mode=0o700)
     return folder
 
@@ -100,10 +102,12 @@ _NO_WORDS = re.compile(r"\W")
 
 
 @pytest.fixture(scope="session")
-def homes(tmp_path_factory: pytest.TempPathFactory, numbers: Iterator[int]) -> Iterator[Path]:
+def homes(
+    tmp_path_factory: pytest.TempPathFactory, folder_numbers: Iterator[int]
+) -> Iterator[Path]:
     """Folders that are not there yet."""
     folder = tmp_path_factory.mktemp("homes")
-    return (folder / str(number) for number in numbers)
+    return (folder / str(number) for number in folder_numbers)
 
 
 @pytest.fixture
