@@ -300,6 +300,13 @@ def test_hints_about_columns_of_files_are_followed_and_load(shop: Shop) -> None:
     follow_all(__file__, shop, TYPED)
 
 
+def test_hint_about_a_file_that_spark_cannot_read_is_followed_and_loads(shop: Shop) -> None:
+    shop.settings["source"] = {"type": "SPARK", "format": "parquet"}
+    path = str(shop.write("text.parquet", "id\n1\n"))
+    table: Settings = {"table": "text", "path": path}
+    follow_one(__file__, "a file that Spark cannot read", shop, "`format`", table, format="text")
+
+
 def test_hints_about_files_that_have_changed_are_followed_and_load(shop: Shop) -> None:
     path = shop.write("orders.csv", "id\n1\n")
     orders: Settings = {"table": "orders", "path": str(path), **CSV}
