@@ -348,9 +348,11 @@ def _place_text(place: Column | None) -> Column:
     """Return the beginning of a message about a row."""
     if place is None:
         return F.lit("")
-    row = F.concat(F.lit(", row group "), place["row_group"], F.lit(", row "), place["row_number"])
     file = F.concat(F.lit("reading `"), place["source_file"], F.lit("`"))
-    return F.concat(file, F.coalesce(row, F.lit("")), F.lit(": "))
+    group = F.concat(F.lit(", row group "), place["row_group"])
+    row = F.concat(F.lit(", row "), place["row_number"])
+    where = (F.coalesce(part, F.lit("")) for part in (group, row))
+    return F.concat(file, *where, F.lit(": "))
 
 
 def _no_such_value(text: Column, kind: str) -> Column:

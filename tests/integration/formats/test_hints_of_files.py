@@ -14,8 +14,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
+from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.sources.databases.bookmark import CursorState
+from lakeload_jobs.sources.files import selection
 from tests.corpus.variant import encode, plain_type, with_note
-from tests.hints import follows
+from tests.hints import follow, follows
 from tests.integration.formats.followed import Case, Settings, Shop, follow_all, follow_one
 from tests.integration.formats.test_followed_hints import parquet
 from tests.integration.jobs.conftest import Job
@@ -169,6 +172,10 @@ TEXT = {
         "check `format`, and whether all records are empty", "{}\n", table=NDJSON,
         by_hand=lambda table, folder: Path(table["path"]).write_text('{"id": 1}'),
     ),
+    "a file of another table": Case(
+        "load the file into a table of its own", '{"nr": 2}\n', '{"id": 1}\n', table=NDJSON,
+        by_hand=lambda table, folder: table.update(table=f"{table['table']}, beside", name="own"),
+    ),
     "a folder of another type": Case(
         "give the column another type with `columns.types`", {"n=x/a.csv": "id\n1\n"},
         table={**CSV, "columns": {"types": {"n": "int"}}}, by_hand=_cast("string", "n"),
@@ -283,6 +290,12 @@ TYPED = {
         "set the reader option `recursiveFileLookup: true`", {"n=1.5/a.orc": _orc(id=[1])},
         table={"format": "ORC"},
     ),
+    "files that Spark does not list": Case(
+        "the reader options that choose files (`pathGlobFilter`",
+        {"a?.parquet": [{"id": 1}]},
+        table={"options": {"datetimeRebaseMode": "LEGACY", "pathGlobFilter": "a[?].parquet"}},
+        by_hand=_options(pathGlobFilter="a*"),
+    ),
 }  # fmt: skip
 
 
@@ -317,6 +330,38 @@ def test_hints_about_files_that_have_changed_are_followed_and_load(shop: Shop) -
     path.write_text("id\n1\n2\n", encoding="utf-8")
 
     follow_one(__file__, "a file that has changed", shop, "set `on_changed_file: LOAD`", orders)
+
+
+def test_hints_about_rejected_records_of_changed_files_are_followed_and_load(shop: Shop) -> None:
+    files = {"type": "FILES", "format": "CSV", "incremental": True}
+    shop.settings |= {"source": files, "on_bad_value": "QUARANTINE", "max_rejected": "100%"}
+    typed: Settings = {**CSV, "columns": {"types": {"n": "int"}}}
+    orders, stocks = (
+        {"table": name, "path": f"{name}.csv", **typed} for name in ("orders", "stocks")
+    )
+    for table in (orders, stocks):
+        shop.write(table["path"], "id,n\n1,5\n2,x\n")
+        assert (result := shop.load([table])[table["table"]]).rejected == 1, result
+    job = shop.job
+    for table in (orders, stocks):
+        shop.write(table["path"], "id,n\n1,5\n2,x\n3,7\n")
+
+    begins = "set `on_changed_file: LOAD`"
+    follow_one(__file__, "a file with rejects that has changed", shop, begins, orders)
+    [refused] = shop.load([stocks]).values()
+    assert refused.error is not None
+    clause, _, _ = str(refused.error.hint).partition(";")
+    assert clause.endswith(
+        "run `lakeload sync --retry-rejected JOB` and set `on_changed_file: SKIP`"
+    )
+    changed = follow(shop.document([stocks]), clause, "tables[0].table")
+    del changed["tables"]
+    as_null = {**stocks, "on_bad_value": "NULL"}
+    [retried] = shop.load([as_null], retry=job, **changed).values()
+    [skipped] = shop.load([stocks], **changed).values()
+
+    assert (retried.error, retried.rows) == (None, 1)
+    assert (skipped.error, skipped.rows) == (None, 0)
 
 
 def test_a_hint_about_the_format_of_rejected_records_is_followed_and_loads(shop: Shop) -> None:
@@ -367,3 +412,44 @@ def test_a_hint_about_the_reader_is_followed_and_loads(shop: Shop) -> None:
 
     begins = "set `spark: {reader: AUTO}`"
     follow_one(__file__, "a type that Spark does not read", shop, begins, orders)
+
+
+def test_a_hint_about_some_rows_is_followed_and_loads(shop: Shop) -> None:
+    path = shop.write("orders.csv", "id\n1\n2\n")
+    orders: Settings = {"table": "orders", "path": str(path), **CSV}
+    shop.settings["source"] = {"type": "FILES", "format": "CSV", "incremental": True}
+    with pytest.raises(InvalidInput) as refused:
+        shop.load([orders], limit=1)
+    hint = refused.value.hint or ""
+    follows(__file__, "some rows of files that are loaded once", hint)
+    values = {"name": "other", "namespace": "elsewhere"}
+    changed = follow(shop.document([orders]), hint, "source.incremental", **values)
+    del changed["tables"]
+    changed["source"] = {"type": "FILES", "format": "CSV"}
+
+    [some] = shop.load([orders], limit=1, **changed).values()
+    [loaded] = shop.load([orders]).values()
+
+    assert (some.error, some.rows) == (None, 1)
+    assert (loaded.error, loaded.rows) == (None, 2)
+
+
+def test_a_hint_about_the_state_of_another_source_is_followed_and_loads(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = shop.write("orders.csv", "id\n1\n2\n")
+    orders: Settings = {"table": "orders", "path": str(path), **CSV}
+    shop.settings["source"] = {"type": "FILES", "format": "CSV", "incremental": True}
+    state = CursorState("id", "INTEGER", "2")
+    with monkeypatch.context() as patch:
+        patch.setattr(selection, "state_json", lambda _: state.to_json())
+        assert (result := shop.load([orders])["orders"]).error is None, result
+
+    [refused] = shop.load([orders]).values()
+    assert refused.error is not None
+    hint = refused.error.hint or ""
+    follows(__file__, "the state of a database", hint)
+    shop.settings = follow(shop.document([]), hint, "tables", name="other")
+
+    begins = "set `table_handling: APPEND`"
+    follow_one(__file__, "then the rows of another pipeline", shop, begins, orders)

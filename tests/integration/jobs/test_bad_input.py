@@ -205,6 +205,8 @@ def test_bad_casts_of_parquet_are_counted_too(job: Job) -> None:
         "    row group 1, row 1: column `a`: the value `z` is no int",
     ]
     assert (len(texts), texts[-1]) == (14, "  and 7 more")
+    numbered = [text.replace("row group 1, ", "") for text in texts]
+    assert by_spark.message.splitlines()[1:5] == numbered[1:5]
     assert by_spark.message.endswith("\n  and 7 more")
     assert (error.type, error.hint) == ("BadValuesFound", "set `on_bad_value: 'NULL'`")
     assert warning(result).startswith("17 values")

@@ -15,7 +15,7 @@ READ = {
     "part of a document that is being written": "it is a comment beside the setting",
 }
 """Why nothing follows some hints."""
-NOT_YET = 1
+NOT_YET = 0
 """So many hints are followed by no case. A new one is: this number only falls."""
 
 

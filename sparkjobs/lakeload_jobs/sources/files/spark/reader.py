@@ -289,17 +289,19 @@ def read_listed(
     )
 
 
-def with_places(frame: DataFrame) -> DataFrame:
-    """Add the helper column that names a row's file in messages."""
+def with_places(frame: DataFrame, *, numbered: bool = False) -> DataFrame:
+    """Add the helper column that names a row's file in messages; `numbered`: Spark knows the row in
+    the file too, as it does of Parquet."""
     if "_metadata" in frame.columns:
         return frame  # The files have a column that hides what Spark knows of them.
     # Spark writes a blank as `%20`, but a `+` as it is.
     path = F.url_decode(F.replace(F.col("_metadata.file_path"), F.lit("+"), F.lit("%2B")))
     path = F.regexp_replace(F.regexp_replace(path, "^file:/+", "/"), "^s3a:", "s3:")
+    row = F.col("_metadata.row_index") + 1 if numbered else F.lit(None)
     place = F.struct(
         path.alias("source_file"),
         F.lit(None).cast("int").alias("row_group"),
-        F.lit(None).cast("bigint").alias("row_number"),
+        row.cast("bigint").alias("row_number"),
     )
     return frame.withColumn(PLACE_HELPER, place)
 

@@ -215,7 +215,7 @@ def open_typed_files(table: TypedTable, earlier: EarlierColumns) -> FilesRows:
     frame, values = _by_spark(table, columns, by_spark=True), None
     read_frame = frame
     if casts:
-        placed = with_places(frame)
+        placed = with_places(frame, numbered=True)
         values = partial(check_casts, placed, casts)
         frame = cast_rows(placed, casts, table.on_bad_value, united)
     return FilesRows(
