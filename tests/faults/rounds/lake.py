@@ -181,7 +181,7 @@ class RoundsLake:
                 "type": "rest",
                 "uri": self.gate.uri,
                 "warehouse": CATALOG,
-                "credential": f"reader:{SECRET}",
+                "credential": "reader-id:r",
                 "scope": "PRINCIPAL_ROLE:ALL",
                 "s3.endpoint": self.lake.server.endpoint,
                 "s3.region": "us-east-1",
@@ -214,8 +214,9 @@ def rounds_lake(form: Form, folder: Path) -> Iterator[RoundsLake]:
             for one in (gate, keepers):
                 one.principals = {
                     name: Principal(name, SECRET, {f"{name}_role": frozenset()})
-                    for name in ("loader", "keeper", "reader")
+                    for name in ("loader", "keeper")
                 }
+                one.principals["reader-id"] = Principal("reader", "r", {"reader_role": frozenset()})
         past = FaultProxy(aws.endpoint)
         past.start()
         stack.callback(past.stop)

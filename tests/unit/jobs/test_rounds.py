@@ -66,7 +66,8 @@ class FakeConnection:
         self.closed = False
         self.session = SimpleNamespace(of_job=lambda spec: self)
 
-    def close(self) -> None:
+    def close(self, *, jvm_stays: bool) -> None:
+        assert jvm_stays
         self.closed = True
 
 

@@ -145,7 +145,9 @@ def test_rows_that_may_be_appended_once_are_not_loaded_by_two_jobs(
     record = second.stage()
     first.run()
 
-    with pytest.raises(LoadFailed, match="job `job-1` of the same pipeline has loaded"):
+    with pytest.raises(
+        LoadFailed, match=r"job `job-1` \(since .*\) of the same pipeline has loaded"
+    ):
         second.log.commit(record)
     with pytest.raises(LoadFailed, match="would append all rows of `orders`"):
         Writer(objects, "job-3", append_again=once).open()
