@@ -102,7 +102,8 @@ def prepare_rows(
 ) -> PreparedRows:
     """Return the rows under their target names; without columns there are no rows either.
 
-    `may_read`: rows may be looked into where their types do not fit those of the table.
+    `may_read`: rows may be looked into where they have no columns, or their types do not fit those
+    of the table.
 
     Raises `InvalidInput` for settings that the source does not bear out, and `LoadFailed` for types
     that cannot be loaded as `on_type_conflict` says.
@@ -110,7 +111,7 @@ def prepare_rows(
     if not rows.names and REJECTED_HELPER in rows.schema.names:
         return _only_rejects(table, rows, expected)
     if not rows.names:
-        return _without_columns(rows)
+        return _without_columns(rows, may_read=may_read)
     mapping = map_columns(
         rows.names,
         table.columns,
@@ -184,9 +185,9 @@ def _only_rejects(table: TableSpec, rows: Rows, expected: ExpectedColumns) -> Pr
     return PreparedRows(rows, ColumnMapping(columns, key), DeferredFrame.made(frame), rows.counts)
 
 
-def _without_columns(rows: Rows) -> PreparedRows:
+def _without_columns(rows: Rows, *, may_read: bool) -> PreparedRows:
     """An empty CSV or JSON file: no columns, and so no rows either."""
-    if rows.repeatable and not rows.frame.isEmpty():
+    if may_read and not rows.frame.isEmpty():
         raise LoadFailed(
             "the source has rows but no columns",
             hint="check `format`, and whether all records are empty",

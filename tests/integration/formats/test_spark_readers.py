@@ -51,6 +51,15 @@ def test_spark_format_is_loaded_once_with_the_semantics_of_spark(world: World) -
     assert world.left() == []
 
 
+def test_records_without_a_column_are_refused_and_no_records_load_nothing(world: World) -> None:
+    refused = load(world, table(world, "json", written(world, "a.json", "{}\n{}\n")))
+    nothing = load(world, table(world, "json", written(world, "b.json", "")))
+
+    assert refused.error is not None
+    assert refused.error.message == "the source has rows but no columns"
+    assert (nothing.error, nothing.rows) == (None, 0)
+
+
 def test_spark_reader_unknown_to_lakeload_loads_its_types(world: World) -> None:
     path = written(world, "lines.txt", "10\n20\n")
     columns = ColumnsSpec(types={"value": "bigint"}, rename={"value": "amount"})

@@ -34,12 +34,13 @@ class Rows:
         return False
 
 
-def test_rows_without_columns_are_counted_only_for_rereadable_sources(
+def test_rows_without_columns_are_refused_by_a_load_and_not_read_by_a_plan(
     tmp_path: Path,
 ) -> None:
     spec = job_spec(RunFolder(tmp_path))
-    once, repeatable = Rows(repeatable=False), Rows(repeatable=True)
-    prepared = prepare_rows(spec, spec.tables[0], cast("Any", once), ExpectedColumns())
-    assert (prepared.mapping.columns, once.reads) == ((), 0)
-    with pytest.raises(LoadFailed, match="rows but no columns"):
-        prepare_rows(spec, spec.tables[0], cast("Any", repeatable), ExpectedColumns())
+    for rows in (Rows(repeatable=False), Rows(repeatable=True)):
+        given = (spec, spec.tables[0], cast("Any", rows), ExpectedColumns())
+        prepared = prepare_rows(*given, may_read=False)
+        assert (prepared.mapping.columns, rows.reads) == ((), 0)
+        with pytest.raises(LoadFailed, match="rows but no columns"):
+            prepare_rows(*given)
