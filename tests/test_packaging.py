@@ -57,7 +57,7 @@ def test_every_file_of_the_packages_is_in_the_wheel(wheel: zipfile.ZipFile) -> N
 def test_the_wheel_installs_the_command(wheel: zipfile.ZipFile) -> None:
     entry_points = configparser.ConfigParser()
     entry_points.read_string(metadata_file(wheel, "entry_points.txt"))
-    assert dict(entry_points["console_scripts"]) == {"lakeload": "lakeload.app:main"}
+    assert dict(entry_points["console_scripts"]) == {"lakeload": "lakeload.__main__:main"}
 
 
 def test_the_wheel_carries_the_licence(wheel: zipfile.ZipFile) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+from importlib.abc import MetaPathFinder
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from lakeload import app as application
+from lakeload.__main__ import main
 from lakeload.app import COMMANDS, app
 from lakeload.commands import validate as validate_command
 from lakeload.config.problems import InvalidDocuments
@@ -33,6 +35,27 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
         raise error
 
     monkeypatch.setattr(validate_command, "inspect_all", fail)
+
+
+class Interrupting(MetaPathFinder):
+    """Ctrl-C while a module is imported."""
+
+    def find_spec(self, fullname: str, *_: object) -> None:
+        if fullname == application.__name__:
+            raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_the_command_line_is_imported_shows_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, application.__name__)
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+
+    with pytest.raises(SystemExit) as ended:
+        main()
+
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "error: interrupted\n"
 
 
 @pytest.mark.parametrize(
