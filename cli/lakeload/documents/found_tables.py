@@ -102,5 +102,7 @@ def _check_keys(tables: Sequence[Table]) -> None:
         names = [name for name, reason in without if reason == what]
         raise InvalidInput(
             f"`{what}` needs a key, and the database has none for {quoted(names, 10)}",
-            hint="set `primary_key` for each, in an entry of its own, or load it with another mode",
+            hint="set `primary_key` for each, in an entry of its own, or load it with another mode"
+            if what.startswith("mode")
+            else f"set `primary_key` for each, in an entry of its own, or remove `{what}`",
         )

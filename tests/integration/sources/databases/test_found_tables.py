@@ -189,8 +189,13 @@ def test_upsert_needs_a_key_and_a_name_alone_needs_no_server(
         assert _found(own)["public.keyless"] == (("a",) if "primary_key" in entry else ())
 
     late = text.replace("public.*", "public.*, cursor: a, lookback: 5, exclude: [keyed]")
-    with pytest.raises(InvalidInput, match=r"`lookback` needs a key, and .*`public\.keyless`"):
+    with pytest.raises(
+        InvalidInput, match=r"`lookback` needs a key, and .*`public\.keyless`"
+    ) as failed:
         _found(pipeline(tmp_path, late))
+    follows(__file__, "late rows of a table without a key", failed.value.hint or "")
+    for change in (", lookback: 5, ", ", "), ("lookback: 5", "lookback: 5, primary_key: [a]"):
+        assert _found(pipeline(tmp_path, late.replace(*change)))
 
     away = pipeline(tmp_path, text.replace(str(postgres.port), "1").replace("public.*", "public.a"))
     assert with_found_tables(away, "runs") is away
