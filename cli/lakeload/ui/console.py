@@ -53,12 +53,13 @@ class Stream(Console):
         named = [table for table in tables if _has_names(table)]
         unlimited = self.options.update(width=_ANY_WIDTH)
         widths = [Measurement.get(self, unlimited, table).maximum for table in named]
-        before, self.width = self.width, max([self.width, *widths])
+        # Not `width`: one that was set would stay when the terminal's changes.
+        before, self._width = self._width, max([self.width, *widths])
         try:
             with self.capture() as captured:
                 super().print(*objects, **settings)
         finally:
-            self.width = before
+            self._width = before
         lines = captured.get().splitlines()
         return super().print("\n".join(line.rstrip() for line in lines), soft_wrap=True)
 

@@ -99,6 +99,17 @@ def test_names_of_tables_are_whole_in_a_pipe(terminal: bool) -> None:
     assert (max(map(len, lines(out))) <= 80) is terminal
 
 
+def test_a_table_does_not_settle_the_width_of_what_follows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = Stream(file=io.StringIO())
+    monkeypatch.setattr(out, "_environ", {"COLUMNS": "120"})
+    out.print(Table("table"))
+    monkeypatch.setattr(out, "_environ", {"COLUMNS": "60"})
+
+    assert out.width == 60
+
+
 def test_the_colour_of_an_error_ends_with_its_label() -> None:
     text = error_text(Refused("no", hint="do"))
     styles = [(text.plain[span.start : span.end].strip(), str(span.style)) for span in text.spans]
