@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from lakeload.config.document import quoted
+from lakeload.documents.chosen_tables import choose_tables
 from lakeload.history.day import HistoryDay, TableHealth
-from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.core.names import did_you_mean
 
 StatusWord = Literal["FRESH", "NOT_LOADED", "STALE", "FAILED"]
 
@@ -58,23 +55,10 @@ def matching(
     without, or that in the source, which `sources` has by the name in the lake. Raises
     `InvalidInput` for a glob without a match."""
 
-    def names(one: TableStatus) -> set[str]:
-        return {one.target, one.target.rpartition(".")[2], sources.get(one.target, one.target)}
+    def names(one: TableStatus) -> list[str]:
+        return [one.target, one.target.rpartition(".")[2], sources.get(one.target, one.target)]
 
-    for glob in globs:
-        if not any(fnmatch.fnmatchcase(name, glob) for one in tables for name in names(one)):
-            known = sorted(one.target for one in tables)
-            every = sorted({name for one in tables for name in names(one)})
-            raise InvalidInput(
-                f"`--table {glob}` matches no table of the pipeline",
-                hint=did_you_mean(glob, every) or f"there are {quoted(known, 10)}",
-            )
-    return tuple(
-        one
-        for one in tables
-        if not globs
-        or any(fnmatch.fnmatchcase(name, glob) for name in names(one) for glob in globs)
-    )
+    return choose_tables(tables, globs, names)
 
 
 def _status(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import getpass
 import os
 import socket
@@ -11,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from lakeload.config.document import quoted
+from lakeload.documents.chosen_tables import choose_tables
 from lakeload.documents.load import PipelineDocument
 from lakeload.documents.spec import fingerprint
 from lakeload.launch.run_folder import RunFolder, dead_attempts
@@ -28,7 +28,6 @@ from lakeload_jobs.contract.spec import (
 from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.authors import author_of
 from lakeload_jobs.core.job_ids import job_id_problem, new_attempt_id, new_job_id
-from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 
 
@@ -71,23 +70,9 @@ def new_attempt(job_id: str | None) -> Attempt:
 def select_tables(
     tables: Sequence[TableSpec], globs: Sequence[str], option: str = "--table"
 ) -> tuple[TableSpec, ...]:
-    """Return the tables whose source name matches one of the globs; all when there are none.
-
-    Case counts, as it does in the document. `option` is what the globs were given with, for
-    messages. Raises `InvalidInput` for a glob without a match.
-    """
-    for glob in globs:
-        if not any(fnmatch.fnmatchcase(table.source, glob) for table in tables):
-            names = [table.source for table in tables]
-            raise InvalidInput(
-                f"`{f'{option} {glob}'.strip()}` matches no table of the pipeline",
-                hint=did_you_mean(glob, names) or f"there are {quoted(names, 10)}",
-            )
-    return tuple(
-        table
-        for table in tables
-        if not globs or any(fnmatch.fnmatchcase(table.source, glob) for glob in globs)
-    )
+    """Return the tables that globs choose by the name in the source. Raises `InvalidInput` for a
+    glob without a match."""
+    return choose_tables(tables, globs, lambda table: [table.source], option)
 
 
 def check_options(

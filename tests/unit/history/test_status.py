@@ -87,7 +87,7 @@ def test_tables_are_chosen_by_their_names_in_the_lake_and_in_the_source(
     [
         ("shop.order", "did you mean `shop.orders`?"),
         ("public.orders", "did you mean `public.Orders`?"),
-        ("zzz*", "there are `shop.items`, `shop.orders`, `web.items`"),
+        ("zzz*", "there are `shop.orders`, `shop.items`, `web.items`"),
     ],
 )
 def test_name_of_no_table_is_refused_with_the_one_that_is_meant(glob: str, hint: str) -> None:
