@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -53,15 +54,20 @@ class Stream(Console):
         named = [table for table in tables if _has_names(table)]
         unlimited = self.options.update(width=_ANY_WIDTH)
         widths = [Measurement.get(self, unlimited, table).maximum for table in named]
-        # Not `width`: one that was set would stay when the terminal's changes.
-        before, self._width = self._width, max([self.width, *widths])
-        try:
-            with self.capture() as captured:
-                super().print(*objects, **settings)
-        finally:
-            self._width = before
+        with self.at_least(max(widths, default=0)), self.capture() as captured:
+            super().print(*objects, **settings)
         lines = captured.get().splitlines()
         return super().print("\n".join(line.rstrip() for line in lines), soft_wrap=True)
+
+    @contextlib.contextmanager
+    def at_least(self, width: int) -> Iterator[None]:
+        """Be at least so wide within the block."""
+        # Not `self.width`: one that was set would stay when the terminal's changes.
+        before, self._width = self._width, max(self.width, width)
+        try:
+            yield
+        finally:
+            self._width = before
 
     def __exit__(self, *exception: Any) -> None:
         """Write what was printed inside of the block."""

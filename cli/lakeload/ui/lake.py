@@ -132,11 +132,11 @@ def show_answer(answer: Answer) -> None:
     """Show columns and rows, numbers as they are: a year or an id is no amount."""
     rows = [tuple(map(_plain, row)) for row in answer.rows[:_MOST_ROWS]]
     shown = Answer(answer.columns, tuple(rows))
-    if not console.out.is_terminal:
+    width = width_of(shown)
+    if not console.out.is_terminal or width <= console.out.width:
         # Whoever reads a pipe wants whole lines.
-        console.out.width = max(console.out.width, width_of(shown))
-    if width_of(shown) <= console.out.width:
-        show_rows(console.out, shown)
+        with console.out.at_least(width):
+            show_rows(console.out, shown)
     else:
         # Cut values tell less than long ones.
         for row in shown.rows:

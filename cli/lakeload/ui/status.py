@@ -20,7 +20,6 @@ from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.core.sizes import counted, minute
 
 _STYLES = {"FRESH": "green", "NOT_LOADED": "dim", "STALE": "yellow", "FAILED": "red"}
-_NO_TERMINAL = 10_000
 _ORDER = tuple(reversed(_STYLES))
 
 
@@ -67,9 +66,6 @@ def show_text(tables: Sequence[TableStatus], out: Console, now: datetime) -> Non
             _rounded(one.lag),
             Text(_about(one)),
         )
-    if not out.is_terminal:
-        # A line for each table, for `grep`.
-        out.width = _NO_TERMINAL
     out.print(grid)
 
 

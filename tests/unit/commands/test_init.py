@@ -16,7 +16,6 @@ from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
 from lakeload.init.interview import Question, interview
 from lakeload.lake.server import Lake
-from lakeload.ui import console
 from lakeload_jobs.sources.files.listing import list_files
 from tests.inputs import files_of
 from tests.unit.init.choices import (
@@ -81,8 +80,6 @@ def test_init_secrets_file_is_private_and_ignored_by_git(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    # Commands that ran in this process before may have made it wider.
-    monkeypatch.setattr(console.out, "_width", 80)
 
     result = init(*FLAGS, "--role-arn", ROLE)
 
