@@ -43,7 +43,9 @@ class Parallelism:
         ends = list(accumulate(sizes))
         needed, most = self._waves(ends[-1]), self.count(ends[-1])
         waves = {needed, *range(1, min(needed, _FEW_WAVES) + 1)}
-        plans = [evenly(ends, min(most, wave * self.tasks)) for wave in sorted(waves, reverse=True)]
+        plans = [
+            _evenly(ends, min(most, wave * self.tasks)) for wave in sorted(waves, reverse=True)
+        ]
         times = [_time(ends, plan, self.tasks) for plan in plans]
         good = _ENOUGH * min(times)
         return next(plan for plan, time in zip(plans, times, strict=True) if time <= good)
@@ -55,9 +57,9 @@ class Parallelism:
 ONE_TASK = Parallelism()
 
 
-def evenly(ends: Sequence[int], most: int) -> list[range]:
-    """Return at most so many parts of units, which end at `ends` in their order. The largest part
-    is as small as it can be, to within a hundredth."""
+def _evenly(ends: Sequence[int], most: int) -> list[range]:
+    """Return at most `most` parts of units that end at the bytes `ends`. The largest part is as
+    small as it can be, to within a hundredth."""
     low, high = max(ends[-1] // most, 1), max(ends[-1], 1)
     best = [range(len(ends))]
     while high > low * _CLOSE:
