@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.contract.spec import FileFormat, FilesInput, OnBadValue, RejectedInput
+from lakeload_jobs.contract.spec import FileFormatName, FilesInput, OnBadValue, RejectedInput
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.spark.rejected import check_kept
@@ -222,7 +222,7 @@ def test_reject_variant_is_readable_and_exact(tmp_path: Path) -> None:
 def test_check_kept_record_without_exact_form_is_rejected(raw: bytes | None) -> None:
     exact = record_bytes({"id": pa.array([1])}, 0, column_notes([Column("id", pa.int64(), "")]))
 
-    def given(file_format: FileFormat) -> RejectedInput:
+    def given(file_format: FileFormatName) -> RejectedInput:
         return RejectedInput("first", FilesInput(file_format, ("/in",), {}))
 
     check_kept([exact, exact], given("PARQUET"))

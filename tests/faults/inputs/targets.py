@@ -19,7 +19,7 @@ from lakeload.sources.files.inspected_tables import inspect_paths
 from lakeload.sources.files.inspection import inspect_file
 from lakeload.ui.inspect import to_document
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
-from lakeload_jobs.contract.spec import FileFormat, FilesInput
+from lakeload_jobs.contract.spec import FileFormatName, FilesInput
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.text.opening import FileBytes
@@ -37,7 +37,7 @@ from tests.unit.formats.test_plan_columns import plan_of
 from tests.unit.sources.files.text.test_csv_table import here
 from tests.unit.sources.files.typed.typed_files import read_rows
 
-FORMATS: tuple[FileFormat, ...] = ("CSV", "JSON", "NDJSON", "PARQUET", "ORC", "AVRO")
+FORMATS: tuple[FileFormatName, ...] = ("CSV", "JSON", "NDJSON", "PARQUET", "ORC", "AVRO")
 FILES = FileBytes()
 
 
@@ -80,7 +80,7 @@ def load(random: Random, folder: Path) -> None:
     read_rows(schemas, reader, on_bad_value=policy)
 
 
-def _typed(kind: FileFormat, file: FileState) -> tuple[tuple[FileSchema, ...], FormatReader]:
+def _typed(kind: FileFormatName, file: FileState) -> tuple[tuple[FileSchema, ...], FormatReader]:
     if kind == "PARQUET":
         footers = read_footers([file], lambda one: nullcontext(one.path), ParquetSettings())
         return footers, ParquetReader(FILES, exact=True)

@@ -31,7 +31,7 @@ from lakeload.sources.files.settings import (
 )
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
-from lakeload_jobs.contract.spec import FileFormat
+from lakeload_jobs.contract.spec import FileFormatName
 from lakeload_jobs.core.names import normalize, visible_name
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.core.yaml_lines import yaml_mapping
@@ -102,7 +102,7 @@ class InspectedTable:
         return self.inspected[0]
 
     @property
-    def format(self) -> FileFormat | None:
+    def format(self) -> FileFormatName | None:
         """The format of the files."""
         return self.first.format
 

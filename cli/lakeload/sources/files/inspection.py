@@ -33,7 +33,7 @@ from lakeload.sources.files.encoding import suggest_encoding
 from lakeload.sources.files.settings import named_format
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
-from lakeload_jobs.contract.spec import FileFormat
+from lakeload_jobs.contract.spec import FileFormatName
 from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.source_bytes import byte_order_mark
 from lakeload_jobs.sources.files.text.csv_files import CsvReader
@@ -103,7 +103,7 @@ class InspectedFile:
     """One file. Where it cannot be loaded, `error` says why, and the rest is what is known."""
 
     file: FileState
-    format: FileFormat | None = None
+    format: FileFormatName | None = None
     compression: str = ""
     encoding: str = ""
     """Of a text file, as it is read with `guesses`."""
@@ -198,7 +198,7 @@ def _peek(stream: Any, size: int) -> bytes:
     return held
 
 
-_MAGIC: tuple[tuple[bytes, FileFormat], ...] = (
+_MAGIC: tuple[tuple[bytes, FileFormatName], ...] = (
     (b"PAR1", "PARQUET"),
     (b"ORC", "ORC"),
     (b"Obj\x01", "AVRO"),
@@ -230,7 +230,7 @@ _UNSUPPORTED = (
 _CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
 
 
-def _binary_format(head: bytes) -> FileFormat | None:
+def _binary_format(head: bytes) -> FileFormatName | None:
     return next((kind for magic, kind in _MAGIC if _begins(head, magic)), None)
 
 
@@ -416,7 +416,7 @@ class TextFormat:
 
 
 def text_format(
-    file_format: FileFormat,
+    file_format: FileFormatName,
     options: Mapping[str, str],
     files: FileBytes,
     *,
@@ -569,7 +569,7 @@ _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 class JsonLayout:
     """How JSON values follow each other: LINES, ARRAY, VALUE or STREAM, in words."""
 
-    format: FileFormat
+    format: FileFormatName
     reason: str
     records: str = ""
     """The path of the records in an object."""
@@ -834,7 +834,7 @@ def _inspect_avro(file: FileState, files: FileBytes) -> InspectedFile:
 
 
 def _inspect_typed(
-    file: FileState, file_format: FileFormat, schema: FileSchema, reader: FormatReader
+    file: FileState, file_format: FileFormatName, schema: FileSchema, reader: FormatReader
 ) -> InspectedFile:
     columns = [column for column in schema.columns if not column.refused]
     kinds = {column.name: settled(column.kind) for column in columns}

@@ -17,7 +17,7 @@ from lakeload.config.model import Called, Finding, refusal
 from lakeload.config.scalars import bucket_problem
 from lakeload.config.secret_names import shown
 from lakeload.sources.base import SourceSettings, TableSettings
-from lakeload_jobs.contract.spec import FileFormat, OnChangedFile
+from lakeload_jobs.contract.spec import FileFormatName, OnChangedFile
 from lakeload_jobs.sources.files.key_patterns import alternatives
 from lakeload_jobs.sources.files.reader_options import option_problems
 from lakeload_jobs.sources.files.text.options import option_text
@@ -111,7 +111,7 @@ def table_of(path: str) -> str:
     return "table"
 
 
-_ENDINGS: dict[str, FileFormat] = {
+_ENDINGS: dict[str, FileFormatName] = {
     ".csv": "CSV",
     ".tsv": "CSV",
     ".json": "JSON",
@@ -125,7 +125,7 @@ _ENDINGS: dict[str, FileFormat] = {
 _COMPRESSED = (".gz", ".gzip", ".bz2", ".xz", ".zst", ".lz4", ".snappy", ".deflate")
 
 
-def named_format(path: str) -> FileFormat | None:
+def named_format(path: str) -> FileFormatName | None:
     """Return the format that a path's ending says, None where it says none."""
     name = path.lower()
     for ending in _COMPRESSED:
@@ -183,7 +183,7 @@ class Source(SourceSettings):
 
     type: Literal["FILES"]
     """`FILES`; KAFKA and MESSAGES are not supported yet."""
-    format: FileFormat
+    format: FileFormatName
     """`JSON` is objects or a list of them, `NDJSON` one object on each line."""
     options: Options = Field(default_factory=dict)
     """Reader options, such as `header: true`."""
@@ -205,13 +205,13 @@ class FilesTable(TableSettings):
 
     path: Paths
     """A file, folder or glob, or a list of them; relative to this file."""
-    format: FileFormat | None = None
+    format: FileFormatName | None = None
     """The format where it differs from the source's; the source's options then do not apply."""
     options: Options = Field(default_factory=dict)
     """Further reader options; they win over the source's."""
 
 
-def option_findings(options: Mapping[str, str], file_format: FileFormat) -> list[Finding]:
+def option_findings(options: Mapping[str, str], file_format: FileFormatName) -> list[Finding]:
     """Return what is wrong with reader options, each placed at its option."""
     return [
         Finding(shown(problem.message, 200), problem.hint, (problem.option,), "reader-option")

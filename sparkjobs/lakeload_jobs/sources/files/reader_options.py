@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakeload_jobs.contract.spec import FileFormat
+from lakeload_jobs.contract.spec import FileFormatName
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.files.text.options import (
     CSV_ALIASES,
@@ -28,7 +28,7 @@ _SPARKS_AVRO = (
     *("positionalFieldMatching", "recursiveFieldMaxDepth", "stableIdentifierPrefixForUnionType"),
 )
 
-READER_OPTIONS: dict[FileFormat, tuple[str, ...]] = {
+READER_OPTIONS: dict[FileFormatName, tuple[str, ...]] = {
     "CSV": tuple(sorted((*_LISTING, *CSV_OPTIONS, *CSV_ALIASES))),
     "NDJSON": tuple(
         sorted({*_LISTING, *JSON_OPTIONS, *JSON_ALIASES} - {"records"}),
@@ -42,13 +42,13 @@ READER_OPTIONS: dict[FileFormat, tuple[str, ...]] = {
 all others are as Spark 4.1 documents them, and lakeload's own `on_loss`."""
 
 
-def only_sparks(file_format: FileFormat, options: Mapping[str, str]) -> str | None:
+def only_sparks(file_format: FileFormatName, options: Mapping[str, str]) -> str | None:
     """Return an option that only Spark's reader of the format knows; None where there is none."""
     own = {name.lower() for name in _SPARKS_AVRO} if file_format == "AVRO" else set()
     return next((option for option in options if option.lower() in own), None)
 
 
-TEXT_FORMATS: tuple[FileFormat, ...] = ("CSV", "JSON", "NDJSON")
+TEXT_FORMATS: tuple[FileFormatName, ...] = ("CSV", "JSON", "NDJSON")
 """The formats that are read by readers of our own."""
 
 _REFUSED = {
@@ -66,7 +66,7 @@ _REFUSED = {
 _VALUES = {"on_loss": ("FAIL", "TRUNCATE")}
 
 
-def option_problems(file_format: FileFormat, options: Mapping[str, str]) -> list[OptionProblem]:
+def option_problems(file_format: FileFormatName, options: Mapping[str, str]) -> list[OptionProblem]:
     """Return every option of `options` that the format does not accept, and for CSV and JSON every
     value that an option does not take."""
     known = {name.lower() for name in READER_OPTIONS[file_format]}

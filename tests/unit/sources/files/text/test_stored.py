@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import ColumnsSpec, FileFormat, FilesInput, OnBadValue, RejectLimit
+from lakeload_jobs.contract.spec import (
+    ColumnsSpec,
+    FileFormatName,
+    FilesInput,
+    OnBadValue,
+    RejectLimit,
+)
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.spark.rejected import root_of, stored_texts
@@ -29,7 +35,7 @@ def opened(
     records: list[dict[str, Any]],
     options: Mapping[str, str] | None = None,
     *,
-    file_format: FileFormat = "CSV",
+    file_format: FileFormatName = "CSV",
     on_bad_value: OnBadValue = "QUARANTINE",
     columns: ColumnsSpec = NUMBERS,
 ) -> TextTable:
@@ -119,7 +125,7 @@ def test_rejected_bytes_are_decoded_with_the_current_encoding() -> None:
 
 
 @pytest.mark.parametrize("file_format", ["JSON", "NDJSON"])
-def test_records_of_json_have_their_own_keys(file_format: FileFormat) -> None:
+def test_records_of_json_have_their_own_keys(file_format: FileFormatName) -> None:
     raw = '{"n": "5", "s":  "x"}'
     more = {"source_columns": "[]", "source_file": "/in/a.json"}
     records = [record(1, 3, '{"n": "y"}', **more), record(2, 9, raw, **more)]
