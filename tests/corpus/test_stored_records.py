@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -51,7 +50,7 @@ _MOST_ROWS = 40
 def opened(path: Path) -> tuple[tuple[FileSchema, ...], FormatReader]:
     file = FileState(str(path), path.stat().st_size, 0)
     if path.suffix == ".parquet":
-        schemas = read_footers([file], lambda one: nullcontext(one.path), ParquetSettings())
+        schemas = read_footers([file], FileBytes(), ParquetSettings())
         return schemas, ParquetReader(FileBytes(), exact=True)
     if path.suffix == ".orc":
         return read_orc_footers([file], FileBytes()), OrcReader(FileBytes())

@@ -6,7 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
@@ -18,8 +18,8 @@ from lakeload.config.scalars import bucket_problem
 from lakeload.config.secret_names import shown
 from lakeload.sources.base import SourceSettings, TableSettings
 from lakeload_jobs.contract.spec import FileFormatName, OnChangedFile
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
 from lakeload_jobs.sources.files.key_patterns import alternatives
-from lakeload_jobs.sources.files.reader_options import option_problems
 from lakeload_jobs.sources.files.text.options import option_text
 
 
@@ -111,28 +111,6 @@ def table_of(path: str) -> str:
     return "table"
 
 
-_ENDINGS: dict[str, FileFormatName] = {
-    ".csv": "CSV",
-    ".tsv": "CSV",
-    ".json": "JSON",
-    ".geojson": "JSON",
-    ".jsonl": "NDJSON",
-    ".ndjson": "NDJSON",
-    ".parquet": "PARQUET",
-    ".orc": "ORC",
-    ".avro": "AVRO",
-}
-_COMPRESSED = (".gz", ".gzip", ".bz2", ".xz", ".zst", ".lz4", ".snappy", ".deflate")
-
-
-def named_format(path: str) -> FileFormatName | None:
-    """Return the format that a path's ending says, None where it says none."""
-    name = path.lower()
-    for ending in _COMPRESSED:
-        name = name.removesuffix(ending)
-    return _ENDINGS.get(PurePosixPath(name).suffix)
-
-
 def _s3_path(given: str, scheme: str, rest: str) -> str:
     """Accept `s3://bucket/key` with wildcards in the key only: buckets cannot be listed by name."""
     if scheme != "s3":
@@ -211,9 +189,9 @@ class FilesTable(TableSettings):
     """Further reader options; they win over the source's."""
 
 
-def option_findings(options: Mapping[str, str], file_format: FileFormatName) -> list[Finding]:
+def option_findings(options: Mapping[str, str], file_format: str) -> list[Finding]:
     """Return what is wrong with reader options, each placed at its option."""
     return [
         Finding(shown(problem.message, 200), problem.hint, (problem.option,), "reader-option")
-        for problem in option_problems(file_format, options)
+        for problem in FILE_FORMATS[file_format].option_problems(options)
     ]

@@ -19,8 +19,9 @@ from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.spark.rejected import root_of, stored_texts
 from lakeload_jobs.sources.files.text.stored import StoredFiles
-from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextTable
+from lakeload_jobs.sources.files.text.table import TextTable
 from lakeload_jobs.sources.part_sizes import Parallelism
+from tests.text_tables import csv_table, json_table
 from tests.unit.sources.files.text.test_csv_table import here, rows_of
 
 NUMBERS = ColumnsSpec(types={"n": "bigint"})
@@ -49,9 +50,9 @@ def opened(
         "max_rejected": RejectLimit(percent=100),
     }
     table = (
-        CsvTable(files, given.options, **settings)
+        csv_table(files, given.options, **settings)
         if file_format == "CSV"
-        else JsonTable(files, given.options, lines=file_format == "NDJSON", **settings)
+        else json_table(files, given.options, lines=file_format == "NDJSON", **settings)
     )
     return table.split(here, Parallelism(4, 1, 1))
 
