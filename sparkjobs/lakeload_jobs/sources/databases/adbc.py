@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.spec import JdbcInput, OnBadValue
-from lakeload_jobs.rows.row_id import Column, Kind, pc
+from lakeload_jobs.rows.arrow import Column, Kind, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES, bounded

@@ -29,9 +29,9 @@ from pyspark.sql.types import LongType, StructField, StructType
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.contract.state import Bookmark
+from lakeload_jobs.rows.arrow import pc
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
-from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import (
     BadValue,

@@ -23,7 +23,7 @@ from pymysql.constants import CR, ER, FIELD_TYPE, FLAG
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput, OnBadValue
-from lakeload_jobs.rows.row_id import Column, Kind
+from lakeload_jobs.rows.arrow import Column, Kind
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, KEY_ONLY_HELPER
 from lakeload_jobs.sources.base import BadValue, BadValuesFound
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES, BATCH_ROWS, bounded

@@ -20,13 +20,13 @@ from lakeload_jobs.contract.spec import FilesInput, OnBadValue, TableSpec
 from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.rows.arrow import Column as Array
+from lakeload_jobs.rows.arrow import pc
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.casts import RECORD_HELPER, cast_types
 from lakeload_jobs.rows.columns import source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
-from lakeload_jobs.rows.row_id import Column as Array
-from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.base import (
     BadValue,

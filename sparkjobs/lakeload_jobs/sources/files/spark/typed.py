@@ -24,13 +24,13 @@ from pyspark.sql.types import (
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, OnBadValue, TableSpec
+from lakeload_jobs.rows.arrow import Kind
 from lakeload_jobs.rows.arrow_casts import ArrowCast, arrow_cast
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.columns import in_condition, in_source_spelling, is_read, types_of
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.failures import failures_for_driver
-from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.session import setting
 from lakeload_jobs.sources.base import (
     EarlierColumns,

@@ -19,7 +19,7 @@ import pyarrow.compute
 import pyarrow.types as pt
 
 from lakeload_jobs.contract.spec import OnTypeConflict
-from lakeload_jobs.rows.row_id import Column
+from lakeload_jobs.rows.arrow import Column
 from lakeload_jobs.sources.files.text.values import (
     DEFAULT_FORMATS,
     EXACT_LENGTH,

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from lakeload_jobs.rows.row_id import Column
+from lakeload_jobs.rows.arrow import Column
 from lakeload_jobs.sources.batch_sizes import MAX_VALUE_BYTES
 from lakeload_jobs.sources.files.source_bytes import Bytes, is_utf8, read_more
 from lakeload_jobs.sources.files.text.batches import BadRecord

@@ -21,6 +21,7 @@ import pyarrow as pa
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import REJECT_LIMIT, OnBadValue, RejectLimit
 from lakeload_jobs.core.names import spelling
+from lakeload_jobs.rows.arrow import Column, Kind
 from lakeload_jobs.rows.rejects import (
     REJECT,
     REJECTED_HELPER,
@@ -31,7 +32,6 @@ from lakeload_jobs.rows.rejects import (
     reject_column,
     with_records,
 )
-from lakeload_jobs.rows.row_id import Column, Kind
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValue, BadValuesFound, Splits, UnreadableFile
 from lakeload_jobs.sources.files.file_state import FileState

@@ -21,8 +21,8 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.core.names import did_you_mean, spelling
+from lakeload_jobs.rows.arrow import Kind
 from lakeload_jobs.rows.columns import in_source_spelling, types_of
-from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.sources.base import EarlierColumns, Spellings, Splits, set_aside_warnings
 from lakeload_jobs.sources.files.file_state import FileState, folder_base, folder_values

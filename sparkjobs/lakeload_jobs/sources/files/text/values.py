@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.types as pt
 
-from lakeload_jobs.rows.row_id import Column, Kind
+from lakeload_jobs.rows.arrow import Column, Kind
 from lakeload_jobs.sources.files.text.patterns import (
     BadPattern,
     Pattern,

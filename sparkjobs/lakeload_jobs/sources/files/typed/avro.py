@@ -21,8 +21,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakeload_jobs.rows.row_id import Column as Array
-from lakeload_jobs.rows.row_id import Kind, with_child
+from lakeload_jobs.rows.arrow import Column as Array
+from lakeload_jobs.rows.arrow import Kind, with_child
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import (
     LARGE_RECORD_HINT,

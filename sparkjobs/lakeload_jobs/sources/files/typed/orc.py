@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.rows.row_id import Column as Array
-from lakeload_jobs.rows.row_id import Kind, pc, with_child
+from lakeload_jobs.rows.arrow import Column as Array
+from lakeload_jobs.rows.arrow import Kind, pc, with_child
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import (
     BATCH_BYTES,

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from lakeload_jobs.rows.row_id import Column as Array
-from lakeload_jobs.rows.row_id import Kind
+from lakeload_jobs.rows.arrow import Column as Array
+from lakeload_jobs.rows.arrow import Kind
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import (
     BATCH_BYTES,

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from lakeload_jobs.contract.spec import OnBadValue
+from lakeload_jobs.rows.arrow import Column, Kind, pc
 from lakeload_jobs.rows.rejects import REJECT, REJECTED_HELPER, Reject, reject_column
-from lakeload_jobs.rows.row_id import Column, Kind, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.base import BadValue, BadValuesFound, Splits, UnreadableFile
 from lakeload_jobs.sources.batch_sizes import (
