@@ -330,7 +330,7 @@ def _is_remote(path: str) -> bool:
 
 def _neighbours(path: str) -> str | None:
     """Return what there is in place of a local path that names nothing."""
-    from lakeload_jobs.sources.files.local_listing import expand
+    from lakeload_jobs.sources.paths.local_listing import expand
 
     try:
         if not _is_remote(path):

@@ -14,8 +14,8 @@ from lakeload_jobs.formats.parquet.log.admission import table_settings
 from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
 from lakeload_jobs.formats.parquet.log.table_log import InspectedLog, OpenedLog, TableLog
-from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.sources.position import position_of
+from lakeload_jobs.sources.readers import SourceReaders
 from lakeload_jobs.storage.objects import Objects
 
 

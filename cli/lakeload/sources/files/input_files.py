@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lakeload.sources.base import InputFound
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
-from lakeload_jobs.sources.files.file_state import is_s3
+from lakeload_jobs.sources.paths.file_state import is_s3
 
 
 def look_at_input(given: FilesInput) -> InputFound:
@@ -18,7 +18,7 @@ def look_at_input(given: FilesInput) -> InputFound:
     Objects in S3 are not looked at here: that takes an identity.
     """
     # Only here: it brings the libraries of AWS along. The job lists with the same function.
-    from lakeload_jobs.sources.files.local_listing import local_files
+    from lakeload_jobs.sources.paths.local_listing import local_files
 
     sizes: dict[str, int] = {}
     missing: list[str] = []
@@ -37,7 +37,7 @@ def look_at_input(given: FilesInput) -> InputFound:
 
 def any_input(patterns: Sequence[str]) -> bool:
     """Whether one of the paths or globs names anything at all; of S3 only S3 can tell."""
-    from lakeload_jobs.sources.files.local_listing import expand
+    from lakeload_jobs.sources.paths.local_listing import expand
 
     for pattern in patterns:
         if is_s3(pattern):

@@ -18,9 +18,9 @@ from lakeload.config.scalars import bucket_problem
 from lakeload.config.secret_names import shown
 from lakeload.sources.base import SourceSettings, TableSettings
 from lakeload_jobs.contract.spec import FileFormat, OnChangedFile
-from lakeload_jobs.sources.files.key_patterns import alternatives
 from lakeload_jobs.sources.files.reader_options import option_problems
 from lakeload_jobs.sources.files.text.options import option_text
+from lakeload_jobs.sources.paths.key_patterns import alternatives
 
 
 def _option_values(given: Any) -> Any:

@@ -17,8 +17,8 @@ from lakeload.sources.datasets import Dataset, datasets_of_paths
 from lakeload.sources.files.input_files import any_input, look_at_input
 from lakeload.sources.files.settings import Options, Paths, local_paths
 from lakeload_jobs.contract.spec import FilesInput, ReaderChoice, SparkInput
-from lakeload_jobs.sources.files.file_state import is_s3
 from lakeload_jobs.sources.files.text.options import CSV_OPTIONS
+from lakeload_jobs.sources.paths.file_state import is_s3
 
 _FORMAT = re.compile(r"[A-Za-z][A-Za-z0-9_.$-]{0,254}")
 _SECRET_IN_VALUE = re.compile(r"(password|passwd|pwd|secret|token)\s*=", re.IGNORECASE)

@@ -31,7 +31,7 @@ from lakeload_jobs.sources.databases.postgres import (
     select_sql,
     session_settings,
 )
-from lakeload_jobs.sources.files.text.values import text_type
+from lakeload_jobs.sources.type_names import text_type
 from lakeload_jobs.storage.backoff import pause
 
 _CONNECTIONS, _PAUSE_SECONDS = 4, 0.5

@@ -61,7 +61,7 @@ from lakeload_jobs.sources.databases.source import (
     RowsReadOnce,
     casts_of,
 )
-from lakeload_jobs.sources.files.spark.reader import check_casts
+from lakeload_jobs.sources.spark_frames import check_casts
 
 _FETCHED = 1000
 _FIRST_DAY, _LAST_DAY = date(1582, 10, 15), date(9999, 12, 31)

@@ -40,7 +40,7 @@ from lakeload_jobs.sources.databases.key_ranges import MYSQL_PLACES, Ranges, all
 from lakeload_jobs.sources.databases.relation_identity import RelationIdentity
 from lakeload_jobs.sources.databases.seen import ENTRY_BYTES, ID_BYTES, check_size, entries
 from lakeload_jobs.sources.databases.table_names import table_meant
-from lakeload_jobs.sources.files.text.values import text_type
+from lakeload_jobs.sources.type_names import text_type
 
 if TYPE_CHECKING:
     Connection = pymysql.Connection[pymysql.cursors.Cursor]

@@ -26,11 +26,8 @@ from lakeload_jobs.sources.base import (
     explained_by_change,
     with_all_bad_values,
 )
-from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.content import content_hashes
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
-from lakeload_jobs.sources.files.local_listing import link_warnings
 from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
 from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.sources.files.selection_texts import selection_warnings
@@ -38,6 +35,9 @@ from lakeload_jobs.sources.files.spark.reader import FilesRows, open_files
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.text import open_text_files
 from lakeload_jobs.sources.files.spark.typed import TypedTable, open_typed_files
+from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.paths.local_listing import link_warnings
+from lakeload_jobs.sources.settings import refuse_limit
 
 
 def connect_files(spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, FilesInput], FilesSource]:

@@ -31,13 +31,11 @@ from lakeload_jobs.sources.files.text.values import (
     DEFAULT_FORMATS,
     Positions,
     TextFormats,
-    UnknownType,
     describe_bad,
     parse_text,
     shortened,
-    spark_name,
-    text_type,
 )
+from lakeload_jobs.sources.type_names import UnknownType, spark_name, text_type
 
 pc: Any = pyarrow.compute
 

@@ -27,9 +27,9 @@ from lakeload_jobs.sources.files.text.values import (
     is_value,
     parse_text,
     shortened,
-    text_type,
     without_null_texts,
 )
+from lakeload_jobs.sources.type_names import text_type
 
 pc: Any = pyarrow.compute
 
