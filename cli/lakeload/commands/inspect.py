@@ -54,7 +54,7 @@ def check_path(path: str) -> None:
     from pydantic import ValidationError
 
     from lakeload.config.model import FINDINGS
-    from lakeload.sources.files.settings import PathText
+    from lakeload.sources.paths import PathText
 
     try:
         from pydantic import TypeAdapter

@@ -37,7 +37,7 @@ from lakeload.sources.base import (
 )
 from lakeload.sources.databases.table_names import name_parts
 from lakeload.sources.datasets import Dataset, dataset_of_table
-from lakeload.sources.files.settings import Paths
+from lakeload.sources.paths import Paths
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     BY_DRIVER,

@@ -18,7 +18,8 @@ from lakeload.sources.files.bounded import inspect_files
 from lakeload.sources.files.dialect import Guess, OptionValue
 from lakeload.sources.files.inspection import InspectedFile, inferred, is_prose, parquet_columns
 from lakeload.sources.files.own_files import own_files
-from lakeload.sources.files.settings import is_utf8_name, local_paths, table_of, utf8_glob
+from lakeload.sources.files.settings import table_of
+from lakeload.sources.paths import is_utf8_name, local_paths, utf8_glob
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import FileFormat

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from lakeload.sources.files.inspected_tables import InspectedTable, inspect_paths
-from lakeload.sources.files.settings import local_paths
+from lakeload.sources.paths import local_paths
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import FilesInput
 from lakeload_jobs.sources.files.listing import list_files

@@ -21,7 +21,7 @@ import pytest
 from lakeload.sources.files import inspected_tables, inspection
 from lakeload.sources.files.inspected_tables import InspectedTable, inspect_paths
 from lakeload.sources.files.inspection import InspectedFile
-from lakeload.sources.files.settings import local_paths
+from lakeload.sources.paths import local_paths
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec
