@@ -19,6 +19,12 @@ from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValue, BadValuesFound, Splits, check_part, place_text
 
 
+def no_rows(spark: SparkSession) -> DeferredFrame:
+    """Return a DataFrame without columns and rows."""
+    empty = StructType([])
+    return DeferredFrame(empty, lambda: spark.createDataFrame([], empty))
+
+
 def split_frame(spark: SparkSession, splits: Splits, schema: StructType) -> DeferredFrame:
     """Return the rows of splits as a DataFrame, part n as its partition n."""
 
