@@ -1,4 +1,4 @@
-"""What became of a check, of this machine or of a connection, and a call in the background."""
+"""Statuses and verdict of checks, of this machine or of a connection; calls in the background."""
 
 from __future__ import annotations
 
