@@ -28,14 +28,7 @@ from lakeload.formats.registry import commands_of
 from lakeload.formats.round_costs import plan_rounds
 from lakeload.formats.shared_files import shared_files
 from lakeload.formats.waiting import Waiting
-from lakeload.launch.outcome import (
-    Outcome,
-    OutcomeKind,
-    exit_code_of,
-    refused,
-    with_warning,
-    with_warnings,
-)
+from lakeload.launch.outcome import Outcome, refused, with_warnings
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings, takes_class_data
 from lakeload.launch.run import Launcher, RunJob, launch, refuse_without_any_input
@@ -157,21 +150,17 @@ def sync_once(job: LoadJob, context: Context, kept: Kept | None = None) -> Synce
         others = replace(job, tables=tables, attempt=attempt, at_once=1)
         synced = _sync_attempt(others, context, kept)
         results |= {table.table: table for table in synced.outcome.tables}
-    outcome = _united(synced.outcome, tuple(results.values()))
+    outcome = _with_tables(synced.outcome, tuple(results.values()))
     if kept is not None:
         kept.waiting.note_loaded(outcome.tables)
     return replace(synced, outcome=outcome)
 
 
-def _united(last: Outcome, tables: tuple[TableResult, ...]) -> Outcome:
-    """Return the outcome of all attempts, given that of the last one."""
-    if last.error is not None:
+def _with_tables(last: Outcome, tables: tuple[TableResult, ...]) -> Outcome:
+    """Return the outcome of all tables, given that of the last attempt."""
+    if last.error is not None or last.kind == "INTERRUPTED":
         return replace(last, tables=tables)
-    if len(tables) == len(last.tables):
-        return last
-    code = exit_code_of(tables)
-    kind: OutcomeKind = "LOADED" if code in (0, 5) else "FAILED"
-    return Outcome(kind, code, tables, usage=last.usage)
+    return last if len(tables) == len(last.tables) else Outcome.of(tables, last.usage)
 
 
 def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
@@ -241,9 +230,7 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
         outcome = _with_spark(job, tables, settings, installation, folder, context, run)
         outcome = _located(_with_idle(outcome, states), states)
         outcome = _with_costs(outcome, states, job, kept)
-        outcome = with_warnings(outcome, shared)
-        for warning in warnings:
-            outcome = with_warning(outcome, warning)
+        outcome = with_warnings(outcome, shared, warnings)
         prune_run_folders(folder.path.parent)
     except LakeloadError as error:
         outcome = refused(error)
@@ -274,12 +261,8 @@ def _with_idle(outcome: Outcome, states: Sequence[TableState]) -> Outcome:
     if len(reported) == len(states):
         return outcome
     # One that Spark was given need not have a result before.
-    tables = tuple(reported.get(state.table.source) or state.result for state in states)
-    if outcome.error is not None or outcome.kind == "INTERRUPTED":
-        return replace(outcome, tables=tables)
-    code = exit_code_of(tables)
-    kind: OutcomeKind = "LOADED" if code in (0, 5) else "FAILED"
-    return Outcome(kind, code, tables, usage=outcome.usage)
+    tables = (reported.get(state.table.source) or state.result for state in states)
+    return _with_tables(outcome, tuple(tables))
 
 
 def _with_costs(

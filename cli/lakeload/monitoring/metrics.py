@@ -23,6 +23,7 @@ from lakeload.reporting.job import Measurement
 from lakeload_jobs import __version__
 from lakeload_jobs.contract.codec import parse_instant
 from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.contract.result import GOOD
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 """Of the text over HTTP."""
@@ -143,9 +144,6 @@ FAMILIES = {
     )
 }
 """All metrics by name."""
-
-GOOD = ("LOADED", "NO_OP", "LOADED_CATALOG_OUT_OF_DATE")
-"""Statuses of tables whose rows are loaded."""
 
 
 class Metrics:
