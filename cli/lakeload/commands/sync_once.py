@@ -15,11 +15,12 @@ from pathlib import Path
 from lakeload.commands.spark_job import (
     Context,
     find_installation,
+    jar_sets,
+    launcher,
     own_jars,
     prepared,
     spark_settings,
 )
-from lakeload.commands.start_failures import explained_by_machine
 from lakeload.connections import Connections
 from lakeload.documents.load import PipelineDocument
 from lakeload.documents.spec import destination_spec
@@ -31,16 +32,13 @@ from lakeload.formats.waiting import Waiting
 from lakeload.launch.outcome import Outcome, refused, with_warnings
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings, takes_class_data
-from lakeload.launch.run import Launcher, RunJob, launch, refuse_without_any_input
+from lakeload.launch.run import RunJob, launch, refuse_without_any_input
 from lakeload.launch.run_folder import RunFolder, prune_run_folders
 from lakeload.launch.spec import Attempt, build_job_spec
-from lakeload.machine.jars.pins import jar_sets_for
 from lakeload.probes.connection import conditional_writes, preflight
 from lakeload.sources.files.rejected import NothingRejected
-from lakeload.ui.progress import ProgressView
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, disk_full
-from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, RunOptions, TableSpec
 from lakeload_jobs.contract.traits import format_of
@@ -201,21 +199,15 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
             if kept is None or not kept.costs_are_known
             else {}
         )
-        features = jar_sets_for(
-            (table.input for table in job.tables),
-            job.destination.table_format,
-            job.document.model.spark.reader,
-        )
-        jars = own_jars(job.tables)
         settings, folder = prepared(
-            job.document, settings, installation, features, job.attempt, context, jars
+            job.document, settings, installation, job.tables, job.attempt, context
         )
         if (
-            not jars
-            and settings.archive is None
+            settings.archive is None
+            and not own_jars(job.tables)
             and takes_class_data(settings, context.environment)
         ):
-            archive_for = tuple(sorted(features))
+            archive_for = jar_sets(job.document, job.tables)
         tables = [
             replace(state.table, input_bytes=state.input_bytes, inspected=to_json(state.inspected))
             for state in states
@@ -331,21 +323,8 @@ def _with_spark(
     spec = build_job_spec(job.document, job.destination, tables, job.attempt, folder, job.options)
     if job.at_once is not None:
         spec = replace(spec, concurrency=job.at_once)
-    names = [table.source for table in tables]
-    context.phases.stop()
-    first = "starting the job" if run else "starting Spark"
-    with ProgressView(context.err, names, quiet=context.quiet, first=first) as progress:
-
-        def show(event: Event) -> None:
-            context.timings.note(event)
-            context.on_event(event)
-            progress.show(event)
-
-        explain = explained_by_machine(context.environment, settings)
-        launcher = Launcher(
-            installation, settings, context.environment, context.stop, show, explain, run=run
-        )
+    with launcher(installation, settings, tables, context, run=run) as starts:
         context.timings.begin("spark")
-        outcome = launch(spec, folder, launcher)
+        outcome = launch(spec, folder, starts)
         context.timings.begin("summary")
         return outcome
