@@ -18,6 +18,7 @@ from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
 from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.data_files.uploads import upload_metadata as metadata
 from lakeload_jobs.formats.parquet.glue import GlueCatalog, glue_target
+from lakeload_jobs.formats.parquet.log.admission import LoadAttempt
 from lakeload_jobs.formats.parquet.log.records import (
     Column,
     GlueTarget,
@@ -107,7 +108,11 @@ class Loader:
         self, log: TableLog, job_id: str, table_handling: TableHandling = "APPEND"
     ) -> OpenedLog:
         """Step 0."""
-        return log.open(self.pipeline, job_id, job_id, "f" * 64, self.table, table_handling)
+        return log.open(self.attempt(job_id, table_handling))
+
+    def attempt(self, job_id: str, table_handling: TableHandling = "APPEND") -> LoadAttempt:
+        """What is asked of the log."""
+        return LoadAttempt(self.pipeline, job_id, job_id, "f" * 64, self.table, table_handling)
 
     def stage(
         self,

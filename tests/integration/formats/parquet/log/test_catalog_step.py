@@ -95,7 +95,7 @@ def test_failed_catalog_sync_keeps_the_data_and_is_repeated_at_the_next_open(
     assert known.already is not None
     assert "catalog is down" in str(known.catalog_error)
     assert covered(lake, again) == 0
-    seen = again.log.inspect("shop", "job-3", "f" * 64, "orders", "APPEND")
+    seen = again.inspect()
     assert [(job.number, job.action) for job in seen.settled] == [(1, "catalog"), (2, "catalog")]
     ledger.broken = False
     repaired = Writer(objects, "job-3", catalog=ledger).open()
