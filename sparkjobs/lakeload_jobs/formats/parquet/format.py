@@ -34,7 +34,7 @@ from lakeload_jobs.formats.parquet.load.write import ParquetLoad, ParquetWriter
 from lakeload_jobs.formats.parquet.log.admission import Conflict, LoadAttempt, table_settings
 from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 from lakeload_jobs.formats.parquet.log.records import Column
-from lakeload_jobs.formats.parquet.log.roll_forward import ParquetCatalog, union
+from lakeload_jobs.formats.parquet.log.roll_forward import NewColumn, ParquetCatalog, union
 from lakeload_jobs.formats.parquet.log.table_log import InspectedLog, OpenedLog, TableLog
 from lakeload_jobs.rows.columns import earlier_types
 from lakeload_jobs.rows.rejects import SIDE_COLUMNS
@@ -239,10 +239,13 @@ class OpenParquetTable(ParquetTable):
         columns = (Column(name, kind) for name, kind in written.types.items())
         loaded = {column.name for column in self._opened.columns}
         sources = {column.target: column.source for column in prepared.mapping.columns}
-        new = {name: sources.get(name, name) for name in written.types if name not in loaded}
-        self._unasked = self._unasked or check_catalog(
-            self._session.catalog, self._target, union(self._opened.columns, columns), new
-        )
+        united = [
+            column
+            if column.name in loaded
+            else NewColumn(column.name, column.type, sources.get(column.name, column.name))
+            for column in union(self._opened.columns, columns)
+        ]
+        self._unasked = self._unasked or check_catalog(self._session.catalog, self._target, united)
         if self._target is not None:
             self._session.catalog.describe(self._target, prepared.comments)
         sets_aside = self._load.spec.on_bad_value_of(self._table) == "QUARANTINE"

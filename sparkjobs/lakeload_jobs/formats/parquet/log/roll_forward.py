@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from types import MappingProxyType
 from typing import Literal, Protocol
 
 from lakeload_jobs.contract.errors import LakeloadError
@@ -25,22 +24,22 @@ from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher, tell_no
 from lakeload_jobs.formats.parquet.log.records import Column, FenceRecord, GlueTarget, LoadRecord
 from lakeload_jobs.storage.objects import Objects
 
-NO_NEW_COLUMNS: Mapping[str, str] = MappingProxyType({})
+
+@dataclass(frozen=True)
+class NewColumn(Column):
+    """A column that no file has yet, and its name in the source."""
+
+    source: str
 
 
 class ParquetCatalog(Protocol):
     """A catalog that knows tables by their files. Thread-safe: one serves all tables of a run."""
 
-    def check(
-        self,
-        target: GlueTarget,
-        columns: Sequence[Column],
-        new_columns: Mapping[str, str] = NO_NEW_COLUMNS,
-    ) -> None:
+    def check(self, target: GlueTarget, columns: Sequence[Column]) -> None:
         """Say whether the catalog could take this table: before a load, and in `plan`.
 
-        `columns` are the table's columns and those of the load; none before they are known.
-        `new_columns` are those that no file has yet: target → name in the source. Only reads.
+        `columns` are the table's columns and those of the load; none before they are known. Those
+        that no file has yet are a `NewColumn`. Only reads.
         Raises `LakeloadError` that names both sides: a table that is not ours, a database or table
         at another location, a column of another type.
         """

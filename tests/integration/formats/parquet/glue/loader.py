@@ -26,6 +26,7 @@ from lakeload_jobs.formats.parquet.log.records import (
     Target,
     encode,
 )
+from lakeload_jobs.formats.parquet.log.roll_forward import NewColumn
 from lakeload_jobs.formats.parquet.log.table_log import Committed, OpenedLog, TableLog
 from lakeload_jobs.storage.objects import Objects
 from tests import athena
@@ -94,9 +95,8 @@ class Loader:
         columns = tuple(Column(name, kind) for name, kind in types.items())
         self.catalog.check(self.target, opened.columns)
         known = {column.name for column in opened.columns}
-        added = tuple(column for column in columns if column.name not in known)
-        new = {column.name: column.name for column in added}
-        self.catalog.check(self.target, (*opened.columns, *added), new)
+        added = (NewColumn(c.name, c.type, c.name) for c in columns if c.name not in known)
+        self.catalog.check(self.target, (*opened.columns, *added))
         record = self.stage(job_id, rows, columns, synced)
         return log.commit(replace(record, table_handling=table_handling))
 
