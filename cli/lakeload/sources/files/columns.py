@@ -19,9 +19,9 @@ from lakeload_jobs.contract.spec import FilesInput, RejectLimit
 from lakeload_jobs.core.names import unique_names
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.base import set_aside_warnings
+from lakeload_jobs.sources.files.formats.json.values import json_type
 from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS, TYPED_FORMATS
 from lakeload_jobs.sources.files.listing import list_files
-from lakeload_jobs.sources.files.text.json_values import json_type
 from lakeload_jobs.sources.files.text.options import read_json_options
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned, weight
 from lakeload_jobs.sources.files.text.table import text_files

@@ -34,11 +34,11 @@ from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import FileFormatName
 from lakeload_jobs.sources.files.formats.avro.format import AVRO
 from lakeload_jobs.sources.files.formats.base import TypedFormat
+from lakeload_jobs.sources.files.formats.json.records import first_list, path_step
 from lakeload_jobs.sources.files.formats.orc.format import ORC
 from lakeload_jobs.sources.files.formats.parquet.format import PARQUET
 from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS, TYPED_FORMATS, named_format
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
-from lakeload_jobs.sources.files.text.json import first_list, path_step
 from lakeload_jobs.sources.files.text.mostly_numbers import NumberCounts
 from lakeload_jobs.sources.files.text.opening import NOT_A_ZIP_FILE, open_text, open_unpacked
 from lakeload_jobs.sources.files.text.opening import compression as packing

@@ -18,9 +18,9 @@ import pyarrow.types as pt
 
 from lakeload_jobs.core.type_conflicts import types_setting
 from lakeload_jobs.rows.arrow import Column
+from lakeload_jobs.sources.files.formats.json.values import JsonEvidence, Seen, texts
 from lakeload_jobs.sources.files.text.batches import TextBatch
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence, undeclared_formats
-from lakeload_jobs.sources.files.text.json_values import JsonEvidence, Seen, texts
 from lakeload_jobs.sources.files.text.values import (
     Positions,
     TextFormats,

@@ -20,7 +20,7 @@ import pytest
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.files.text.json_values import (
+from lakeload_jobs.sources.files.formats.json.values import (
     MAX_NESTED_TYPES,
     JsonEvidence,
     json_type,

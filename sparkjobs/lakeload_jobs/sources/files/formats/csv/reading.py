@@ -8,8 +8,8 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from lakeload_jobs.sources.files.formats.csv.files import CsvReader, other_table_hint
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns
-from lakeload_jobs.sources.files.text.csv_files import CsvReader, other_table_hint
 from lakeload_jobs.sources.files.text.inference import Infer
 from lakeload_jobs.sources.files.text.options import CsvOptions, read_csv_options
 from lakeload_jobs.sources.files.text.reading import TextReading

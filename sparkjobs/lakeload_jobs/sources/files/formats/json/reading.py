@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lakeload_jobs.rows.arrow import Column, Kind
+from lakeload_jobs.sources.files.formats.json.files import JsonReader
+from lakeload_jobs.sources.files.formats.json.values import JsonValues, json_type, texts
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns
 from lakeload_jobs.sources.files.text.inference import Infer
-from lakeload_jobs.sources.files.text.json_files import JsonReader
-from lakeload_jobs.sources.files.text.json_values import JsonValues, json_type, texts
 from lakeload_jobs.sources.files.text.options import JsonOptions, read_json_options
 from lakeload_jobs.sources.files.text.reading import TextReading
 from lakeload_jobs.sources.files.text.values import TextFormats

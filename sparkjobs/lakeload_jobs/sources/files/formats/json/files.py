@@ -12,8 +12,7 @@ import pyarrow as pa
 from lakeload_jobs.core.yaml_lines import yaml_text
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import shown_size
-from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
-from lakeload_jobs.sources.files.text.json import (
+from lakeload_jobs.sources.files.formats.json.records import (
     MAX_RECORD,
     BrokenFile,
     LineBlocks,
@@ -24,6 +23,7 @@ from lakeload_jobs.sources.files.text.json import (
     line_start,
     read_block,
 )
+from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
 from lakeload_jobs.sources.files.text.opening import open_text
 from lakeload_jobs.sources.files.text.options import JsonOptions
 from lakeload_jobs.sources.files.text.splits import Piece

@@ -25,8 +25,8 @@ import pyarrow.types as pt
 from lakeload_jobs.core.names import normalize
 from lakeload_jobs.rows.arrow import Column, Kind
 from lakeload_jobs.rows.rejects import SET_ASIDE
+from lakeload_jobs.sources.files.formats.json.records import split_lists, split_objects, to_arrow
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence, Infer
-from lakeload_jobs.sources.files.text.json import split_lists, split_objects, to_arrow
 from lakeload_jobs.sources.files.text.values import (
     DEFAULT_FORMATS,
     Positions,

@@ -14,9 +14,8 @@ from lakeload_jobs.core.names import spelling
 from lakeload_jobs.core.yaml_lines import yaml_mapping
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import MAX_VALUE_BYTES, is_too_large, shown_size
-from lakeload_jobs.sources.files.text.backslashes import NULL
-from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
-from lakeload_jobs.sources.files.text.csv import (
+from lakeload_jobs.sources.files.formats.csv.backslashes import NULL
+from lakeload_jobs.sources.files.formats.csv.records import (
     BlockParser,
     Blocks,
     Cut,
@@ -28,6 +27,7 @@ from lakeload_jobs.sources.files.text.csv import (
     guess_start,
     records,
 )
+from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
 from lakeload_jobs.sources.files.text.opening import ENCODING_HINT, StartOfStream, open_text
 from lakeload_jobs.sources.files.text.options import CsvOptions
 from lakeload_jobs.sources.files.text.splits import Piece
