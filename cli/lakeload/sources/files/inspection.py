@@ -402,7 +402,9 @@ def first_rows(file: FileState, how: TextReading, files: FileBytes) -> tuple[tup
 
 def _shown(rows: pa.RecordBatch, how: TextReading, most: int) -> list[dict[str, str | None]]:
     some = rows.slice(0, max(most, 0))
-    columns = {name: how.as_text(some.column(name)).to_pylist() for name in some.schema.names}
+    columns = {
+        name: how.values.as_text(some.column(name)).to_pylist() for name in some.schema.names
+    }
     return [{name: values[row] for name, values in columns.items()} for row in range(some.num_rows)]
 
 
@@ -427,7 +429,7 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
     options = option_texts(found.options)
     how = TEXT_FORMATS[found.format].reading(options, nested_as_text=as_text)
     evidence: dict[str, Any] = {}
-    numbers = NumberCounts(found.file.path, how.values.formats)
+    numbers = NumberCounts(found.file.path, how.values)
     some: dict[str, list[str]] = {}
     sample: list[dict[str, str | None]] = []
     broken: list[str] = []
@@ -448,7 +450,7 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
                     numbers.add(batch, name, seen)
                 held = some.setdefault(name, [])
                 if len(held) < _TEXTS:
-                    shown = how.as_text(column[:_TEXTS]).to_pylist()
+                    shown = how.values.as_text(column[:_TEXTS]).to_pylist()
                     held += [text for text in shown if text]
                     blank |= {name} if "" in shown else set()
                 if pt.is_string(column.type) and batch.rows.num_columns <= _WIDE:
