@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import requests
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -29,8 +29,10 @@ from lakeload.reporting.delivery import (
     describe_error,
 )
 from lakeload.reporting.job import ReportedJob, TableTimes
-from lakeload.reporting.opentelemetry import FinishedJob, Signal
 from lakeload_jobs import __version__
+
+if TYPE_CHECKING:
+    from lakeload.reporting.opentelemetry import FinishedJob, Signal
 
 _LOADED = ("LOADED", "NO_OP", "LOADED_CATALOG_OUT_OF_DATE")
 _NANOSECONDS = 1_000_000_000

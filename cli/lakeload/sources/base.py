@@ -64,6 +64,11 @@ class TableSettings(Model):
         return False
 
     @property
+    def takes_found_key(self) -> bool:
+        """Whether what the source knows is its key: an empty `primary_key` is one, too."""
+        return self.finds_key and "primary_key" not in self.model_fields_set
+
+    @property
     def cursor_is_column(self) -> bool:
         """Whether rows have the column that `cursor` names, so that it orders their versions."""
         return True

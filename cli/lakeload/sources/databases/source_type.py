@@ -570,7 +570,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         says none."""
         if parse_url(source.url).database in BY_DRIVER:
             return tables
-        if not any(table.is_glob or (keys and takes_found_key(table)) for table in tables):
+        if not any(table.is_glob or (keys and table.takes_found_key) for table in tables):
             return tables
         # With the drivers, which the documents alone do without.
         from lakeload.sources.databases.found_tables import find_tables
@@ -752,11 +752,6 @@ def _driver_findings(
                 ("tables", i),
                 "missing-key",
             )
-
-
-def takes_found_key(table: Any) -> bool:
-    """Whether the key of the database is that of the table: an empty `primary_key` is one, too."""
-    return table.finds_key and "primary_key" not in table.model_fields_set
 
 
 def _glob_findings(tables: Sequence[tuple[int, Any]]) -> Iterator[Finding]:
