@@ -30,11 +30,11 @@ from lakeload.reporting.delivery import (
 )
 from lakeload.reporting.job import ReportedJob, TableTimes
 from lakeload_jobs import __version__
+from lakeload_jobs.contract.result import GOOD
 
 if TYPE_CHECKING:
     from lakeload.reporting.opentelemetry import FinishedJob, Signal
 
-_LOADED = ("LOADED", "NO_OP", "LOADED_CATALOG_OUT_OF_DATE")
 _NANOSECONDS = 1_000_000_000
 
 
@@ -153,7 +153,7 @@ def _table_span(
     limits = [*(at for _, at in times.stages[1:]), end]
     for (stage, at), until in zip(times.stages, limits, strict=True):
         _child(tracer, span, stage, _time(at)).end(_time(until))
-    _set_error(span, result["error"], failed=result["status"] not in _LOADED)
+    _set_error(span, result["error"], failed=result["status"] not in GOOD)
     span.end(_time(end))
 
 
