@@ -35,8 +35,6 @@ from lakeload_jobs.sources.base import (
     Splits,
     Unfinished,
 )
-from lakeload_jobs.sources.databases import mysql, postgres
-from lakeload_jobs.sources.databases.adbc import ReadSplit
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn, is_read
 from lakeload_jobs.sources.databases.cursors import (
     Cursor,
@@ -45,13 +43,16 @@ from lakeload_jobs.sources.databases.cursors import (
     find_window,
     request_of,
 )
+from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
+from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
+from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadSplit
+from lakeload_jobs.sources.databases.engines.postgres.jvm import split_frames
+from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow, find_xmin_window
 from lakeload_jobs.sources.databases.identity import TaskIdentity, password_of
-from lakeload_jobs.sources.databases.jvm import split_frames
 from lakeload_jobs.sources.databases.key_ranges import Ranges
 from lakeload_jobs.sources.databases.keys import key_change, remembered
 from lakeload_jobs.sources.databases.readers import check_reader, why_jvm
 from lakeload_jobs.sources.databases.seen import Seen, comparison, digests, unseen
-from lakeload_jobs.sources.databases.xids import XminWindow, find_xmin_window
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.spark.reader import check_casts, check_types
 from lakeload_jobs.sources.files.spark.typed import split_frame
@@ -71,7 +72,7 @@ def connect_databases(spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, Jd
 def _source_class(database: DatabaseType) -> Callable[..., Source]:
     if database in BY_DRIVER:
         # It is built on this module.
-        from lakeload_jobs.sources.databases.jdbc_url import JdbcUrlSource
+        from lakeload_jobs.sources.databases.engines.driver.source import JdbcUrlSource
 
         return JdbcUrlSource
     return JdbcSource if database == "POSTGRESQL" else MysqlSource

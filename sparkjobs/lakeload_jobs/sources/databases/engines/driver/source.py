@@ -41,10 +41,10 @@ from lakeload_jobs.sources.base import (
     Splits,
     Unfinished,
 )
-from lakeload_jobs.sources.databases import jdbc_driver as driver
 from lakeload_jobs.sources.databases.bookmark import Kind
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.cursors import Cursor, Window, value_of
+from lakeload_jobs.sources.databases.engines.driver import catalog as driver
 from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, check_reader, why_jvm
 from lakeload_jobs.sources.databases.seen import (
     ENTRY_BYTES,
