@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import BY_DRIVER, DatabaseType, JdbcInput, RunOptions, TableSpec
@@ -263,6 +263,9 @@ class Window:
     """Whether the user has said where it begins."""
     more: bool = False
     """Whether there are rows greater than `high`, which a limit leaves for later loads."""
+    refreshes: ClassVar[bool] = False
+    evidence: ClassVar[None] = None
+    """What is noted is known when the rows are read."""
 
     @property
     def condition(self) -> str:
