@@ -26,8 +26,6 @@ from bench.measure import Limits, measure
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.formats.data_files.encode import PartWriter, UploadPool, encode_file, part_bytes
 from lakeload_jobs.rows.tracking import add_tracking
-from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
 from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable
 from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
@@ -35,6 +33,8 @@ from lakeload_jobs.sources.files.typed.columns import settled, unite
 from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.storage.objects import Part
 
 PARALLELISM = 5

@@ -20,9 +20,7 @@ from lakeload.sources.files.inspection import inspect_file
 from lakeload.ui.inspect import to_document
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.spec import FileFormat, FilesInput
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import list_files
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable
 from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import FileSchema
@@ -30,6 +28,8 @@ from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.rows import FormatReader
 from lakeload_jobs.sources.part_sizes import ONE_TASK
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
 from tests.faults.inputs.mutants import mutant
 from tests.unit.commands.test_past_runs import write_folder
 from tests.unit.formats import test_kept_records as kept

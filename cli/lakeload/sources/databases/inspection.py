@@ -29,8 +29,8 @@ from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
 from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
 from lakeload_jobs.sources.databases.engines.postgres.xids import find_xmin_window
 from lakeload_jobs.sources.databases.identity import password_of
-from lakeload_jobs.sources.files.listing import SourceReaders
-from lakeload_jobs.sources.files.text.values import UnknownType, spark_name, text_type
+from lakeload_jobs.sources.readers import SourceReaders
+from lakeload_jobs.sources.type_names import UnknownType, spark_name, text_type
 
 _DATABASES: dict[DatabaseType, Any] = {"POSTGRESQL": postgres, "MYSQL": mysql}
 """The module of each database; they have the functions that are called here."""

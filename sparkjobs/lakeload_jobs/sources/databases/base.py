@@ -29,7 +29,7 @@ from lakeload_jobs.sources.databases.cursors import (
 from lakeload_jobs.sources.databases.identity import password_of
 from lakeload_jobs.sources.databases.keys import key_change, remembered
 from lakeload_jobs.sources.databases.seen import Seen, digests
-from lakeload_jobs.sources.files.bookmark import refuse_limit
+from lakeload_jobs.sources.settings import refuse_limit
 
 _LEAST = 2
 """Connections of one table: that of the snapshot, and one that reads."""

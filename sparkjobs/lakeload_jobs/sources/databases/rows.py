@@ -21,7 +21,7 @@ from lakeload_jobs.sources.base import (
     Spellings,
     Splits,
 )
-from lakeload_jobs.sources.files.spark.reader import check_types
+from lakeload_jobs.sources.settings import check_types
 
 
 @dataclass(frozen=True)

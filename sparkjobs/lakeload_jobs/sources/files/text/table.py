@@ -21,11 +21,10 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.core.names import did_you_mean, spelling
+from lakeload_jobs.rows.arrow import Kind
 from lakeload_jobs.rows.columns import in_source_spelling, types_of
-from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.sources.base import EarlierColumns, Spellings, Splits, set_aside_warnings
-from lakeload_jobs.sources.files.file_state import FileState, folder_base, folder_values
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns
 from lakeload_jobs.sources.files.text.csv_files import CsvReader, other_table_hint
 from lakeload_jobs.sources.files.text.inference import (
@@ -39,7 +38,7 @@ from lakeload_jobs.sources.files.text.inference import (
 from lakeload_jobs.sources.files.text.json_files import JsonReader
 from lakeload_jobs.sources.files.text.json_values import JsonValues, json_type
 from lakeload_jobs.sources.files.text.mostly_numbers import number_warnings
-from lakeload_jobs.sources.files.text.opening import FileBytes, is_splittable
+from lakeload_jobs.sources.files.text.opening import is_splittable
 from lakeload_jobs.sources.files.text.options import (
     CsvOptions,
     JsonOptions,
@@ -66,13 +65,9 @@ from lakeload_jobs.sources.files.text.splits import (
 from lakeload_jobs.sources.files.text.stored import StoredFiles, StoredReader
 from lakeload_jobs.sources.files.text.values import (
     TextFormats,
-    TimestampUnit,
-    UnknownType,
-    declared_type,
     describe_bad,
     parse_text,
     reads_alike,
-    text_type,
 )
 from lakeload_jobs.sources.files.united_columns import (
     OTHER_TABLE_HINT,
@@ -83,6 +78,9 @@ from lakeload_jobs.sources.files.united_columns import (
     shared_names,
 )
 from lakeload_jobs.sources.part_sizes import ONE_TASK, Parallelism
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState, folder_base, folder_values
+from lakeload_jobs.sources.type_names import TimestampUnit, UnknownType, declared_type, text_type
 
 _NOTES_SHOWN = 5
 

@@ -10,11 +10,11 @@ import pytest
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec, FileFormat, FilesInput, OnBadValue, RejectLimit
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.spark.rejected import root_of, stored_texts
 from lakeload_jobs.sources.files.text.stored import StoredFiles
 from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextTable
 from lakeload_jobs.sources.part_sizes import Parallelism
+from lakeload_jobs.sources.paths.file_state import FileState
 from tests.unit.sources.files.text.test_csv_table import here, rows_of
 
 NUMBERS = ColumnsSpec(types={"n": "bigint"})

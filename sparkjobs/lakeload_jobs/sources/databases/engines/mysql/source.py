@@ -33,8 +33,7 @@ from lakeload_jobs.sources.databases.key_ranges import Ranges
 from lakeload_jobs.sources.databases.readers import check_reader
 from lakeload_jobs.sources.databases.rows import RowsReadOnce, casts_of
 from lakeload_jobs.sources.databases.seen import comparison
-from lakeload_jobs.sources.files.spark.reader import check_casts
-from lakeload_jobs.sources.files.spark.typed import split_frame
+from lakeload_jobs.sources.spark_frames import check_casts, split_frame
 
 
 class MysqlSource(DatabaseSource):

@@ -50,9 +50,8 @@ from lakeload_jobs.sources.databases.keys import remembered
 from lakeload_jobs.sources.databases.readers import check_reader, why_jvm
 from lakeload_jobs.sources.databases.rows import casts_of
 from lakeload_jobs.sources.databases.seen import Seen, comparison, unseen
-from lakeload_jobs.sources.files.bookmark import refuse_limit
-from lakeload_jobs.sources.files.spark.reader import check_casts
-from lakeload_jobs.sources.files.spark.typed import split_frame
+from lakeload_jobs.sources.settings import refuse_limit
+from lakeload_jobs.sources.spark_frames import check_casts, split_frame
 
 
 class _CommonSnapshot:
