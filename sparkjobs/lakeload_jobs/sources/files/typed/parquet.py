@@ -168,7 +168,15 @@ def _footer(file: FileState, opened: pq.ParquetFile, settings: ParquetSettings) 
         Unit(group.num_rows, group.total_byte_size * file.size // unpacked, number, number + 1)
         for number, group in enumerate(groups)
     )
-    return FileSchema(file, without_twins(file.path, columns), units, _counts_as_julian(notes))
+    # A damaged file may have rows and no column.
+    codec = next((group.column(0).compression for group in groups if group.num_columns), "")
+    return FileSchema(
+        file,
+        without_twins(file.path, columns),
+        units,
+        _counts_as_julian(notes),
+        codec.lower().replace("uncompressed", ""),
+    )
 
 
 def _counts_as_julian(notes: Mapping[bytes, bytes]) -> bool:
