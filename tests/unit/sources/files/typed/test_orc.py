@@ -64,7 +64,6 @@ EXAMPLES = {
     "struct": "struct",
     "array": "array",
     "map": "map",
-    "uniontype": "union",
 }
 
 
@@ -251,12 +250,11 @@ def test_digits_are_cut_off_towards_the_past() -> None:
     assert json.loads(aside["raw_record"])["v"] == f"{expected.isoformat(' ')}001"
 
 
-def test_orc_timestamp_beyond_microseconds_is_bad_even_with_truncate() -> None:
+def test_orc_timestamp_beyond_microseconds_is_damage() -> None:
     path = CORPUS / "refused_far_pyorc.orc"
 
-    with pytest.raises(LoadFailed, match=r"row 2: .*`1125899906842624 seconds since 1970`"):
+    with pytest.raises(LoadFailed, match="a time that is more than 292,000 years away"):
         read(path, on_loss="TRUNCATE")
-    assert values(path, on_bad_value="NULL")[1] is None
 
 
 def with_calendar(path: Path, number: int) -> Path:
@@ -310,15 +308,13 @@ def test_days_of_the_julian_calendar_keep_their_names(
     assert values(with_calendar(write(tmp_path / "b.orc", table), 2)) == [day]
 
 
-def test_a_day_that_only_the_julian_calendar_has_is_bad(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["v", "at"])
+def test_a_day_that_only_the_julian_calendar_has_is_refused(tmp_path: Path, name: str) -> None:
     table = {"v": pa.array([date(1500, 3, 10)]), "at": pa.array([datetime(1500, 3, 10, 1)])}
     path = with_calendar(write(tmp_path / "a.orc", table), 1)
 
-    with pytest.raises(LoadFailed) as failure:
-        read(path)
-
-    assert "column `v`: the value `1500-02-29`" in failure.value.message
-    assert "column `at`: the value `1500-02-29 01:00:00.000000" in failure.value.message
+    with pytest.raises(LoadFailed, match=rf"`{path}`: it has the day `1500-02-29`"):
+        read(path, names=[name])
 
 
 def test_text_that_is_not_utf8_is_bad_in_orc_too(tmp_path: Path) -> None:
