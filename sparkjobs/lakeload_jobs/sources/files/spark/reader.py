@@ -39,8 +39,8 @@ from lakeload_jobs.sources.base import (
     UnreadableFile,
 )
 from lakeload_jobs.sources.files.file_state import FileState, hidden, partition_base
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
-from lakeload_jobs.sources.files.reader_options import option_problems
 from lakeload_jobs.sources.files.spark.paths import by_name, plain_path, shortest, spark_path
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.schemas import open_avro
@@ -315,7 +315,7 @@ def _difference(frame: DataFrame, files: Sequence[FileState]) -> str | None:
 
 def check_options(source: FilesInput) -> None:
     """Raise `InvalidInput` for a reader option that the format does not have."""
-    for problem in option_problems(source.format, source.options):
+    for problem in FILE_FORMATS[source.format].option_problems(source.options):
         raise InvalidInput(problem.message, hint=problem.hint)
 
 

@@ -29,9 +29,9 @@ from lakeload_jobs.sources.base import (
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.content import content_hashes
 from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS, TEXT_FORMATS
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
 from lakeload_jobs.sources.files.local_listing import link_warnings
-from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
 from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.sources.files.selection_texts import selection_warnings
 from lakeload_jobs.sources.files.spark.reader import FilesRows, open_files
@@ -203,7 +203,7 @@ class FilesSlice:
             empty = StructType([])
             nothing = DeferredFrame(empty, lambda: spark.createDataFrame([], empty))
             return FilesRows(nothing, (), (), False, given, s3)
-        sparks = only_sparks(given.format, given.options)
+        sparks = FILE_FORMATS[given.format].only_spark(given.options)
         if given.format in TEXT_FORMATS:
             return open_text_files(
                 spark,
