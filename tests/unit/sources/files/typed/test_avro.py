@@ -23,7 +23,7 @@ from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.text.opening import FileBytes
-from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
+from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers, schema_text
 from lakeload_jobs.sources.files.typed.columns import type_name
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
 from tests.environments import many
@@ -539,3 +539,14 @@ def test_a_block_of_other_records_than_it_says_is_refused(tmp_path: Path, count:
 
     with pytest.raises(LoadFailed, match=rf"`{path}`: .*records"):
         read(path)
+
+
+def test_schema_text_is_that_of_the_header_whatever_its_size(tmp_path: Path) -> None:
+    fields = [{"name": f"column_{number}", "type": "int"} for number in range(2_000)]
+    path = write(tmp_path / "a.avro", fields, [])
+    (file,) = file_states([path])
+
+    assert json.loads(schema_text(file, FileBytes()))["fields"] == fields
+    path.write_bytes(b"id\n1\n")
+    with pytest.raises(LoadFailed, match=r"a\.avro`: it is not an Avro file"):
+        schema_text(file, FileBytes())
