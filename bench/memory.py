@@ -25,17 +25,17 @@ from bench.measure import Limits, measure
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.formats.data_files.encode import PartWriter, UploadPool, encode_file, part_bytes
 from lakeload_jobs.rows.tracking import add_tracking
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.formats.registry import (
     TEXT_FORMATS,
     TYPED_FORMATS,
     named_format,
 )
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
 from lakeload_jobs.sources.files.text.table import TextFiles
 from lakeload_jobs.sources.files.typed.columns import settled, unite
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.storage.objects import Part
 
 PARALLELISM = 5

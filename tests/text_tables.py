@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.formats.csv.format import CSV
 from lakeload_jobs.sources.files.formats.json.format import JSON, NDJSON
 from lakeload_jobs.sources.files.text.table import TextFiles
+from lakeload_jobs.sources.paths.file_state import FileState
 
 
 def csv_table(

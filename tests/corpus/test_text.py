@@ -14,9 +14,9 @@ import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.sources.files.local_listing import local_files
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
 from lakeload_jobs.sources.files.text.table import TextTable
+from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.corpus.oracle import Refused, json_records
 from tests.text_tables import csv_table, json_table
 

@@ -41,7 +41,7 @@ from lakeload.init.files import (
 )
 from lakeload.init.interview import PANELS, Ask, Defaults, Question, interview
 from lakeload.init.table_settings import OptionValue, TableFiles
-from lakeload.sources.files.settings import local_paths
+from lakeload.sources.paths import local_paths
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.guesses import TableGuess
@@ -331,7 +331,7 @@ def _is_remote(path: str) -> bool:
 
 def _neighbours(path: str) -> str | None:
     """Return what there is in place of a local path that names nothing."""
-    from lakeload_jobs.sources.files.local_listing import expand
+    from lakeload_jobs.sources.paths.local_listing import expand
 
     try:
         if not _is_remote(path):

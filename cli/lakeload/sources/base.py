@@ -30,9 +30,9 @@ from lakeload_jobs.sources.base import EarlierColumns
 if TYPE_CHECKING:
     from lakeload_jobs.sources.databases.cursors import Window
     from lakeload_jobs.sources.databases.xids import XminWindow
-    from lakeload_jobs.sources.files.file_state import FileState
-    from lakeload_jobs.sources.files.listing import SourceReaders
     from lakeload_jobs.sources.files.selection import Selection
+    from lakeload_jobs.sources.paths.file_state import FileState
+    from lakeload_jobs.sources.readers import SourceReaders
 
 Numbering = Literal[
     "footers", "counted in the database", "counting pass", "one partition", "not counted"

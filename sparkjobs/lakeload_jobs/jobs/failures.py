@@ -22,7 +22,7 @@ from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.rows.failures import expected_failure, failure_in
 from lakeload_jobs.sources.databases import jdbc_driver
 from lakeload_jobs.sources.files.files_in_use import FOLDER, take_left_in_use
-from lakeload_jobs.sources.files.spark.paths import plain_path
+from lakeload_jobs.sources.paths.spark_paths import plain_path
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.DOTALL)
 # What follows the reason: Spark's advice to programmers, the state, the query.

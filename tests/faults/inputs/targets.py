@@ -20,12 +20,12 @@ from lakeload.sources.files.inspection import inspect_file
 from lakeload.ui.inspect import to_document
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.spec import FileFormatName, FilesInput
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS, TYPED_FORMATS
 from lakeload_jobs.sources.files.listing import list_files
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.table import TextFiles
 from lakeload_jobs.sources.part_sizes import ONE_TASK
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
 from tests.faults.inputs.mutants import mutant
 from tests.unit.commands.test_past_runs import write_folder
 from tests.unit.formats import test_kept_records as kept

@@ -20,9 +20,9 @@ import pytest
 from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.spec import FileFormatName, FilesInput, TableSpec
 from lakeload_jobs.jobs.scheduler import _TableReporter
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.spark import source
+from lakeload_jobs.sources.paths.file_state import FileState
 from tests.inputs import files_of
 from tests.integration.formats.worlds import ParquetWorld, World
 

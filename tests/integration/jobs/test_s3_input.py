@@ -27,11 +27,11 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.formats.parquet.load import write
 from lakeload_jobs.rows.counting import partition_count
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.spark import source as files_source
 from lakeload_jobs.sources.files.spark import text
 from lakeload_jobs.sources.part_sizes import Parallelism
+from lakeload_jobs.sources.paths.file_state import FileState
 from tests.inputs import files_of
 from tests.integration.jobs.conftest import Job
 from tests.integration.jobs.test_typed_formats import avro_bytes

@@ -32,8 +32,8 @@ from lakeload_jobs.formats.parquet.log.records import LoadRecord, Target
 from lakeload_jobs.formats.parquet.log.roll_forward import Pending
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
 from lakeload_jobs.sources.databases.cursors import Cursor, Window
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.selection import Selection
+from lakeload_jobs.sources.paths.file_state import FileState
 from tests.unit.launch.specs import ATTEMPT, SYNCED, table
 
 HERE = Attempt("job-1", ATTEMPT, SYNCED)

@@ -32,7 +32,7 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.formats.parquet.log.records import Column
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
-from lakeload_jobs.sources.files.local_listing import file_state
+from lakeload_jobs.sources.paths.local_listing import file_state
 from tests.unit.formats.test_plan import planned
 from tests.unit.launch.specs import job_spec, table
 

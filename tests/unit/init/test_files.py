@@ -13,7 +13,7 @@ import yaml
 
 from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import table_specs
-from lakeload_jobs.sources.files.local_listing import file_state
+from lakeload_jobs.sources.paths.local_listing import file_state
 from tests.inputs import files_of
 from tests.text_tables import json_table
 from tests.unit.init.choices import init

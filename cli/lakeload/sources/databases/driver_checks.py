@@ -12,7 +12,7 @@ from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.databases import jdbc_driver as driver
 from lakeload_jobs.sources.databases.columns import is_read
 from lakeload_jobs.sources.databases.identity import password_of
-from lakeload_jobs.sources.files.listing import SourceReaders
+from lakeload_jobs.sources.readers import SourceReaders
 
 
 def driver_checks(

@@ -14,7 +14,7 @@ from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.databases.columns import CatalogTable
 from lakeload_jobs.sources.databases.table_names import table_meant, written_name
-from lakeload_jobs.sources.files.listing import SourceReaders
+from lakeload_jobs.sources.readers import SourceReaders
 
 
 def find_tables(

@@ -28,8 +28,8 @@ from lakeload_jobs.sources.databases.columns import (
 from lakeload_jobs.sources.databases.cursors import Fetch, find_window, request_of
 from lakeload_jobs.sources.databases.identity import password_of
 from lakeload_jobs.sources.databases.xids import find_xmin_window
-from lakeload_jobs.sources.files.listing import SourceReaders
-from lakeload_jobs.sources.files.text.values import UnknownType, spark_name, text_type
+from lakeload_jobs.sources.readers import SourceReaders
+from lakeload_jobs.sources.type_names import UnknownType, spark_name, text_type
 
 _DATABASES: dict[DatabaseType, Any] = {"POSTGRESQL": postgres, "MYSQL": mysql}
 """The module of each database; they have the functions that are called here."""

@@ -22,12 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from lakeload.config.model import Called, Finding, refusal, refusals, setting
 from lakeload.config.scalars import RecordLimit, Text
-from lakeload.config.secret_names import (
-    absolute_path,
-    absolute_reference,
-    looks_secret,
-    shown,
-)
+from lakeload.config.secret_names import absolute_path, absolute_reference, looks_secret, shown
 from lakeload.config.secret_setting import Secret
 from lakeload.sources.base import (
     ColumnsRequest,
@@ -42,7 +37,7 @@ from lakeload.sources.base import (
 )
 from lakeload.sources.databases.table_names import name_parts
 from lakeload.sources.datasets import Dataset, dataset_of_table
-from lakeload.sources.files.settings import Paths
+from lakeload.sources.paths import Paths
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     BY_DRIVER,
@@ -64,7 +59,7 @@ from lakeload_jobs.sources.databases.seen import parse_lookback
 from lakeload_jobs.sources.databases.xids import CURSOR
 
 if TYPE_CHECKING:
-    from lakeload_jobs.sources.files.listing import SourceReaders
+    from lakeload_jobs.sources.readers import SourceReaders
 
 _NAMED = re.compile(r"jdbc:([A-Za-z][A-Za-z0-9+._-]*):.+", re.DOTALL)
 _NAME_AND_VALUE = re.compile(r"([A-Za-z0-9_.\-]+)\s*=")

@@ -16,26 +16,21 @@ import pyarrow as pa
 
 from lakeload.sources.files.bounded import inspect_files
 from lakeload.sources.files.dialect import Guess, OptionValue
-from lakeload.sources.files.inspection import (
-    InspectedFile,
-    inferred,
-    is_prose,
-    parquet_columns,
-)
+from lakeload.sources.files.inspection import InspectedFile, inferred, is_prose, parquet_columns
 from lakeload.sources.files.own_files import own_files
-from lakeload.sources.files.settings import (
-    is_utf8_name,
-    local_paths,
-    table_of,
-    utf8_glob,
-)
+from lakeload.sources.files.settings import table_of
+from lakeload.sources.paths import is_utf8_name, local_paths, utf8_glob
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import FileFormatName
 from lakeload_jobs.core.names import normalize, visible_name
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.core.yaml_lines import yaml_mapping
-from lakeload_jobs.sources.files.file_state import (
+from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS
+from lakeload_jobs.sources.files.text.inference import ColumnEvidence
+from lakeload_jobs.sources.files.text.mostly_numbers import number_warnings
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import (
     FileState,
     choose,
     folder_values,
@@ -43,16 +38,8 @@ from lakeload_jobs.sources.files.file_state import (
     normal_path,
     partition_base,
 )
-from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS
-from lakeload_jobs.sources.files.key_patterns import alternatives, names_path
-from lakeload_jobs.sources.files.local_listing import (
-    link_warnings,
-    local_files,
-    without_links,
-)
-from lakeload_jobs.sources.files.text.inference import ColumnEvidence
-from lakeload_jobs.sources.files.text.mostly_numbers import number_warnings
-from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.paths.key_patterns import alternatives, names_path
+from lakeload_jobs.sources.paths.local_listing import link_warnings, local_files, without_links
 
 _INSPECTED = 10
 """Files of a table that are opened: the first ones and the last."""

@@ -32,22 +32,15 @@ from lakeload.sources.files.encoding import suggest_encoding
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import FileFormatName
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.formats.avro.format import AVRO
 from lakeload_jobs.sources.files.formats.base import TypedFormat
 from lakeload_jobs.sources.files.formats.orc.format import ORC
 from lakeload_jobs.sources.files.formats.parquet.format import PARQUET
 from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS, TYPED_FORMATS, named_format
-from lakeload_jobs.sources.files.source_bytes import byte_order_mark
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
 from lakeload_jobs.sources.files.text.json import first_list, path_step
 from lakeload_jobs.sources.files.text.mostly_numbers import NumberCounts
-from lakeload_jobs.sources.files.text.opening import (
-    NOT_A_ZIP_FILE,
-    FileBytes,
-    open_text,
-    open_unpacked,
-)
+from lakeload_jobs.sources.files.text.opening import NOT_A_ZIP_FILE, open_text, open_unpacked
 from lakeload_jobs.sources.files.text.opening import compression as packing
 from lakeload_jobs.sources.files.text.options import (
     option_text,
@@ -70,6 +63,9 @@ from lakeload_jobs.sources.files.typed.parquet import (
 )
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPiece, json_value
 from lakeload_jobs.sources.files.typed.values import Conversion
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.paths.source_bytes import byte_order_mark
 
 pc: Any = pyarrow.compute
 

@@ -25,13 +25,8 @@ from lakeload.sources.base import (
     SourceType,
 )
 from lakeload.sources.datasets import Dataset, datasets_of_paths
-from lakeload.sources.files.input_files import any_input, look_at_input
-from lakeload.sources.files.settings import (
-    FilesTable,
-    Source,
-    local_paths,
-    option_findings,
-)
+from lakeload.sources.files.settings import FilesTable, Source, option_findings
+from lakeload.sources.paths import any_input, local_paths, look_at_paths
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
@@ -43,13 +38,13 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.contract.state import Bookmark
-from lakeload_jobs.sources.files.file_state import is_s3, normal_path
 from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
-from lakeload_jobs.sources.files.key_patterns import alternatives
+from lakeload_jobs.sources.paths.file_state import is_s3, normal_path
+from lakeload_jobs.sources.paths.key_patterns import alternatives
 
 if TYPE_CHECKING:
-    from lakeload_jobs.sources.files.file_state import FileState
-    from lakeload_jobs.sources.files.listing import SourceReaders
+    from lakeload_jobs.sources.paths.file_state import FileState
+    from lakeload_jobs.sources.readers import SourceReaders
 
 Numbered = Sequence[tuple[int, FilesTable]]
 
@@ -199,11 +194,11 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
 
     def look(self, read: FilesInput) -> InputFound:
         """Count the files at local paths."""
-        return look_at_input(read)
+        return look_at_paths(read.paths)
 
     def size(self, read: FilesInput) -> int | None:
         """Return the bytes of the local files; of objects only S3 knows."""
-        return None if self.objects(read) else look_at_input(read).bytes
+        return None if self.objects(read) else look_at_paths(read.paths).bytes
 
     def absent(self, read: FilesInput) -> tuple[str, ...]:
         """Return the paths where none of them names a file."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.spec import JdbcInput, OnBadValue
-from lakeload_jobs.rows.row_id import Column, Kind, pc
+from lakeload_jobs.rows.arrow import Column, Kind, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES, bounded
@@ -31,7 +31,7 @@ from lakeload_jobs.sources.databases.postgres import (
     select_sql,
     session_settings,
 )
-from lakeload_jobs.sources.files.text.values import text_type
+from lakeload_jobs.sources.type_names import text_type
 from lakeload_jobs.storage.backoff import pause
 
 _CONNECTIONS, _PAUSE_SECONDS = 4, 0.5

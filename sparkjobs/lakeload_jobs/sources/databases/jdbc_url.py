@@ -29,9 +29,9 @@ from pyspark.sql.types import LongType, StructField, StructType
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.contract.state import Bookmark
+from lakeload_jobs.rows.arrow import pc
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
-from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import (
     BadValue,
@@ -61,7 +61,7 @@ from lakeload_jobs.sources.databases.source import (
     RowsReadOnce,
     casts_of,
 )
-from lakeload_jobs.sources.files.spark.reader import check_casts
+from lakeload_jobs.sources.spark_frames import check_casts
 
 _FETCHED = 1000
 _FIRST_DAY, _LAST_DAY = date(1582, 10, 15), date(9999, 12, 31)

@@ -38,13 +38,7 @@ from lakeload_jobs.sources.base import (
 from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.adbc import ReadSplit
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn, is_read
-from lakeload_jobs.sources.databases.cursors import (
-    Cursor,
-    Fetch,
-    Window,
-    find_window,
-    request_of,
-)
+from lakeload_jobs.sources.databases.cursors import Cursor, Fetch, Window, find_window, request_of
 from lakeload_jobs.sources.databases.identity import TaskIdentity, password_of
 from lakeload_jobs.sources.databases.jvm import split_frames
 from lakeload_jobs.sources.databases.key_ranges import Ranges
@@ -52,9 +46,8 @@ from lakeload_jobs.sources.databases.keys import key_change, remembered
 from lakeload_jobs.sources.databases.readers import check_reader, why_jvm
 from lakeload_jobs.sources.databases.seen import Seen, comparison, digests, unseen
 from lakeload_jobs.sources.databases.xids import XminWindow, find_xmin_window
-from lakeload_jobs.sources.files.bookmark import refuse_limit
-from lakeload_jobs.sources.files.spark.reader import check_casts, check_types
-from lakeload_jobs.sources.files.spark.typed import split_frame
+from lakeload_jobs.sources.settings import check_types, refuse_limit
+from lakeload_jobs.sources.spark_frames import check_casts, split_frame
 
 _LEAST = 2
 """Connections of one table: that of the snapshot, and one that reads."""

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from lakeload.sources.files.dialect import OptionValue, detect_dialect
-from lakeload_jobs.sources.files.local_listing import local_files
 from lakeload_jobs.sources.files.text.options import read_csv_options
+from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.environments import many
 from tests.hints import follow, follows
 from tests.text_tables import csv_table

@@ -19,8 +19,6 @@ from lakeload_jobs.rows.columns import map_columns
 from lakeload_jobs.sources import batch_sizes
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import ValueTooLarge, row_ranges
-from lakeload_jobs.sources.files.local_listing import local_files
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed import parquet
 from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import unite
@@ -28,6 +26,8 @@ from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.parquet_pages import pages
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.text_tables import csv_table, json_table
 from tests.unit.sources.files.text.test_csv_table import here
 from tests.unit.sources.files.typed.test_avro import packed

@@ -16,11 +16,11 @@ from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.files.text.options import OptionProblem
 
 if TYPE_CHECKING:
-    from lakeload_jobs.sources.files.file_state import FileState
-    from lakeload_jobs.sources.files.text.opening import FileBytes
     from lakeload_jobs.sources.files.text.reading import TextReading
     from lakeload_jobs.sources.files.typed.columns import Column, FileSchema
     from lakeload_jobs.sources.files.typed.rows import FormatReader
+    from lakeload_jobs.sources.paths.file_bytes import FileBytes
+    from lakeload_jobs.sources.paths.file_state import FileState
 
 SessionSetting = Callable[[str], str]
 """Returns a property of the Spark session, '' for one that it does not have."""

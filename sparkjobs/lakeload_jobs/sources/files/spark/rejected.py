@@ -22,10 +22,7 @@ from lakeload_jobs.contract.state import Bookmark, Evidence, RejectedRecords, St
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.rows.rejects import of_records
 from lakeload_jobs.sources.base import EarlierColumns, Rows
-from lakeload_jobs.sources.files.file_state import FileState, is_s3
 from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS
-from lakeload_jobs.sources.files.key_patterns import KeyPattern
-from lakeload_jobs.sources.files.source_bytes import python_codec
 from lakeload_jobs.sources.files.spark.reader import FilesRows
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.text import open_text_files
@@ -33,6 +30,9 @@ from lakeload_jobs.sources.files.spark.typed import TypedTable, open_typed_files
 from lakeload_jobs.sources.files.text.stored import StoredFiles, StoredText, stored_text
 from lakeload_jobs.sources.files.typed.exact import is_exact_record
 from lakeload_jobs.sources.files.typed.stored import StoredRecord, StoredRecords
+from lakeload_jobs.sources.paths.file_state import FileState, is_s3
+from lakeload_jobs.sources.paths.key_patterns import KeyPattern
+from lakeload_jobs.sources.paths.source_bytes import python_codec
 
 
 def connect_rejected(

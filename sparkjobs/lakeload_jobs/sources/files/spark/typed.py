@@ -14,32 +14,24 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arrow_type
-from pyspark.sql.types import (
-    DataType,
-    StructField,
-    StructType,
-    _parse_datatype_json_value,
-)
+from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_json_value
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, OnBadValue, TableSpec
+from lakeload_jobs.rows.arrow import Kind
 from lakeload_jobs.rows.arrow_casts import ArrowCast, arrow_cast
-from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.columns import in_condition, in_source_spelling, is_read, types_of
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.failures import failures_for_driver
-from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.session import setting
 from lakeload_jobs.sources.base import (
     EarlierColumns,
     ReadAgain,
     Splits,
     UnreadableFile,
-    check_part,
     set_aside_warnings,
 )
-from lakeload_jobs.sources.files.file_state import FileState, folder_base
 from lakeload_jobs.sources.files.files_in_use import in_use
 from lakeload_jobs.sources.files.formats.base import TypedFormat
 from lakeload_jobs.sources.files.formats.registry import TYPED_FORMATS
@@ -47,15 +39,12 @@ from lakeload_jobs.sources.files.spark.reader import (
     NO_FILE,
     FilesRows,
     cast_rows,
-    check_casts,
     check_options,
     check_rows,
-    check_types,
     read_listed,
     with_places,
 )
 from lakeload_jobs.sources.files.spark.s3a import S3Source
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed.casts import ReadCast
 from lakeload_jobs.sources.files.typed.columns import (
     Column,
@@ -88,6 +77,10 @@ from lakeload_jobs.sources.files.united_columns import (
     other_spellings,
     shared_names,
 )
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState, folder_base
+from lakeload_jobs.sources.settings import check_types
+from lakeload_jobs.sources.spark_frames import check_casts, split_frame
 
 _CALENDARS = {
     "datetimerebasemode": "spark.sql.parquet.datetimeRebaseModeInRead",
@@ -447,34 +440,6 @@ class _FailuresOf:
     def __call__(self, parts: Iterable[Any]) -> Iterator[Failures]:
         with failures_for_driver("stage"):
             yield from map(self.read.failures, parts)
-
-
-def split_frame(spark: SparkSession, splits: Splits, schema: StructType) -> DeferredFrame:
-    """Return the rows of splits as a DataFrame, part n as its partition n."""
-
-    def make() -> DataFrame:
-        return map_batches(part_numbers(spark, len(splits.parts)), _ReadParts(splits), schema)
-
-    return DeferredFrame(schema, make)
-
-
-@dataclass(frozen=True)
-class _ReadParts:
-    """The function of tasks that hand on what they read, with failures as they cross to the
-    driver."""
-
-    splits: Splits
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with failures_for_driver("stage"):
-            for number in numbers(batches):
-                rows = 0
-                for batch in self.splits.read(self.splits.parts[number]):
-                    rows += batch.num_rows
-                    yield batch
-                # Not where a limit ends the read. Behind a condition of Spark nobody counts them.
-                if self.splits.counts is not None:
-                    check_part(number, self.splits.counts[number], rows)
 
 
 def _names(table: TypedTable, schemas: Sequence[FileSchema]) -> tuple[str, ...]:

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakeload_jobs.rows.row_id import Column, Kind
-from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.rows.arrow import Column, Kind
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns
 from lakeload_jobs.sources.files.text.inference import Infer
-from lakeload_jobs.sources.files.text.opening import FileBytes, is_splittable
+from lakeload_jobs.sources.files.text.opening import is_splittable
 from lakeload_jobs.sources.files.text.splits import Declared, PieceReader, Values
-from lakeload_jobs.sources.files.text.values import TimestampUnit, declared_type, text_type
 from lakeload_jobs.sources.files.united_columns import OTHER_TABLE_HINT
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.type_names import TimestampUnit, declared_type, text_type
 
 
 @dataclass(frozen=True)

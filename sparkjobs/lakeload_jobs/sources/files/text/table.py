@@ -22,7 +22,6 @@ from lakeload_jobs.core.names import did_you_mean, spelling
 from lakeload_jobs.rows.columns import in_source_spelling, types_of
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.sources.base import EarlierColumns, Spellings, Splits, set_aside_warnings
-from lakeload_jobs.sources.files.file_state import FileState, folder_base, folder_values
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns
 from lakeload_jobs.sources.files.text.inference import (
     ColumnEvidence,
@@ -32,7 +31,6 @@ from lakeload_jobs.sources.files.text.inference import (
     undeclared_formats,
 )
 from lakeload_jobs.sources.files.text.mostly_numbers import number_warnings
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.reading import TextReading
 from lakeload_jobs.sources.files.text.spelled import SpelledReader
 from lakeload_jobs.sources.files.text.splits import (
@@ -50,13 +48,7 @@ from lakeload_jobs.sources.files.text.splits import (
     split_text,
 )
 from lakeload_jobs.sources.files.text.stored import StoredFiles, StoredReader
-from lakeload_jobs.sources.files.text.values import (
-    TextFormats,
-    UnknownType,
-    describe_bad,
-    parse_text,
-    text_type,
-)
+from lakeload_jobs.sources.files.text.values import TextFormats, describe_bad, parse_text
 from lakeload_jobs.sources.files.united_columns import (
     SharedNames,
     check_one_table,
@@ -65,6 +57,9 @@ from lakeload_jobs.sources.files.united_columns import (
     shared_names,
 )
 from lakeload_jobs.sources.part_sizes import ONE_TASK, Parallelism
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState, folder_base, folder_values
+from lakeload_jobs.sources.type_names import UnknownType, text_type
 
 _NOTES_SHOWN = 5
 

@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.rows.row_id import Column as Array
-from lakeload_jobs.rows.row_id import Kind, pc, with_child
+from lakeload_jobs.rows.arrow import Column as Array
+from lakeload_jobs.rows.arrow import Kind, pc, with_child
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import (
     BATCH_BYTES,
@@ -32,10 +32,6 @@ from lakeload_jobs.sources.batch_sizes import (
     is_too_large,
     too_large,
 )
-from lakeload_jobs.sources.files.file_state import FileState, is_s3
-from lakeload_jobs.sources.files.listing import changed
-from lakeload_jobs.sources.files.source_bytes import SeekableFile
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed.columns import (
     INSTANT,
     LOCAL,
@@ -46,6 +42,10 @@ from lakeload_jobs.sources.files.typed.columns import (
     without_twins,
 )
 from lakeload_jobs.sources.files.typed.rows import Batch, TypedPiece
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState, is_s3
+from lakeload_jobs.sources.paths.objects import changed
+from lakeload_jobs.sources.paths.source_bytes import SeekableFile
 
 _MAGIC = b"ORC"
 _TAIL = 16 << 10

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from lakeload_jobs.rows.row_id import Column as Array
-from lakeload_jobs.rows.row_id import Kind
+from lakeload_jobs.rows.arrow import Column as Array
+from lakeload_jobs.rows.arrow import Kind
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import (
     BATCH_BYTES,
@@ -27,9 +27,6 @@ from lakeload_jobs.sources.batch_sizes import (
     is_too_large,
     too_large,
 )
-from lakeload_jobs.sources.files.file_state import FileState, is_s3
-from lakeload_jobs.sources.files.listing import ObjectFile
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed.columns import (
     INSTANT,
     LOCAL,
@@ -50,6 +47,9 @@ from lakeload_jobs.sources.files.typed.parquet_encryption import (
 from lakeload_jobs.sources.files.typed.parquet_pages import pages
 from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT, Batch, TypedPiece, other_rows
 from lakeload_jobs.sources.files.typed.variant import is_variant, unknown_type
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState, is_s3
+from lakeload_jobs.sources.paths.objects import ObjectFile
 
 _BUFFER = 1 << 20
 _BATCH_BYTES = 2 << 20

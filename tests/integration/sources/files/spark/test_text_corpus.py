@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from lakeload_jobs.sources.files.local_listing import local_files
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
 from lakeload_jobs.sources.files.text.table import TextFiles
+from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.corpus.oracle import said
 from tests.integration.sources.files.spark.recorded import SparkOracle
 from tests.integration.sources.files.spark.spark_rows import check_sentence

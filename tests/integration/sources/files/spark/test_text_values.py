@@ -20,9 +20,9 @@ import pyarrow.types as pt
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.sources.files.local_listing import local_files
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
 from lakeload_jobs.sources.files.text.table import TextFiles
+from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.corpus.oracle import said
 from tests.integration.sources.files.spark.recorded import SparkOracle
 from tests.integration.sources.files.spark.spark_rows import check_sentence

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.sources.files.local_listing import local_files
 from lakeload_jobs.sources.files.text import json as json_records_of
 from lakeload_jobs.sources.files.text.json import (
     MAX_DEPTH,
@@ -25,6 +24,7 @@ from lakeload_jobs.sources.files.text.json import (
     problem_of,
     read_block,
 )
+from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.corpus.oracle import Refused, json_records
 from tests.environments import many
 from tests.text_tables import json_table

@@ -20,7 +20,6 @@ import pytest
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.files.local_listing import local_files
 from lakeload_jobs.sources.files.text.json_values import (
     MAX_NESTED_TYPES,
     JsonEvidence,
@@ -28,8 +27,9 @@ from lakeload_jobs.sources.files.text.json_values import (
     type_name,
 )
 from lakeload_jobs.sources.files.text.table import TextTable
-from lakeload_jobs.sources.files.text.values import UnknownType
 from lakeload_jobs.sources.part_sizes import ONE_TASK, Parallelism
+from lakeload_jobs.sources.paths.local_listing import local_files
+from lakeload_jobs.sources.type_names import UnknownType
 from tests.text_tables import json_table
 from tests.unit.sources.files.text import json_texts
 from tests.unit.sources.files.text import test_csv_table as csv_tests

@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.sources.files.local_listing import file_state
 from lakeload_jobs.sources.files.text.batches import TextBatch
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
 from lakeload_jobs.sources.files.text.mostly_numbers import NumberCounts, number_warnings
@@ -20,6 +19,7 @@ from lakeload_jobs.sources.files.text.splits import Scan, Scanned
 from lakeload_jobs.sources.files.text.table import TextTable
 from lakeload_jobs.sources.files.text.values import TextFormats
 from lakeload_jobs.sources.part_sizes import Parallelism
+from lakeload_jobs.sources.paths.local_listing import file_state
 from tests.text_tables import csv_table, json_table
 
 

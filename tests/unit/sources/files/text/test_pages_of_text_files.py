@@ -14,14 +14,15 @@ import pytest
 import yaml
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.local_listing import file_state
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence, reconcile
 from lakeload_jobs.sources.files.text.json_values import JsonEvidence
 from lakeload_jobs.sources.files.text.options import option_text, read_csv_options
 from lakeload_jobs.sources.files.text.patterns import compile_pattern
 from lakeload_jobs.sources.files.text.table import TextFiles
-from lakeload_jobs.sources.files.text.values import TextFormats, declared_type, parse_text
+from lakeload_jobs.sources.files.text.values import TextFormats, parse_text
+from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.paths.local_listing import file_state
+from lakeload_jobs.sources.type_names import declared_type
 from tests.text_tables import csv_table, json_table
 
 _DOCS = Path(__file__).parents[5] / "docs"

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakeload_jobs.sources.files.local_listing import local_files
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
+from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.environments import many
 from tests.text_tables import csv_table
 

@@ -16,11 +16,11 @@ from lakeload_jobs.contract.spec import (
     RejectLimit,
 )
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.spark.rejected import root_of, stored_texts
 from lakeload_jobs.sources.files.text.stored import StoredFiles
 from lakeload_jobs.sources.files.text.table import TextTable
 from lakeload_jobs.sources.part_sizes import Parallelism
+from lakeload_jobs.sources.paths.file_state import FileState
 from tests.text_tables import csv_table, json_table
 from tests.unit.sources.files.text.test_csv_table import here, rows_of
 

@@ -21,14 +21,10 @@ import pytest
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed.columns import Column, settled, type_name, unite
-from lakeload_jobs.sources.files.typed.parquet import (
-    ParquetReader,
-    ParquetSettings,
-    read_footers,
-)
+from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.rows import OnLoss
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from tests.unit.sources.files.typed.typed_files import (
     file_states,
     flip_bit,

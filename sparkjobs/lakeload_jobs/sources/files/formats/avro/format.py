@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from lakeload_jobs.sources.files.formats.base import SessionSetting, TypedFormat
 
 if TYPE_CHECKING:
-    from lakeload_jobs.sources.files.file_state import FileState
-    from lakeload_jobs.sources.files.text.opening import FileBytes
     from lakeload_jobs.sources.files.typed.columns import FileSchema
     from lakeload_jobs.sources.files.typed.rows import FormatReader
+    from lakeload_jobs.sources.paths.file_bytes import FileBytes
+    from lakeload_jobs.sources.paths.file_state import FileState
 
 
 class AvroFormat(TypedFormat):

@@ -11,11 +11,11 @@ import pyarrow as pa
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns
 from lakeload_jobs.sources.files.text.csv_files import CsvReader, other_table_hint
 from lakeload_jobs.sources.files.text.inference import Infer
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.options import CsvOptions, read_csv_options
 from lakeload_jobs.sources.files.text.reading import TextReading
 from lakeload_jobs.sources.files.text.splits import Declared, PieceReader, TextValues
 from lakeload_jobs.sources.files.text.values import TextFormats, reads_alike
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
 
 
 @dataclass(frozen=True)

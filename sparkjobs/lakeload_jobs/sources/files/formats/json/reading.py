@@ -6,21 +6,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from lakeload_jobs.rows.row_id import Column, Kind
-from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.rows.arrow import Column, Kind
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns
 from lakeload_jobs.sources.files.text.inference import Infer
 from lakeload_jobs.sources.files.text.json_files import JsonReader
 from lakeload_jobs.sources.files.text.json_values import JsonValues, json_type, texts
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.options import JsonOptions, read_json_options
 from lakeload_jobs.sources.files.text.reading import TextReading
-from lakeload_jobs.sources.files.text.values import (
-    TextFormats,
-    TimestampUnit,
-    UnknownType,
-    declared_type,
-)
+from lakeload_jobs.sources.files.text.values import TextFormats
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.type_names import TimestampUnit, UnknownType, declared_type
 
 
 @dataclass(frozen=True)
