@@ -36,6 +36,10 @@ from lakeload_jobs.sources.files.formats.avro.format import AVRO
 from lakeload_jobs.sources.files.formats.base import TypedFormat
 from lakeload_jobs.sources.files.formats.orc.format import ORC
 from lakeload_jobs.sources.files.formats.parquet.format import PARQUET
+from lakeload_jobs.sources.files.formats.parquet.reader import (
+    as_arrow_opens,
+    open_parquet_file,
+)
 from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS, TYPED_FORMATS, named_format
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
 from lakeload_jobs.sources.files.text.json import first_list, path_step
@@ -56,10 +60,6 @@ from lakeload_jobs.sources.files.typed.columns import (
     type_name,
     unite,
     unreadable,
-)
-from lakeload_jobs.sources.files.typed.parquet import (
-    as_arrow_opens,
-    open_parquet_file,
 )
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPiece, json_value
 from lakeload_jobs.sources.files.typed.values import Conversion

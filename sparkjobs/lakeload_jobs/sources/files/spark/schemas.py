@@ -24,8 +24,8 @@ from pyspark.sql.types import (
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import FilesInput, TableSpec
 from lakeload_jobs.rows.columns import in_source_spelling, is_read
+from lakeload_jobs.sources.files.formats.avro.reader import schema_text
 from lakeload_jobs.sources.files.spark.s3a import S3Source
-from lakeload_jobs.sources.files.typed.avro import schema_text
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.sources.paths.spark_paths import spark_path

@@ -19,7 +19,8 @@ from tests.integration.sources.files.spark.spark_rows import (
     by_lakeload,
     check,
 )
-from tests.unit.sources.files.typed import test_orc, test_parquet
+from tests.unit.sources.files.formats.orc import test_reader as test_orc
+from tests.unit.sources.files.formats.parquet import test_reader as test_parquet
 
 CORPUS = Path(__file__).parents[4] / "corpus"
 

@@ -27,6 +27,12 @@ from lakeload_jobs.sources.batch_sizes import (
     is_too_large,
     too_large,
 )
+from lakeload_jobs.sources.files.formats.parquet.encryption import (
+    END_BYTES,
+    check_columns,
+    check_footer,
+)
+from lakeload_jobs.sources.files.formats.parquet.pages import pages
 from lakeload_jobs.sources.files.typed.columns import (
     INSTANT,
     LOCAL,
@@ -39,12 +45,6 @@ from lakeload_jobs.sources.files.typed.columns import (
     read_all,
     without_twins,
 )
-from lakeload_jobs.sources.files.typed.parquet_encryption import (
-    END_BYTES,
-    check_columns,
-    check_footer,
-)
-from lakeload_jobs.sources.files.typed.parquet_pages import pages
 from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT, Batch, TypedPiece, other_rows
 from lakeload_jobs.sources.files.typed.variant import is_variant, unknown_type
 from lakeload_jobs.sources.paths.file_bytes import FileBytes

@@ -22,14 +22,14 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES
-from lakeload_jobs.sources.files.typed import orc as orc_reader
+from lakeload_jobs.sources.files.formats.orc import reader as orc_reader
+from lakeload_jobs.sources.files.formats.orc.reader import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.columns import INSTANT, kind_in_table, type_name, unite
-from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPiece, split_files
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
 from tests.environments import EXHAUSTIVE, many
-from tests.unit.sources.files.typed.test_parquet import DOCS, shown
+from tests.unit.sources.files.formats.parquet.test_reader import DOCS, shown
 from tests.unit.sources.files.typed.typed_files import file_states, read_rows, replace_bytes
 
 
@@ -39,7 +39,7 @@ def read(*paths: Path, **options: Any) -> pa.Table:
     return read_rows(schemas, OrcReader(FileBytes()), **options)
 
 
-CORPUS = Path(__file__).parents[4] / "corpus" / "files" / "orc"
+CORPUS = Path(__file__).parents[5] / "corpus" / "files" / "orc"
 NANOS = pa.timestamp("ns")
 EXAMPLES = {
     "boolean": "boolean",
