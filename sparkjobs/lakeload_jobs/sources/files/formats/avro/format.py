@@ -45,7 +45,7 @@ class AvroFormat(TypedFormat):
 
         return read_avro_headers(files, opener, whole=counts, sets_aside=sets_aside)
 
-    def reader(self, opener: FileBytes, *, exact: bool = True) -> FormatReader:
+    def reader(self, opener: FileBytes, *, exact: bool = True, whole: bool = True) -> FormatReader:
         """Return what reads blocks."""
         from lakeload_jobs.sources.files.formats.avro.reader import AvroReader
 

@@ -38,7 +38,7 @@ class OrcFormat(TypedFormat):
 
         return read_orc_footers(files, opener, sets_aside=sets_aside)
 
-    def reader(self, opener: FileBytes, *, exact: bool = True) -> FormatReader:
+    def reader(self, opener: FileBytes, *, exact: bool = True, whole: bool = True) -> FormatReader:
         """Return what reads stripes."""
         from lakeload_jobs.sources.files.formats.orc.reader import OrcReader
 
