@@ -32,7 +32,7 @@ from lakeload_jobs.sources.readers import SourceReaders
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.databases.cursors import Window
-    from lakeload_jobs.sources.databases.xids import XminWindow
+    from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow
 
 AT_ONCE = 8
 """Tables that are inspected at once."""

@@ -53,10 +53,10 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.sources.databases.engines.postgres.xids import CURSOR
 from lakeload_jobs.sources.databases.keys import remembered
 from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, why_jvm
 from lakeload_jobs.sources.databases.seen import parse_lookback
-from lakeload_jobs.sources.databases.xids import CURSOR
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.readers import SourceReaders
@@ -570,7 +570,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         says none."""
         if parse_url(source.url).database in BY_DRIVER:
             return tables
-        if not any(table.is_glob or (keys and takes_found_key(table)) for table in tables):
+        if not any(table.is_glob or (keys and table.takes_found_key) for table in tables):
             return tables
         # With the drivers, which the documents alone do without.
         from lakeload.sources.databases.found_tables import find_tables
@@ -683,7 +683,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
 def check_driver(read: JdbcInput) -> str:
     """Return the class of the driver. Raises `InvalidInput` where the jars do not have it."""
     # With py4j, which other databases do without.
-    from lakeload_jobs.sources.databases.jdbc_driver import driver_class
+    from lakeload_jobs.sources.databases.engines.driver.catalog import driver_class
 
     return driver_class(read)
 
@@ -752,11 +752,6 @@ def _driver_findings(
                 ("tables", i),
                 "missing-key",
             )
-
-
-def takes_found_key(table: Any) -> bool:
-    """Whether the key of the database is that of the table: an empty `primary_key` is one, too."""
-    return table.finds_key and "primary_key" not in table.model_fields_set
 
 
 def _glob_findings(tables: Sequence[tuple[int, Any]]) -> Iterator[Finding]:
