@@ -15,10 +15,11 @@ import pytest
 from lakeload.formats.iceberg.runs import read_snapshots
 from lakeload.formats.inspection import InspectionRequest, outcome_without_spark
 from lakeload.formats.parquet.runs import read_history
-from lakeload.formats.plan import CursorPlan, plan_table
+from lakeload.formats.plan import plan_table
 from lakeload.formats.registry import commands_of
 from lakeload.formats.tables import TableRef
 from lakeload.launch.spec import new_attempt
+from lakeload.sources.report import CursorPlan
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import RunOptions, TableSpec
@@ -26,12 +27,7 @@ from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from lakeload_jobs.sources.databases import mysql, postgres
-from lakeload_jobs.sources.databases.cursors import (
-    Fetch,
-    Window,
-    find_window,
-    request_of,
-)
+from lakeload_jobs.sources.databases.cursors import Fetch, Window, find_window, request_of
 from lakeload_jobs.sources.databases.xids import XminRequest, find_xmin_window
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.formats.worlds import World, load
