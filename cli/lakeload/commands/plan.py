@@ -20,7 +20,7 @@ from lakeload.commands.options import (
     Tables,
     interval_of,
 )
-from lakeload.sources.databases.kept_connections import connections_kept
+from lakeload.sources.kept_connections import connections_kept
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import InvalidInput

@@ -16,7 +16,7 @@ from lakeload.commands.options import MIN_TIMEOUT, DestinationFile, Output, pars
 from lakeload.documents.load import PipelineDocument, load_either
 from lakeload.documents.named_files import NamedFiles
 from lakeload.documents.spec import specs_of
-from lakeload.sources.databases.kept_connections import connections_kept
+from lakeload.sources.kept_connections import connections_kept
 from lakeload.sources.registry import source_of
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from lakeload.launch.outcome import Outcome, exit_code_of
 from lakeload.launch.spec import Attempt
-from lakeload.sources.databases.kept_connections import connections_kept
+from lakeload.sources.kept_connections import connections_kept
 from lakeload.sources.registry import source_of
 from lakeload.sources.report import NOTHING_KNOWN, SourceReport
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError

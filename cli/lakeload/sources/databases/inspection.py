@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from lakeload.sources.base import ColumnsRequest, SourceCheck, SourceColumns
-from lakeload.sources.databases.kept_connections import connected
+from lakeload.sources.kept_connections import connected
 from lakeload.sources.report import CursorPlan, SourceReport
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
@@ -238,4 +238,12 @@ def _connected(read: JdbcInput, readers: SourceReaders) -> AbstractContextManage
             connection.execute("SET default_transaction_read_only = on")
         return connection
 
-    return connected(read, connect)
+    return connected(_place(read), connect)
+
+
+def _place(read: JdbcInput) -> str:
+    """Return what the connections of two tables have in common if they are the same."""
+    return repr(
+        replace(read, schema="", table="", query=None, key=None, incremental=False, by_xmin=False,
+                lookback=None)
+    )  # fmt: skip
