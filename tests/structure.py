@@ -41,7 +41,7 @@ SOURCES = frozenset({"FILES", "SPARK", "JDBC"})
 _NAMES = {"table format": FORMATS, "catalog type": CATALOGS, "source type": SOURCES}
 _ENUMS = {"Interface": "catalog type", "TableFormat": "table format"}
 ENGINES = frozenset(get_args(spec.DatabaseType)) - {"OTHER"}
-FILE_FORMATS = frozenset(get_args(spec.FileFormat))
+FILE_FORMATS = frozenset(get_args(spec.FileFormatName))
 _NOT_OF_FILES = frozenset({"table_format", "nested", "written", "logical"})
 """What else is PARQUET or JSON: tables, nested values, logical types."""
 _INPUTS = frozenset(name for name in vars(spec) if name.endswith("Input"))

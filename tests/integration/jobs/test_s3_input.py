@@ -22,7 +22,7 @@ from lakeload_jobs.contract.spec import (
     ColumnsSpec,
     CredentialsSpec,
     EndpointsSpec,
-    FileFormat,
+    FileFormatName,
     TableSpec,
 )
 from lakeload_jobs.formats.parquet.load import write
@@ -268,7 +268,7 @@ def test_many_objects_are_read_by_their_folder(
     ("file_format", "content"), [("CSV", "id\n{}\n"), ("NDJSON", '{{"id": {}}}\n')]
 )
 def test_each_text_object_is_opened_twice(
-    job: Job, source: Bucket, make_proxy: MakeProxy, file_format: FileFormat, content: str
+    job: Job, source: Bucket, make_proxy: MakeProxy, file_format: FileFormatName, content: str
 ) -> None:
     for number in range(40):
         source.put(f"exports/many/{number:04d}.csv", content.format(number))

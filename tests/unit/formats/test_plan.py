@@ -21,7 +21,7 @@ from lakeload.ui.plan import to_document
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import (
     DestinationSpec,
-    FileFormat,
+    FileFormatName,
     FilesInput,
     ParquetSpec,
     RejectLimit,
@@ -55,7 +55,7 @@ def record() -> LoadRecord:
 
 def planned(
     paths: tuple[Path, ...] = (),
-    file_format: FileFormat = "CSV",
+    file_format: FileFormatName = "CSV",
     options: dict[str, str] | None = None,
     found: OpenedLog | LakeloadError | None = None,
 ) -> TablePlan:
@@ -108,7 +108,7 @@ def test_the_plan_says_how_rows_get_their_numbers(
     tmp_path: Path,
     names: tuple[str, ...],
     size: int,
-    file_format: FileFormat,
+    file_format: FileFormatName,
     options: dict[str, str],
     numbering: str,
 ) -> None:

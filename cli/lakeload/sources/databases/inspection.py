@@ -14,7 +14,6 @@ from lakeload.sources.report import CursorPlan, SourceReport
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.rows.columns import in_source_spelling
-from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.columns import (
     CatalogColumn,
     CatalogTable,
@@ -22,8 +21,10 @@ from lakeload_jobs.sources.databases.columns import (
     is_read,
 )
 from lakeload_jobs.sources.databases.cursors import Fetch, Window, find_window, request_of
+from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
+from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
+from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow, find_xmin_window
 from lakeload_jobs.sources.databases.identity import password_of
-from lakeload_jobs.sources.databases.xids import XminWindow, find_xmin_window
 from lakeload_jobs.sources.position import position_of
 from lakeload_jobs.sources.readers import SourceReaders
 from lakeload_jobs.sources.type_names import UnknownType, spark_name, text_type

@@ -53,10 +53,10 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.sources.databases.engines.postgres.xids import CURSOR
 from lakeload_jobs.sources.databases.keys import remembered
 from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, why_jvm
 from lakeload_jobs.sources.databases.seen import parse_lookback
-from lakeload_jobs.sources.databases.xids import CURSOR
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.readers import SourceReaders
@@ -683,7 +683,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
 def check_driver(read: JdbcInput) -> str:
     """Return the class of the driver. Raises `InvalidInput` where the jars do not have it."""
     # With py4j, which other databases do without.
-    from lakeload_jobs.sources.databases.jdbc_driver import driver_class
+    from lakeload_jobs.sources.databases.engines.driver.catalog import driver_class
 
     return driver_class(read)
 

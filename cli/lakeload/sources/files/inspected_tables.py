@@ -22,10 +22,11 @@ from lakeload.sources.files.settings import table_of
 from lakeload.sources.paths import is_utf8_name, local_paths, utf8_glob
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
-from lakeload_jobs.contract.spec import FileFormat
+from lakeload_jobs.contract.spec import FileFormatName
 from lakeload_jobs.core.names import normalize, visible_name
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.core.yaml_lines import yaml_mapping
+from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
 from lakeload_jobs.sources.files.text.mostly_numbers import number_warnings
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
@@ -89,7 +90,7 @@ class InspectedTable:
         return self.inspected[0]
 
     @property
-    def format(self) -> FileFormat | None:
+    def format(self) -> FileFormatName | None:
         """The format of the files."""
         return self.first.format
 
@@ -342,7 +343,7 @@ def _are_alike(one: InspectedFile, other: InspectedFile) -> bool:
     if one.error or other.error:
         return False
     if _is_blank(one) or _is_blank(other):
-        return one.format in _TEXT and other.format in _TEXT
+        return one.format in TEXT_FORMATS and other.format in TEXT_FORMATS
     if one.format != other.format:
         return False
     names, others = set(one.columns), set(other.columns)
@@ -352,9 +353,6 @@ def _are_alike(one: InspectedFile, other: InspectedFile) -> bool:
     return in_common > _ALIKE and _dialect(one.options) == _dialect(other.options)
 
 
-_TEXT = ("CSV", "JSON", "NDJSON")
-
-
 def _has_no_rows(found: InspectedFile) -> bool:
     """Whether a file says less of its table than others do: it is empty, or a header alone."""
     return found.error is None and found.rows_read == 0
@@ -362,7 +360,7 @@ def _has_no_rows(found: InspectedFile) -> bool:
 
 def _is_blank(found: InspectedFile) -> bool:
     """Whether there is nothing in a file of text, which then may be of any table."""
-    return _has_no_rows(found) and not found.columns and found.format in _TEXT
+    return _has_no_rows(found) and not found.columns and found.format in TEXT_FORMATS
 
 
 def _dialect(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:

@@ -26,9 +26,16 @@ from lakeload_jobs.rows.casts import RECORD_HELPER, cast_types
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
 from lakeload_jobs.rows.tracking import PLACE_HELPER
-from lakeload_jobs.sources.base import CheckType, Keys, Reader, Spellings, Splits, UnreadableFile
+from lakeload_jobs.sources.base import (
+    CheckType,
+    Keys,
+    Reader,
+    Spellings,
+    Splits,
+    UnreadableFile,
+)
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
-from lakeload_jobs.sources.files.reader_options import option_problems
 from lakeload_jobs.sources.files.spark.paths import by_name, shortest
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.schemas import open_avro
@@ -284,5 +291,5 @@ def _difference(frame: DataFrame, files: Sequence[FileState]) -> str | None:
 
 def check_options(source: FilesInput) -> None:
     """Raise `InvalidInput` for a reader option that the format does not have."""
-    for problem in option_problems(source.format, source.options):
+    for problem in FILE_FORMATS[source.format].option_problems(source.options):
         raise InvalidInput(problem.message, hint=problem.hint)

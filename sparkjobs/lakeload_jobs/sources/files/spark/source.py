@@ -25,8 +25,8 @@ from lakeload_jobs.sources.base import (
     with_all_bad_values,
 )
 from lakeload_jobs.sources.files.content import content_hashes
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS, TEXT_FORMATS
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
-from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
 from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.sources.files.selection_texts import selection_warnings
 from lakeload_jobs.sources.files.spark.reader import FilesRows, open_files
@@ -200,7 +200,7 @@ class FilesSlice:
         typed_by = self.selection.typed_by if self.selection and self.selection.later else None
         if not files:
             return FilesRows(no_rows(spark), (), (), False, given, s3)
-        sparks = only_sparks(given.format, given.options)
+        sparks = FILE_FORMATS[given.format].only_spark(given.options)
         if given.format in TEXT_FORMATS:
             return open_text_files(
                 spark,

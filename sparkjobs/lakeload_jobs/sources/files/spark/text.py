@@ -19,6 +19,7 @@ from lakeload_jobs.rows.rejects import REJECT_TYPE, REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.session import setting
 from lakeload_jobs.sources.base import NO_COLUMNS, EarlierColumns
+from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.spark.reader import NO_FILE, FilesRows, check_options
 from lakeload_jobs.sources.files.spark.s3a import S3Source
@@ -61,7 +62,9 @@ def open_text_files(
     if stored is None:
         s3.check_runtime(listed)
     opener = stored or FileBytes(s3.readers.identity(given), s3.label)
-    read = text_files(spec, table, given, listed, earlier, opener, spec.max_rejected_of(table))
+    as_text = spec.nested == "JSON"
+    reading = TEXT_FORMATS[given.format].reading(given.options, nested_as_text=as_text)
+    read = text_files(spec, table, reading, listed, earlier, opener, spec.max_rejected_of(table))
     if typed_by is not None:
         read = replace(read, files=tuple(typed_by), loaded=frozenset(listed))
     parallelism = _parallelism(spark)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -122,10 +121,6 @@ class FileSchema:
         return replace(
             self, columns=columns, own_names=tuple((new, own) for own, new in shared.items())
         )
-
-
-OpenFile = Callable[[FileState], AbstractContextManager[Any]]
-"""Opens a source file for random access: a path, or a file object, as Arrow takes it."""
 
 
 def read_all(

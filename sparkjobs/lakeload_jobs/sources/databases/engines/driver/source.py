@@ -41,11 +41,13 @@ from lakeload_jobs.sources.base import (
     Splits,
     Unfinished,
 )
-from lakeload_jobs.sources.databases import jdbc_driver as driver
+from lakeload_jobs.sources.databases.base import DatabaseSlice, DatabaseSource
 from lakeload_jobs.sources.databases.bookmark import Kind
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.cursors import Cursor, Window, value_of
+from lakeload_jobs.sources.databases.engines.driver import catalog as driver
 from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, check_reader, why_jvm
+from lakeload_jobs.sources.databases.rows import RowsReadOnce, casts_of
 from lakeload_jobs.sources.databases.seen import (
     ENTRY_BYTES,
     ID_BYTES,
@@ -54,12 +56,6 @@ from lakeload_jobs.sources.databases.seen import (
     comparison,
     digests,
     entries,
-)
-from lakeload_jobs.sources.databases.source import (
-    DatabaseSlice,
-    DatabaseSource,
-    RowsReadOnce,
-    casts_of,
 )
 from lakeload_jobs.sources.spark_frames import check_casts
 

@@ -17,8 +17,7 @@ from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES, bounded
 from lakeload_jobs.sources.databases.columns import SelectedColumn
-from lakeload_jobs.sources.databases.identity import TaskIdentity
-from lakeload_jobs.sources.databases.postgres import (
+from lakeload_jobs.sources.databases.engines.postgres.catalog import (
     LOST_HINT,
     Relation,
     Split,
@@ -31,6 +30,7 @@ from lakeload_jobs.sources.databases.postgres import (
     select_sql,
     session_settings,
 )
+from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.type_names import text_type
 from lakeload_jobs.storage.backoff import pause
 
