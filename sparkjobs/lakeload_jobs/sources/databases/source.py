@@ -16,22 +16,24 @@ from pyspark.sql.types import DataType, StructType
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.secrets import Secret
-from lakeload_jobs.contract.spec import BY_DRIVER, DatabaseType, JdbcInput, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import (
+    BY_DRIVER,
+    DatabaseType,
+    JdbcInput,
+    JobSpec,
+    OnBadValue,
+    TableSpec,
+)
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
-from lakeload_jobs.core.comments import NO_COMMENTS, Comments
+from lakeload_jobs.core.comments import Comments
 from lakeload_jobs.rows.batches import tasks_at_once
 from lakeload_jobs.rows.casts import cast_types, quoted
 from lakeload_jobs.rows.columns import in_source_spelling, source_names
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.sources.base import (
     BadValuesFound,
-    CheckType,
     EarlierColumns,
-    Keys,
-    Reader,
     Rows,
     Source,
-    Spellings,
     Splits,
     Unfinished,
 )
@@ -54,7 +56,7 @@ from lakeload_jobs.sources.databases.seen import Seen, comparison, digests, unse
 from lakeload_jobs.sources.databases.xids import XminWindow, find_xmin_window
 from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.spark.reader import check_casts, check_types
-from lakeload_jobs.sources.files.spark.typed import split_frame
+from lakeload_jobs.sources.spark_parts import columns_of, frame_splits, split_frame
 
 _LEAST = 2
 """Connections of one table: that of the snapshot, and one that reads."""
@@ -399,7 +401,7 @@ class JdbcSlice(DatabaseSlice):
     snapshot: postgres.Snapshot
     readers: int
 
-    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns) -> Rows:
         """Count the rows. Raises `LoadFailed`, and `InvalidInput` for settings that the table does
         not bear out."""
         spec, given, found = self.source.spec, self.source.given, self.found
@@ -414,10 +416,43 @@ class JdbcSlice(DatabaseSlice):
             found.selected,
             spec.on_bad_value_of(found.table),
         )
-        splits_of_rows = Splits(parts, reader, _counts(parts))
-        rows = _rows(spark, spec, found.table, found.names, splits_of_rows, self.snapshot)
-        keys = partial(self._keys, spark, splits_of_rows)
-        return replace(rows, wanted=self.wanted, keys=keys, comments=found.comments)
+        splits = Splits(parts, reader, tuple(part.rows for part in parts))
+        read = _spark_reads(spark, spec, splits, self.snapshot)
+        check = partial(self._check_values, reader)
+        schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
+        rows = Rows(
+            spark,
+            schema,
+            found.names,
+            read,
+            why_jvm(given, spec.reader),
+            keys=partial(self._keys, spark, splits),
+            comments=found.comments,
+            warnings=found.relation.warnings,
+            check_unchanged=self.snapshot.check,
+            check_values=check,
+        )
+        casts = casts_of(found.table, schema, found.names)
+        if not casts:
+            return rows
+        frame = split_frame(spark, read, schema)
+        cast = cast_types(frame, casts, spec.on_bad_value_of(found.table))
+
+        def check_all() -> None:
+            check()
+            check_casts(frame, casts, found.relation.name)
+
+        splits = frame_splits(cast, splits.counts)
+        return replace(rows, schema=cast.schema, splits=splits, check_values=check_all)
+
+    def _check_values(self, read: ReadSplit) -> None:
+        """Raise `LoadFailed` with the bad values of the table, by column and key."""
+        bad_columns = tuple(column for column in read.selected if column.bad)
+        found, count = postgres.bad_values(
+            self.snapshot, read.relation, bad_columns, read.read, self.wanted
+        )
+        if count:
+            raise BadValuesFound.of(found, count, hint="set `on_bad_value: 'NULL'`")
 
     def _keys(self, spark: SparkSession, rows: Splits, names: Sequence[str]) -> DataFrame:
         """Return columns of all rows of the table, and read no others."""
@@ -426,8 +461,10 @@ class JdbcSlice(DatabaseSlice):
         if self.window is not None:
             parts = self.snapshot.splits(self.found.relation, self.readers, by_key=self._by_key)
         reader = replace(read, selected=tuple(c for c in read.selected if c.name in names))
-        deferred = _deferred(spark, spec, Splits(parts, reader), self.snapshot)
-        frame, casts = deferred.frame, casts_of(self.found.table, deferred.schema, self.found.names)
+        schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
+        splits = _spark_reads(spark, spec, Splits(parts, reader), self.snapshot)
+        frame = split_frame(spark, splits, schema)
+        casts = casts_of(self.found.table, schema, self.found.names)
         cast = cast_types(frame, casts, spec.on_bad_value_of(self.found.table)) if casts else frame
         return cast.select(*map(quoted, names))
 
@@ -528,7 +565,7 @@ class MysqlSlice(DatabaseSlice):
         locked = self.source.given.consistency == "LOCK"
         return tuple(mysql.Part(condition, locked) for condition in self.ranges.conditions)
 
-    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns) -> Rows:
         """Return the rows, unread. Raises `InvalidInput` for settings that the table does not bear
         out."""
         spec, given, found = self.source.spec, self.source.given, self.found
@@ -544,21 +581,9 @@ class MysqlSlice(DatabaseSlice):
         parts = self._parts
         once = Splits(parts, reader, at_once=parts[0].locked)
         schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
-        warnings = found.relation.warnings
-        rows = RowsReadOnce(
-            split_frame(spark, once, schema), found.names, once, warnings, on_end=self._ended,
-            comments=found.comments,
-        )  # fmt: skip
-        casts = casts_of(found.table, schema, found.names)
-        if not casts:
-            return rows
-        cast = partial(cast_types, types=casts, on_bad_value=spec.on_bad_value_of(found.table))
-        check = partial(check_casts, types=casts, source=found.relation.shown)
-        return replace(
-            rows,
-            deferred=DeferredFrame.made(cast(rows.frame)),
-            splits=replace(once, unfinished=Unfinished(schema, cast, check)),
-        )
+        warnings, on_bad_value = found.relation.warnings, spec.on_bad_value_of(found.table)
+        rows = read_once(spark, schema, found, once, self._ended, warnings=warnings)
+        return cast_at_last(rows, found.table, schema, found.relation.shown, on_bad_value)
 
     def _noting(self) -> mysql.Noting | None:
         window, found = self.window, self.found
@@ -587,53 +612,46 @@ class MysqlSlice(DatabaseSlice):
             self.kept.note(self.found, self.window, b64decode(ends[0]))
 
 
-@dataclass(frozen=True)
-class RowsReadOnce:
-    """The rows of a table that is read once (`sources.base.Rows`)."""
+def read_once(
+    spark: SparkSession,
+    schema: StructType,
+    found: FoundTable,
+    once: Splits,
+    on_end: Callable[[Sequence[Any]], None],
+    *,
+    warnings: tuple[str, ...],
+    only_spark: str = "",
+) -> Rows:
+    """Return the rows of a table that is read once, in transactions that report all bad values.
+    `on_end` is given what the reads returned."""
+    # What is left to do when they have been read: the slice knows the state.
+    rows = Rows(
+        spark,
+        schema,
+        found.names,
+        once,
+        only_spark,
+        repeatable=False,
+        comments=found.comments,
+        warnings=warnings,
+        finish=on_end,
+    )
+    return replace(rows, keys=partial(columns_of, rows))
 
-    deferred: DeferredFrame
-    names: tuple[str, ...]
-    splits: Splits | None
-    warnings: tuple[str, ...]
-    on_end: Callable[[Sequence[Any]], None] | None = None
-    why_no_splits: str = ""
-    counts: tuple[int, ...] | None = None
-    reader: Reader = "direct"
-    repeatable: bool = False
-    count_reads_all_columns: bool = False
-    comments: Comments = NO_COMMENTS
-    spellings: Spellings = ()
-    check_type: CheckType | None = None
 
-    @property
-    def frame(self) -> DataFrame:
-        """The rows as Spark gets them."""
-        return self.deferred.frame
-
-    @property
-    def keys(self) -> Keys:
-        """Those of `frame`, which has every row, or else in `KEY_ONLY_HELPER` the keys of all."""
-        return lambda names: self.frame.select(*map(quoted, names))
-
-    @property
-    def schema(self) -> StructType:
-        """The columns of `frame`."""
-        return self.deferred.schema
-
-    def check_unchanged(self) -> None:
-        """Do nothing: the read was one transaction, which has ended."""
-
-    def check_read(self, count: int | None) -> None:
-        """Do nothing: a database checks its own pages, and cuts no result short."""
-
-    def check_values(self) -> None:
-        """Do nothing: the read has reported all bad values, in the transaction."""
-
-    def finish(self, ends: Sequence[Any]) -> StateChange | None:
-        """Return None: the slice knows the state. It keeps what the read has noted."""
-        if self.on_end is not None:
-            self.on_end(ends)
-        return None
+def cast_at_last(
+    rows: Rows, table: TableSpec, plain: StructType, name: str, on_bad_value: OnBadValue
+) -> Rows:
+    """Return rows that are read once with the casts of `columns.types`, which Spark does when all
+    have been read. `plain` are the columns without helpers, `name` is that of the source."""
+    casts = casts_of(table, plain, rows.names)
+    if not casts:
+        return rows
+    cast = partial(cast_types, types=casts, on_bad_value=on_bad_value)
+    check = partial(check_casts, types=casts, source=name)
+    splits = replace(rows.splits, unfinished=Unfinished(rows.schema, cast, check))
+    schema = split_frame(rows.spark, splits, rows.schema).schema
+    return replace(rows, schema=schema, splits=splits)
 
 
 def casts_of(table: TableSpec, schema: StructType, names: tuple[str, ...]) -> dict[str, str]:
@@ -646,113 +664,11 @@ def casts_of(table: TableSpec, schema: StructType, names: tuple[str, ...]) -> di
     }
 
 
-def _counts(parts: Sequence[postgres.Split]) -> tuple[int, ...]:
-    return tuple(part.rows for part in parts)
-
-
-def _deferred(
+def _spark_reads(
     spark: SparkSession, spec: JobSpec, splits: Splits, snapshot: postgres.Snapshot
-) -> DeferredFrame:
-    """Return the rows of splits, as the reader that there is reads them."""
+) -> Splits:
+    """Return splits as the reader that there is reads them."""
     reader: Any = splits.read
-    if why_jvm(reader.read, spec.reader):
-        return split_frames(spark, snapshot, reader, splits.parts)
-    schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
-    return split_frame(spark, splits, schema)
-
-
-def _rows(
-    spark: SparkSession,
-    spec: JobSpec,
-    table: TableSpec,
-    names: tuple[str, ...],
-    splits: Splits,
-    snapshot: postgres.Snapshot,
-) -> JdbcRows:
-    reader: Any = splits.read
-    why = why_jvm(reader.read, spec.reader)
-    deferred = _deferred(spark, spec, splits, snapshot)
-    casts = casts_of(table, deferred.schema, names)
-    rows = JdbcRows(
-        deferred,
-        names,
-        None if why or casts else splits,
-        reader,
-        snapshot,
-        why,
-        _counts(splits.parts),
-        reader="jvm" if why else "direct",
-        warnings=reader.relation.warnings,
-    )
-    if not casts:
-        return rows
-    frame = deferred.frame
-    return replace(
-        rows,
-        deferred=DeferredFrame.made(cast_types(frame, casts, spec.on_bad_value_of(table))),
-        why_no_splits=why or f"`columns.types` casts column `{next(iter(casts))}`",
-        check_casts=lambda: check_casts(frame, casts, reader.relation.name),
-    )
-
-
-@dataclass(frozen=True)
-class JdbcRows:
-    """The rows of a snapshot (`sources.base.Rows`)."""
-
-    deferred: DeferredFrame
-    names: tuple[str, ...]
-    splits: Splits | None
-    read: ReadSplit
-    snapshot: postgres.Snapshot
-    why_no_splits: str = ""
-    counted: tuple[int, ...] = ()
-    check_casts: Callable[[], None] | None = None
-    reader: Reader = "direct"
-    repeatable: bool = True
-    count_reads_all_columns: bool = False
-    comments: Comments = NO_COMMENTS
-    warnings: tuple[str, ...] = ()
-    spellings: Spellings = ()
-    check_type: CheckType | None = None
-    wanted: str = ""
-    """The condition of the rows, '' for all."""
-    keys: Keys | None = None
-
-    @property
-    def frame(self) -> DataFrame:
-        """The rows as Spark gets them."""
-        return self.deferred.frame
-
-    @property
-    def schema(self) -> StructType:
-        """The columns of `frame`."""
-        return self.deferred.schema
-
-    @property
-    def counts(self) -> tuple[int, ...] | None:
-        """The rows of each split, as the database has counted them."""
-        return self.counted if self.splits is None else self.splits.counts
-
-    def check_unchanged(self) -> None:
-        """Raise `LoadFailed` where the snapshot is lost."""
-        self.snapshot.check()
-
-    def check_read(self, count: int | None) -> None:
-        """Do nothing: a database checks its own pages, and cuts no result short."""
-
-    def check_values(self) -> None:
-        """Raise `LoadFailed` with the bad values of the table, by column and key."""
-        read = self.read
-        found, count = postgres.bad_values(
-            self.snapshot, read.relation, self._bad_columns(), read.read, self.wanted
-        )
-        if count:
-            raise BadValuesFound.of(found, count, hint="set `on_bad_value: 'NULL'`")
-        if self.check_casts is not None:
-            self.check_casts()
-
-    def _bad_columns(self) -> tuple[SelectedColumn, ...]:
-        return tuple(column for column in self.read.selected if column.bad)
-
-    def finish(self, ends: Sequence[Any]) -> StateChange | None:
-        """Return None: the slice knows the state."""
+    if not why_jvm(reader.read, spec.reader):
+        return splits
+    return frame_splits(split_frames(spark, snapshot, reader, splits.parts), splits.counts)
