@@ -24,7 +24,7 @@ from lakeload_jobs.rows.casts import null_columns, written_frame, written_schema
 from lakeload_jobs.rows.columns import ColumnMapping, LoadedColumn, map_columns, source_names
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.sources.base import EarlierColumns, Rows, Slice, Source
-from lakeload_jobs.sources.spark_parts import frame_of, is_empty
+from lakeload_jobs.sources.spark_frames import frame_of, is_empty
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -21,13 +21,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.rows.arrow import pc
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.progress import TaskProgress
-from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import KEY_ONLY_HELPER
 from lakeload_jobs.sources.base import Rows, Splits, unchecked
-from lakeload_jobs.sources.spark_parts import (
+from lakeload_jobs.sources.spark_frames import (
     as_handed_over,
     columns_of,
     frame_of,

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
-from lakeload_jobs.rows.row_id import Kind, pc
+from lakeload_jobs.rows.arrow import Kind, pc
 
 Bounds = Mapping[str, tuple[Any, Any]]
 """The least and greatest value of columns; those without a value are not among them."""

@@ -14,7 +14,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.formats.base import ExpectedColumns
 from lakeload_jobs.formats.read_rows import prepare_rows
 from lakeload_jobs.sources.base import Rows, Splits
-from lakeload_jobs.sources.spark_parts import as_handed_over
+from lakeload_jobs.sources.spark_frames import as_handed_over
 from tests.unit.launch.specs import job_spec
 
 

@@ -19,15 +19,15 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.rows.arrow import Column, Kind, with_child
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.conditions import Condition, arrow_condition, evaluated
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
-from lakeload_jobs.rows.row_id import Column, Kind, with_child
 from lakeload_jobs.rows.tracking import DELETED_HELPER
 from lakeload_jobs.sources.base import Rows, Splits
-from lakeload_jobs.sources.spark_parts import as_handed_over, frame_of
+from lakeload_jobs.sources.spark_frames import as_handed_over, frame_of
 
 pc: Any = pyarrow.compute
 

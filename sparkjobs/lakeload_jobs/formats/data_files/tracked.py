@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakeload_jobs.contract.spec import JobSpec
 from lakeload_jobs.formats.data_files.direct import DirectRows, LoadedRows
+from lakeload_jobs.rows.arrow import pc
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.rejects import (
     REJECTED_HELPER,
@@ -20,7 +21,6 @@ from lakeload_jobs.rows.rejects import (
     loaded_rows,
     side_rows,
 )
-from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import (
     DELETED_HELPER,
     POSITION_BITS,

@@ -23,10 +23,10 @@ from lakeload_jobs.sources.base import (
     EarlierColumns,
     Rows,
 )
-from lakeload_jobs.sources.files.local_listing import expand
-from lakeload_jobs.sources.files.spark.paths import spark_path
-from lakeload_jobs.sources.files.spark.reader import check_types
-from lakeload_jobs.sources.spark_parts import frame_splits
+from lakeload_jobs.sources.paths.local_listing import expand
+from lakeload_jobs.sources.paths.spark_paths import spark_path
+from lakeload_jobs.sources.settings import check_types
+from lakeload_jobs.sources.spark_frames import frame_splits
 
 _NOT_FOUND = "DATA_SOURCE_NOT_FOUND"
 _ONLY_SPARK = "`type: SPARK` is read by Spark"

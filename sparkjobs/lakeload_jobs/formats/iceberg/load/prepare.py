@@ -23,7 +23,7 @@ from lakeload_jobs.formats.iceberg.rules.schema import (
 from lakeload_jobs.rows.bloom_filters import bloom_filter_columns
 from lakeload_jobs.rows.columns import ColumnMapping, source_names
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
-from lakeload_jobs.sources.spark_parts import is_empty
+from lakeload_jobs.sources.spark_frames import is_empty
 
 _SPARK_TYPES = {
     "boolean": "boolean",

@@ -26,19 +26,19 @@ from lakeload_jobs.sources.base import (
     explained_by_change,
     with_all_bad_values,
 )
-from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.content import content_hashes
-from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS, TEXT_FORMATS
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
-from lakeload_jobs.sources.files.local_listing import link_warnings
-from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
 from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.sources.files.selection_texts import selection_warnings
 from lakeload_jobs.sources.files.spark.reader import open_files
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.text import open_text_files
 from lakeload_jobs.sources.files.spark.typed import TypedTable, open_typed_files
-from lakeload_jobs.sources.spark_parts import as_handed_over, frame_of
+from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.paths.local_listing import link_warnings
+from lakeload_jobs.sources.settings import refuse_limit
+from lakeload_jobs.sources.spark_frames import as_handed_over, frame_of
 
 
 def connect_files(spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, FilesInput], FilesSource]:
@@ -202,7 +202,7 @@ class FilesSlice:
         typed_by = self.selection.typed_by if self.selection and self.selection.later else None
         if not files:
             return Rows(spark, StructType([]), (), Splits((), as_handed_over, ()))
-        sparks = only_sparks(given.format, given.options)
+        sparks = FILE_FORMATS[given.format].only_spark(given.options)
         if given.format in TEXT_FORMATS:
             return open_text_files(
                 spark,

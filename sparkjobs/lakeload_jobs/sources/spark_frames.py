@@ -3,17 +3,27 @@ pass between Python and Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
-from lakeload_jobs.rows.casts import quoted
+from lakeload_jobs.rows.casts import cast_types, quoted
 from lakeload_jobs.rows.failures import failures_for_driver
-from lakeload_jobs.sources.base import Rows, Splits, check_part
+from lakeload_jobs.rows.rejects import REJECTED_HELPER
+from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
+from lakeload_jobs.sources.base import (
+    BadValue,
+    BadValuesFound,
+    Rows,
+    Splits,
+    check_part,
+    place_text,
+)
 
 
 def as_handed_over(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -84,3 +94,25 @@ class _ReadFrame:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with failures_for_driver("stage"):
             yield from self.read(batches)
+
+
+def check_casts(frame: DataFrame, types: Mapping[str, str], source: str = "") -> None:
+    """Raise `BadValuesFound` with the first values that are no `types` and how many there are.
+    `frame` are the rows before the cast, with `PLACE_HELPER` where that is known; else they are of
+    `source`."""
+    counted = cast_types(frame, types, "NULL").agg(F.sum(BAD_VALUES_HELPER)).head()
+    count = int(counted[0] or 0) if counted is not None else 0
+    if not count:
+        return
+    rejected = cast_types(frame, types, "QUARANTINE").select(f"{REJECTED_HELPER}.*")
+    some = rejected.where("reason is not null").orderBy(*_PLACE).limit(_SHOWN).collect()
+    found = []
+    for row in some:
+        place = place_text(row.row_group, row.row_number) if row.source_file else ""
+        text = f": column `{row.column_name}`: {row.reason}"
+        found.append(BadValue(row.source_file or source, place, text))
+    raise BadValuesFound.of(found, count, hint="set `on_bad_value: 'NULL'`")
+
+
+_SHOWN = 10
+_PLACE = ("source_file", "row_group", "row_number")

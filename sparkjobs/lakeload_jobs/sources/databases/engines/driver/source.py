@@ -28,7 +28,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.contract.state import Bookmark
-from lakeload_jobs.rows.row_id import pc
+from lakeload_jobs.rows.arrow import pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import (
     BadValue,
@@ -37,11 +37,13 @@ from lakeload_jobs.sources.base import (
     Rows,
     Splits,
 )
-from lakeload_jobs.sources.databases import jdbc_driver as driver
+from lakeload_jobs.sources.databases.base import DatabaseSlice, DatabaseSource
 from lakeload_jobs.sources.databases.bookmark import Kind
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.cursors import Cursor, Window, value_of
+from lakeload_jobs.sources.databases.engines.driver import catalog as driver
 from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, check_reader, why_jvm
+from lakeload_jobs.sources.databases.rows import cast_at_last, read_once
 from lakeload_jobs.sources.databases.seen import (
     ENTRY_BYTES,
     ID_BYTES,
@@ -50,12 +52,6 @@ from lakeload_jobs.sources.databases.seen import (
     comparison,
     digests,
     entries,
-)
-from lakeload_jobs.sources.databases.source import (
-    DatabaseSlice,
-    DatabaseSource,
-    cast_at_last,
-    read_once,
 )
 
 _FETCHED = 1000
