@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 import pyarrow as pa
@@ -53,15 +54,14 @@ def inspect_typed(file: FileState, file_format: TypedFormat, files: FileBytes) -
     units = tuple(unit for unit in schema.units if unit.rows)
     rows: Rows = ()
     if units and kinds:
-        read = ReadTyped(
-            pa.schema(list(kinds.items())), file_format.reader(files), "TRUNCATE", "NULL"
-        )
+        reader = file_format.reader(files, exact=False, whole=False)
+        read = ReadTyped(pa.schema(list(kinds.items())), reader, "TRUNCATE", "NULL")
         first: list[pa.RecordBatch] = []
-        batches = read([TypedPiece(file, units)])
-        while sum(batch.num_rows for batch in first) < SAMPLE_ROWS and (
-            batch := next(batches, None)
-        ):
-            first.append(batch)
+        with closing(read([TypedPiece(file, units)])) as batches:
+            while sum(batch.num_rows for batch in first) < SAMPLE_ROWS and (
+                batch := next(batches, None)
+            ):
+                first.append(batch)
         table = pa.Table.from_batches(first).slice(0, SAMPLE_ROWS)
         texts = [
             _arrow_texts(table[column.name]) if column.name in kinds else ["…"] * table.num_rows
