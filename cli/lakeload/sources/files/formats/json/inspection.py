@@ -13,7 +13,7 @@ import pyarrow as pa
 from lakeload.sources.files.formats.base import Confidence, Guess, InspectedFile
 from lakeload.sources.files.formats.text import MAX_BYTES, START_BYTES, TextRead, peek, read_text
 from lakeload_jobs.contract.spec import FileFormatName
-from lakeload_jobs.sources.files.formats.json.files import JsonReading
+from lakeload_jobs.sources.files.formats.json.reader import JsonReading
 from lakeload_jobs.sources.files.formats.json.records import first_list, path_step
 from lakeload_jobs.sources.files.formats.registry import named_format
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
