@@ -88,6 +88,8 @@ class Conversion:
             return self._exact(micros, nanos, self._without_lost)
 
     def _exact(self, micros: Column, nanos: Column, leaf: Callable[..., Column]) -> Column:
+        """Return what `leaf` makes of values that have other types in `nanos`, in nested values as
+        well: Arrow would cut the digits that `micros` lacks off without a word."""
         own = micros.type
         if own == nanos.type:
             return micros
