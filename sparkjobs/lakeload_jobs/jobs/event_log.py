@@ -9,7 +9,6 @@ import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from py4j.protocol import Py4JError
@@ -48,12 +47,7 @@ class EventLog:
         """Use it as a block."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Close the file."""
         self.close()
 
@@ -90,12 +84,7 @@ class Progress:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Stop watching and say the last numbers."""
         self._stop.set()
         self._thread.join(timeout=2)

@@ -19,7 +19,8 @@ from lakeload_jobs.core.layout import conditional_writes_key
 from lakeload_jobs.storage.backoff import Waits
 
 if TYPE_CHECKING:
-    from mypy_boto3_s3.type_defs import CompletedPartTypeDef
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import CompletedPartTypeDef, ObjectTypeDef
 
 
 @dataclass(frozen=True)
@@ -143,12 +144,6 @@ class ChecksumAlgorithm(TypedDict, total=False):
     """The checksum that the parts of an upload will have."""
 
     ChecksumAlgorithm: Literal["CRC32"]
-
-
-class IfAbsent(TypedDict, total=False):
-    """Only if nothing is at the key."""
-
-    IfNoneMatch: Literal["*"]
 
 
 class IfMatch(TypedDict, total=False):
@@ -308,17 +303,8 @@ class Objects:
             return self._put_version(key, body, {})
 
     def _put_version(self, key: str, body: bytes, condition: IfUnchanged) -> bool:
-        checksum = self._checksum(body)
         try:
-            with aws_call(f"writing `{self.url(key)}`"):
-                self._session.s3_once.put_object(
-                    Bucket=self._bucket,
-                    Key=key,
-                    Body=body,
-                    **condition,
-                    **checksum,
-                    **self._encryption,
-                )
+            self._put(self._session.s3_once, key, body, condition)
         except AwsError as error:
             # 404: If-Match, and the object is gone.
             if condition and (error.status in (409, 412) or error.code == "NoSuchKey"):
@@ -326,14 +312,25 @@ class Objects:
             raise
         return True
 
+    def _put(self, s3: S3Client, key: str, body: bytes, condition: IfUnchanged) -> None:
+        checksum = self._checksum(body)
+        with aws_call(f"writing `{self.url(key)}`"):
+            s3.put_object(
+                Bucket=self._bucket,
+                Key=key,
+                Body=body,
+                **condition,
+                **checksum,
+                **self._encryption,
+            )
+
     def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectEntry]:
         """Yield the objects below `prefix` in key order, page by page."""
         paginator = self._session.s3.get_paginator("list_objects_v2")
         pages = paginator.paginate(Bucket=self._bucket, Prefix=prefix, StartAfter=start_after or "")
         with aws_call(f"listing `{self.url(prefix)}`"):
             for page in pages:
-                for item in page.get("Contents", []):
-                    yield ObjectEntry(item["Key"], item["Size"], item["ETag"], item["LastModified"])
+                yield from map(_entry, page.get("Contents", []))
 
     def list_folders(self, prefix: str) -> Iterator[str]:
         """Yield the names of the folders right below `prefix`, whatever their contents."""
@@ -348,18 +345,17 @@ class Objects:
 
         HEAD cannot tell: for a missing key it answers 403 under a prefix-scoped policy.
         """
-        with aws_call(f"checking for `{self.url(key)}`"):
-            answer = self._session.s3.list_objects_v2(Bucket=self._bucket, Prefix=key, MaxKeys=1)
-        found = [item for item in answer.get("Contents", []) if item["Key"] == key]
-        if not found:
-            return None
-        return ObjectEntry(key, found[0]["Size"], found[0]["ETag"], found[0]["LastModified"])
+        found = self._first(key, f"checking for `{self.url(key)}`")
+        return found if found and found.key == key else None
 
     def is_empty(self, prefix: str) -> bool:
         """Return whether no object lies below `prefix`."""
-        with aws_call(f"listing `{self.url(prefix)}`"):
+        return self._first(prefix, f"listing `{self.url(prefix)}`") is None
+
+    def _first(self, prefix: str, doing: str) -> ObjectEntry | None:
+        with aws_call(doing):
             answer = self._session.s3.list_objects_v2(Bucket=self._bucket, Prefix=prefix, MaxKeys=1)
-        return not answer.get("Contents")
+        return next(map(_entry, answer.get("Contents", [])), None)
 
     def head(self, key: str) -> ObjectHead | None:
         """Return size, ETag and metadata of an object that LIST has shown; None when it is gone."""
@@ -374,11 +370,7 @@ class Objects:
 
     def put(self, key: str, body: bytes) -> None:
         """Write an object, whatever is there: for caches only."""
-        checksum = self._checksum(body)
-        with aws_call(f"writing `{self.url(key)}`"):
-            self._session.s3.put_object(
-                Bucket=self._bucket, Key=key, Body=body, **checksum, **self._encryption
-            )
+        self._put(self._session.s3, key, body, {})
 
     def _checksum(self, body: bytes) -> ChecksumHeader:
         return {"ChecksumCRC32": crc32(body)} if self._session.sends_checksums else {}
@@ -432,17 +424,8 @@ class Objects:
         return without_conditions(error)
 
     def _put_once(self, key: str, body: bytes) -> bool | None:
-        checksum = self._checksum(body)
         try:
-            with aws_call(f"writing `{self.url(key)}`"):
-                self._session.s3_once.put_object(
-                    Bucket=self._bucket,
-                    Key=key,
-                    Body=body,
-                    IfNoneMatch="*",
-                    **checksum,
-                    **self._encryption,
-                )
+            self._put(self._session.s3_once, key, body, {"IfNoneMatch": "*"})
         except AwsError as error:
             if error.status == 412:
                 return False
@@ -493,7 +476,7 @@ class Objects:
         conditional = if_absent and self._conditions.in_force()
         if if_absent and not conditional and self.find(key) is not None:
             return Completion.KEY_TAKEN
-        condition: IfAbsent = {"IfNoneMatch": "*"} if conditional else {}
+        condition: IfUnchanged = {"IfNoneMatch": "*"} if conditional else {}
         doing = f"completing the upload of `{self.url(key)}`"
         listed: list[CompletedPartTypeDef] = [
             {"PartNumber": part.number, "ETag": part.etag, "ChecksumCRC32": part.checksum}
@@ -564,3 +547,7 @@ class Objects:
                 raise without_conditions(error) from error
             raise
         return True
+
+
+def _entry(item: ObjectTypeDef) -> ObjectEntry:
+    return ObjectEntry(item["Key"], item["Size"], item["ETag"], item["LastModified"])
