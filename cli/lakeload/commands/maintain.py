@@ -262,38 +262,33 @@ class _Job:
 def _in_spark(
     job: _Job, destination: DestinationSpec, stop: StopRequests, phases: Phases
 ) -> tuple[Maintained, RunFolder]:
-    from lakeload.commands.spark_job import Context, find_installation, prepared, spark_settings
-    from lakeload.commands.start_failures import explained_by_machine
+    from lakeload.commands.spark_job import (
+        Context,
+        find_installation,
+        launcher,
+        prepared,
+        spark_settings,
+    )
     from lakeload.connections import Connections
-    from lakeload.launch.run import Launcher, launch_maintenance
+    from lakeload.launch.run import launch_maintenance
     from lakeload.launch.run_folder import prune_run_folders
     from lakeload.launch.spec import build_job_spec
-    from lakeload.machine.jars.pins import jar_sets_for
     from lakeload.probes.connection import preflight
-    from lakeload.ui.progress import PHASES, ProgressView
 
-    phases.begin(PHASES["machine"])
-    settings = spark_settings(job.document, job.master, job.conf)
     context = Context(os.environ, stop, console.err, console.quiet(), phases=phases)
+    context.begin("machine")
+    settings = spark_settings(job.document, job.master, job.conf)
     installation = find_installation(context.environment)
     context.begin("connection")
     preflight(Connections(destination, f"maintain-{job.attempt.attempt_id}"))
     context.begin("preparation")
-    features = jar_sets_for(inputs=(), table_format=destination.table_format)
-    settings, folder = prepared(
-        job.document, settings, installation, features, job.attempt, context
-    )
+    # It reads no source.
+    settings, folder = prepared(job.document, settings, installation, (), job.attempt, context)
     tables = maintained_tables(job.tables, job.document.model.on_bad_value, destination, job.wanted)
     spec = build_job_spec(job.document, destination, tables, job.attempt, folder)
     spec = replace(spec, job="maintain", maintain=job.wanted)
-    names = [table.source for table in tables]
-    phases.stop()
-    with ProgressView(context.err, names, quiet=context.quiet, doing="maintaining") as progress:
-        explain = explained_by_machine(context.environment, settings)
-        launcher = Launcher(
-            installation, settings, context.environment, stop, progress.show, explain
-        )
-        outcome = launch_maintenance(spec, folder, launcher)
+    with launcher(installation, settings, tables, context, doing="maintaining") as starts:
+        outcome = launch_maintenance(spec, folder, starts)
     prune_run_folders(folder.path.parent)
     return outcome, folder
 

@@ -14,11 +14,10 @@ from lakeload.commands.spark_job import (
     Context,
     chosen_master,
     find_installation,
-    own_jars,
+    launcher,
     prepared,
     spark_settings,
 )
-from lakeload.commands.start_failures import explained_by_machine
 from lakeload.commands.sync_once import LoadJob
 from lakeload.connections import Connections
 from lakeload.formats.plan import (
@@ -31,11 +30,9 @@ from lakeload.formats.plan import (
 )
 from lakeload.formats.registry import commands_of
 from lakeload.lake.server import lake_directory, lake_of
-from lakeload.launch.run import Launcher
 from lakeload.launch.run_folder import prune_run_folders
 from lakeload.launch.spec import build_job_spec
 from lakeload.launch.stop import StopRequests
-from lakeload.machine.jars.pins import jar_sets_for
 from lakeload.policy.iam import database_prefix, speaks_rest, uses_glue
 from lakeload.policy.recipes import RecipeRequest, readers
 from lakeload.probes.connection import preflight
@@ -44,7 +41,6 @@ from lakeload.sources.registry import source_of
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.plan import show_text, to_document
-from lakeload.ui.progress import ProgressView
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.contract.traits import format_of
 
@@ -149,28 +145,17 @@ def _with_schema(
     settings = spark_settings(job.document, job.master, job.conf)
     installation = find_installation(context.environment)
     context.begin("preparation")
-    features = jar_sets_for(
-        (table.input for table in chosen),
-        job.destination.table_format,
-        job.document.model.spark.reader,
-    )
-    settings, folder = prepared(
-        job.document, settings, installation, features, job.attempt, context, own_jars(chosen)
-    )
+    settings, folder = prepared(job.document, settings, installation, chosen, job.attempt, context)
     spec = build_job_spec(job.document, job.destination, chosen, job.attempt, folder, job.options)
     spec = replace(spec, job="plan")
-    names = [table.source for table in chosen]
-    context.phases.stop()
     with (
         # While no Spark runs there is nothing to stop in order.
         StopRequests() as stop,
-        ProgressView(context.err, names, quiet=context.quiet, doing="planning") as progress,
+        launcher(
+            installation, settings, chosen, replace(context, stop=stop), doing="planning"
+        ) as starts,
     ):
-        explain = explained_by_machine(context.environment, settings)
-        launcher = Launcher(
-            installation, settings, context.environment, stop, progress.show, explain
-        )
-        found = find_columns(spec, folder, launcher)
+        found = find_columns(spec, folder, starts)
     prune_run_folders(folder.path.parent)
     judge = commands_of(job.destination.table_format).judge
     return with_schema(plans, found, spec, chosen, judge)

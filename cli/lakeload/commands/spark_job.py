@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rich.console import Console
 
+from lakeload.commands.start_failures import explained_by_machine
 from lakeload.documents.cross import remote_findings
 from lakeload.documents.load import PipelineDocument
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings, check_conf, parse_conf
+from lakeload.launch.run import Launcher, RunJob
 from lakeload.launch.run_folder import RunFolder, create_run_folder, runs_directory
 from lakeload.launch.scratch import remove_abandoned_scratch
 from lakeload.launch.spec import Attempt
@@ -21,14 +24,14 @@ from lakeload.launch.stop import StopRequests
 from lakeload.launch.timings import Phase, Timings
 from lakeload.machine.appcds import archive_key, find_archive
 from lakeload.machine.cache import cache_directory, entry_script, jobs_package
-from lakeload.machine.jars.pins import JARS, pinned
+from lakeload.machine.jars.pins import JARS, jar_sets_for, pinned
 from lakeload.machine.java import find_java
 from lakeload.machine.memory import available_memory, driver_memory
 from lakeload.machine.spark import find_spark
 from lakeload.runtimes import runtime_of
 from lakeload.sources.registry import source_of
 from lakeload.ui.display import Phases, no_phases
-from lakeload.ui.progress import PHASES
+from lakeload.ui.progress import PHASES, ProgressView
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.spec import TableSpec
@@ -65,10 +68,41 @@ def chosen_master(document: PipelineDocument, master: str | None) -> str:
     return master if master is not None else document.model.spark.master
 
 
-def jars_of(
+def jar_sets(document: PipelineDocument, tables: Sequence[TableSpec]) -> tuple[str, ...]:
+    """Return the sets of jars that a job of these tables needs."""
+    model = document.destination.model
+    inputs = (table.input for table in tables)
+    return jar_sets_for(inputs, model.table_format, document.model.spark.reader)
+
+
+def own_jars(tables: Sequence[TableSpec]) -> tuple[Path, ...]:
+    """Return the jars that the documents of tables name, each once."""
+    found = (jar for table in tables for jar in source_of(table.input).jars(table.input))
+    return tuple(dict.fromkeys(found))
+
+
+def prepared(
+    document: PipelineDocument,
+    settings: SparkSettings,
+    installation: Installation,
+    tables: Sequence[TableSpec],
+    attempt: Attempt,
+    context: Context,
+) -> tuple[SparkSettings, RunFolder]:
+    """Return the settings with the jars that reading and writing the tables takes, fetched if need
+    be, and their class data, and a folder for the attempt. Raises `MachineNotReady`."""
+    jars = (*_fetched(document, jar_sets(document, tables), context), *own_jars(tables))
+    archive = class_data_of(installation, jars, settings.master, context.environment)
+    runs = runs_directory(context.environment)
+    remove_abandoned_scratch(runs)
+    folder = create_run_folder(runs, attempt.synced, attempt.attempt_id)
+    logger.info("the run folder is %s", folder.path)
+    return replace(settings, jars=jars, archive=archive), folder
+
+
+def _fetched(
     document: PipelineDocument, features: Sequence[str], context: Context
 ) -> tuple[Path, ...]:
-    """Return the jars of these sets, fetched if need be. Raises `MachineNotReady`."""
     jars = pinned(*features)
     if not jars:
         return ()
@@ -83,30 +117,33 @@ def jars_of(
         return fetch(jars, folder, context.environment, origin=origin, listener=progress)
 
 
-def prepared(
-    document: PipelineDocument,
-    settings: SparkSettings,
+@contextmanager
+def launcher(
     installation: Installation,
-    features: Sequence[str],
-    attempt: Attempt,
+    settings: SparkSettings,
+    tables: Sequence[TableSpec],
     context: Context,
-    own_jars: Sequence[Path] = (),
-) -> tuple[SparkSettings, RunFolder]:
-    """Return the settings with the jars of these sets and of the user, and their class data, and a
-    folder for the attempt. Raises `MachineNotReady`."""
-    jars = (*jars_of(document, features, context), *own_jars)
-    archive = class_data_of(installation, jars, settings.master, context.environment)
-    runs = runs_directory(context.environment)
-    remove_abandoned_scratch(runs)
-    folder = create_run_folder(runs, attempt.synced, attempt.attempt_id)
-    logger.info("the run folder is %s", folder.path)
-    return replace(settings, jars=jars, archive=archive), folder
+    *,
+    doing: str = "loading",
+    run: RunJob | None = None,
+) -> Iterator[Launcher]:
+    """Yield what starts the job of these tables; within the block its progress is shown. `run` is
+    a driver that runs already."""
+    context.phases.stop()
+    names = [table.source for table in tables]
+    first = "starting the job" if run else "starting Spark"
+    with ProgressView(
+        context.err, names, quiet=context.quiet, doing=doing, first=first
+    ) as progress:
 
+        def show(event: Event) -> None:
+            context.timings.note(event)
+            context.on_event(event)
+            progress.show(event)
 
-def own_jars(tables: Sequence[TableSpec]) -> tuple[Path, ...]:
-    """Return the jars that the documents of tables name, each once."""
-    found = (jar for table in tables for jar in source_of(table.input).jars(table.input))
-    return tuple(dict.fromkeys(found))
+        environment, stop = context.environment, context.stop
+        explain = explained_by_machine(environment, settings)
+        yield Launcher(installation, settings, environment, stop, show, explain, run=run)
 
 
 def _ignore(event: Event) -> None:

@@ -15,11 +15,12 @@ from pathlib import Path
 from lakeload.commands.spark_job import (
     Context,
     find_installation,
+    jar_sets,
+    launcher,
     own_jars,
     prepared,
     spark_settings,
 )
-from lakeload.commands.start_failures import explained_by_machine
 from lakeload.connections import Connections
 from lakeload.documents.load import PipelineDocument
 from lakeload.documents.spec import destination_spec
@@ -28,26 +29,16 @@ from lakeload.formats.registry import commands_of
 from lakeload.formats.round_costs import plan_rounds
 from lakeload.formats.shared_files import shared_files
 from lakeload.formats.waiting import Waiting
-from lakeload.launch.outcome import (
-    Outcome,
-    OutcomeKind,
-    exit_code_of,
-    refused,
-    with_warning,
-    with_warnings,
-)
+from lakeload.launch.outcome import Outcome, refused, with_warnings
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings, takes_class_data
-from lakeload.launch.run import Launcher, RunJob, launch, refuse_without_any_input
+from lakeload.launch.run import RunJob, launch, refuse_without_any_input
 from lakeload.launch.run_folder import RunFolder, prune_run_folders
 from lakeload.launch.spec import Attempt, build_job_spec
-from lakeload.machine.jars.pins import jar_sets_for
 from lakeload.probes.connection import conditional_writes, preflight
 from lakeload.sources.files.rejected import NothingRejected
-from lakeload.ui.progress import ProgressView
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, disk_full
-from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, RunOptions, TableSpec
 from lakeload_jobs.contract.traits import format_of
@@ -157,21 +148,17 @@ def sync_once(job: LoadJob, context: Context, kept: Kept | None = None) -> Synce
         others = replace(job, tables=tables, attempt=attempt, at_once=1)
         synced = _sync_attempt(others, context, kept)
         results |= {table.table: table for table in synced.outcome.tables}
-    outcome = _united(synced.outcome, tuple(results.values()))
+    outcome = _with_tables(synced.outcome, tuple(results.values()))
     if kept is not None:
         kept.waiting.note_loaded(outcome.tables)
     return replace(synced, outcome=outcome)
 
 
-def _united(last: Outcome, tables: tuple[TableResult, ...]) -> Outcome:
-    """Return the outcome of all attempts, given that of the last one."""
-    if last.error is not None:
+def _with_tables(last: Outcome, tables: tuple[TableResult, ...]) -> Outcome:
+    """Return the outcome of all tables, given that of the last attempt."""
+    if last.error is not None or last.kind == "INTERRUPTED":
         return replace(last, tables=tables)
-    if len(tables) == len(last.tables):
-        return last
-    code = exit_code_of(tables)
-    kind: OutcomeKind = "LOADED" if code in (0, 5) else "FAILED"
-    return Outcome(kind, code, tables, usage=last.usage)
+    return last if len(tables) == len(last.tables) else Outcome.of(tables, last.usage)
 
 
 def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
@@ -212,21 +199,15 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
             if kept is None or not kept.costs_are_known
             else {}
         )
-        features = jar_sets_for(
-            (table.input for table in job.tables),
-            job.destination.table_format,
-            job.document.model.spark.reader,
-        )
-        jars = own_jars(job.tables)
         settings, folder = prepared(
-            job.document, settings, installation, features, job.attempt, context, jars
+            job.document, settings, installation, job.tables, job.attempt, context
         )
         if (
-            not jars
-            and settings.archive is None
+            settings.archive is None
+            and not own_jars(job.tables)
             and takes_class_data(settings, context.environment)
         ):
-            archive_for = tuple(sorted(features))
+            archive_for = jar_sets(job.document, job.tables)
         tables = [
             replace(state.table, input_bytes=state.input_bytes, inspected=to_json(state.inspected))
             for state in states
@@ -241,9 +222,7 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
         outcome = _with_spark(job, tables, settings, installation, folder, context, run)
         outcome = _located(_with_idle(outcome, states), states)
         outcome = _with_costs(outcome, states, job, kept)
-        outcome = with_warnings(outcome, shared)
-        for warning in warnings:
-            outcome = with_warning(outcome, warning)
+        outcome = with_warnings(outcome, shared, warnings)
         prune_run_folders(folder.path.parent)
     except LakeloadError as error:
         outcome = refused(error)
@@ -274,12 +253,8 @@ def _with_idle(outcome: Outcome, states: Sequence[TableState]) -> Outcome:
     if len(reported) == len(states):
         return outcome
     # One that Spark was given need not have a result before.
-    tables = tuple(reported.get(state.table.source) or state.result for state in states)
-    if outcome.error is not None or outcome.kind == "INTERRUPTED":
-        return replace(outcome, tables=tables)
-    code = exit_code_of(tables)
-    kind: OutcomeKind = "LOADED" if code in (0, 5) else "FAILED"
-    return Outcome(kind, code, tables, usage=outcome.usage)
+    tables = (reported.get(state.table.source) or state.result for state in states)
+    return _with_tables(outcome, tuple(tables))
 
 
 def _with_costs(
@@ -348,21 +323,8 @@ def _with_spark(
     spec = build_job_spec(job.document, job.destination, tables, job.attempt, folder, job.options)
     if job.at_once is not None:
         spec = replace(spec, concurrency=job.at_once)
-    names = [table.source for table in tables]
-    context.phases.stop()
-    first = "starting the job" if run else "starting Spark"
-    with ProgressView(context.err, names, quiet=context.quiet, first=first) as progress:
-
-        def show(event: Event) -> None:
-            context.timings.note(event)
-            context.on_event(event)
-            progress.show(event)
-
-        explain = explained_by_machine(context.environment, settings)
-        launcher = Launcher(
-            installation, settings, context.environment, context.stop, show, explain, run=run
-        )
+    with launcher(installation, settings, tables, context, run=run) as starts:
         context.timings.begin("spark")
-        outcome = launch(spec, folder, launcher)
+        outcome = launch(spec, folder, starts)
         context.timings.begin("summary")
         return outcome

@@ -47,16 +47,6 @@ class TablesRequest:
     option: str = "--table"
 
 
-@dataclass(frozen=True)
-class TableSet:
-    """The tables a command is about, and the way to them. `pipeline` None: of all pipelines."""
-
-    destination: DestinationSpec
-    session: AwsSession
-    tables: Sequence[TableRef]
-    pipeline: str | None
-
-
 def about(table: TableRef, notify: Notify) -> Notify:
     """Return a `notify` that names the table: several are worked on at once."""
     return lambda message: notify(f"{table.target}: {message}")
@@ -74,16 +64,16 @@ def enter(destination: DestinationSpec, request: TablesRequest) -> AwsSession:
     return connections.patient
 
 
-def open_pipeline(document: PipelineDocument, request: TablesRequest) -> TableSet:
+def open_pipeline(
+    document: PipelineDocument, request: TablesRequest
+) -> tuple[DestinationSpec, AwsSession, Sequence[TableRef]]:
     """Become the identity that writes, and find the tables of a pipeline by its names for them.
 
     Raises `InvalidInput` for a glob without a match, before the network is used, and `Refused`.
     """
     destination = destination_spec(document.destination)
     chosen = select_tables(table_specs(document), request.globs, request.option)
-    session = enter(destination, request)
-    tables = of_pipeline(destination, chosen)
-    return TableSet(destination, session, tables, document.model.name)
+    return destination, enter(destination, request), of_pipeline(destination, chosen)
 
 
 def of_pipeline(destination: DestinationSpec, tables: Sequence[TableSpec]) -> list[TableRef]:

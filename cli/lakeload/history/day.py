@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar
 from lakeload.config.secret_names import masked
 from lakeload_jobs.contract.codec import CodecError, from_json, parse_instant, to_json
 from lakeload_jobs.contract.errors import LoadFailed, NewerFormat
+from lakeload_jobs.contract.result import GOOD
 
 H = TypeVar("H", bound="Health")
 OpenEvent = Literal["STALE", "PARTIAL", "FAILED"]
@@ -26,8 +27,6 @@ MAX_JOB_BYTES = 1024 * 1024
 MAX_TABLES = 200
 """Tables that a job names, those that failed first."""
 _MAX_MESSAGE = 500
-GOOD = ("LOADED", "NO_OP", "LOADED_CATALOG_OUT_OF_DATE")
-"""Statuses of tables whose rows are loaded."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from lakeload_jobs.contract.errors import (
 from lakeload_jobs.contract.events import Event, Stage
 from lakeload_jobs.contract.maintain import MaintainResult
 from lakeload_jobs.contract.plan import PlanResult
-from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult, TableStatus
+from lakeload_jobs.contract.result import GOOD, ErrorInfo, RunResult, TableResult
 from lakeload_jobs.contract.spec import CONTRACT_VERSION, TableSpec
 from lakeload_jobs.contract.usage import Usage
 
@@ -169,13 +169,6 @@ OutcomeKind = Literal[
 
 NOTHING_COMMITTED = "nothing was committed"
 
-_IN: dict[str, TableStatus] = {
-    "LOADED": "LOADED",
-    "NO_OP": "NO_OP",
-    "LOADED_CATALOG_OUT_OF_DATE": "LOADED_CATALOG_OUT_OF_DATE",
-}
-"""The statuses of a table whose data is in."""
-
 
 @dataclass(frozen=True)
 class Ending:
@@ -240,21 +233,21 @@ class Outcome:
             return "SUCCEEDED"
         return "INTERRUPTED" if self.kind == "INTERRUPTED" else "FAILED"
 
+    @classmethod
+    def of(cls, tables: tuple[TableResult, ...], usage: Usage | None = None) -> Outcome:
+        """Return the outcome of a sync that said of each of its tables what became of it."""
+        code = exit_code_of(tables)
+        return cls("LOADED" if code in (0, 5) else "FAILED", code, tables, usage=usage)
 
-def with_warning(outcome: Outcome, warning: str) -> Outcome:
-    """Return the outcome with one more warning at each table that was loaded."""
+
+def with_warnings(
+    outcome: Outcome, warnings: Mapping[str, tuple[str, ...]], of_each: Iterable[str]
+) -> Outcome:
+    """Return the outcome with further warnings of tables that were loaded: by the table, and those
+    that each has."""
     tables = tuple(
-        replace(table, warnings=(*table.warnings, warning)) if table.status in _IN else table
-        for table in outcome.tables
-    )
-    return replace(outcome, tables=tables)
-
-
-def with_warnings(outcome: Outcome, warnings: Mapping[str, tuple[str, ...]]) -> Outcome:
-    """Return the outcome with further warnings of tables that were loaded, by the table."""
-    tables = tuple(
-        replace(table, warnings=(*table.warnings, *warnings.get(table.table, ())))
-        if table.status in _IN
+        replace(table, warnings=(*table.warnings, *warnings.get(table.table, ()), *of_each))
+        if table.status in GOOD
         else table
         for table in outcome.tables
     )
@@ -282,8 +275,7 @@ def decide(
     succeeded = isinstance(result, RunResult) and result.status == "SUCCEEDED" and not result.error
     # A signal that came when all was done ends the JVM, and changes nothing else.
     if succeeded and (ending.exit_status == 0 or ending.stopped_by is not None):
-        code = exit_code_of(tables)
-        return Outcome("LOADED" if code in (0, 5) else "FAILED", code, tables)
+        return Outcome.of(tables)
     if ending.stopped_by is not None:
         return _interrupted(ending, tables, maybe)
     if isinstance(result, ResultProblem):
@@ -364,7 +356,7 @@ def _interrupted(ending: Ending, tables: tuple[TableResult, ...], maybe: str) ->
     how = f"stopped by {ending.stopped_by.name}" if ending.stopped_by else "stopped"
     if ending.killed:
         how += " and killed because it did not stop in time"
-    done = sum(table.status in _IN for table in tables)
+    done = sum(table.status in GOOD for table in tables)
     unknown = [table for table in tables if _in_commit(table)]
     if unknown:
         what = f"`{unknown[0].table}` is {maybe}"
@@ -379,7 +371,7 @@ def _interrupted(ending: Ending, tables: tuple[TableResult, ...], maybe: str) ->
 
 def _in_commit(table: TableResult) -> bool:
     stage = table.error.stage if table.error else None
-    return table.status not in _IN and stage == "commit"
+    return table.status not in GOOD and stage == "commit"
 
 
 def _presume(
@@ -388,9 +380,9 @@ def _presume(
     """Return the result of a table the job could not report on, from the events it had written."""
     table = TableResult(spec.source, spec.target, status)
     said = observed.ended.get(spec.source)
-    if said in _IN:
+    if good := next((status for status in GOOD if status == said), None):
         lost = "the job ended before it wrote its result: rows and files are not known"
-        return replace(table, status=_IN[said], warnings=(lost,))
+        return replace(table, status=good, warnings=(lost,))
     committing = spec.source in observed.committing and said is None
     code = ExitCode.INTERRUPTED if status == "INTERRUPTED" else ExitCode.TABLE_FAILED
     error = ErrorInfo(

@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ from lakeload.reporting.job import Measurement
 from lakeload_jobs import __version__
 from lakeload_jobs.contract.codec import parse_instant
 from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.contract.result import GOOD
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 """Of the text over HTTP."""
@@ -45,9 +47,14 @@ class Family:
     kind: Literal["counter", "gauge", "info"]
     labels: tuple[str, ...]
     about: str
-    unit: str = ""
     counted: str = ""
     """What a number without a unit counts, such as `row`."""
+
+    @property
+    def unit(self) -> str:
+        """`seconds`, `bytes` or none."""
+        end = self.name.rpartition("_")[2]
+        return end if end in ("seconds", "bytes") else ""
 
     @property
     def measurement(self) -> tuple[str, str]:
@@ -64,145 +71,79 @@ class Family:
         return self.name + {"counter": "_total", "info": "_info"}.get(self.kind, "")
 
 
-_TABLE = ("pipeline", "table")
-_JOB = ("pipeline",)
+def _family(
+    kind: Literal["counter", "gauge"], name: str, about: str, *by: str, counted: str = ""
+) -> Family:
+    """Return a metric of a pipeline or of a table, as its name says, with further labels `by`."""
+    of_table = name.startswith("lakeload_table_")
+    labels = ("pipeline", "table", *by) if of_table else ("pipeline", *by)
+    return Family(name, kind, labels, about, counted)
+
+
+_counter, _gauge = partial(_family, "counter"), partial(_family, "gauge")
 
 FAMILIES = {
     family.name: family
     for family in (
         Family("lakeload_build", "info", ("version",), "The version of lakeload."),
-        Family(
-            "lakeload_jobs", "counter", (*_JOB, "status"), "Jobs by their status.", counted="job"
-        ),
-        Family("lakeload_job_exit_code", "gauge", _JOB, "Exit code of the last job."),
-        Family(
+        _counter("lakeload_jobs", "Jobs by their status.", "status", counted="job"),
+        _gauge("lakeload_job_exit_code", "Exit code of the last job."),
+        _gauge(
             "lakeload_job_consecutive_failures",
-            "gauge",
-            _JOB,
             "Jobs that have failed since the last one with exit code 0.",
             counted="job",
         ),
-        Family(
-            "lakeload_job_last_end_timestamp_seconds",
-            "gauge",
-            _JOB,
-            "When the last job ended.",
-            "seconds",
-        ),
-        Family(
+        _gauge("lakeload_job_last_end_timestamp_seconds", "When the last job ended."),
+        _gauge(
             "lakeload_job_last_success_timestamp_seconds",
-            "gauge",
-            _JOB,
             "When the last job with exit code 0 ended.",
-            "seconds",
         ),
-        Family("lakeload_job_duration_seconds", "counter", _JOB, "Duration of jobs.", "seconds"),
-        Family(
-            "lakeload_job_phase_duration_seconds",
-            "counter",
-            (*_JOB, "phase"),
-            "Duration of the phases of jobs.",
-            "seconds",
-        ),
-        Family("lakeload_job_cpu_seconds", "counter", _JOB, "CPU time of jobs.", "seconds"),
-        Family(
+        _counter("lakeload_job_duration_seconds", "Duration of jobs."),
+        _counter("lakeload_job_phase_duration_seconds", "Duration of the phases of jobs.", "phase"),
+        _counter("lakeload_job_cpu_seconds", "CPU time of jobs."),
+        _gauge(
             "lakeload_job_peak_memory_bytes",
-            "gauge",
-            _JOB,
             "The largest resident memory of the processes of the last job.",
-            "bytes",
         ),
-        Family(
+        _counter(
             "lakeload_job_requests",
-            "counter",
-            (*_JOB, "service", "operation"),
             "Requests to AWS and to the catalog.",
+            "service",
+            "operation",
             counted="request",
         ),
-        Family(
-            "lakeload_table_loads",
-            "counter",
-            (*_TABLE, "status"),
-            "Loads by their status.",
-            counted="load",
+        _counter("lakeload_table_loads", "Loads by their status.", "status", counted="load"),
+        _counter("lakeload_table_rows", "Rows that were loaded.", counted="row"),
+        _counter("lakeload_table_bytes", "Bytes that were written."),
+        _counter("lakeload_table_files", "Files that were written.", counted="file"),
+        _counter("lakeload_table_rejected_records", "Records set aside.", counted="record"),
+        _counter("lakeload_table_deleted_rows", "Rows deleted in the source.", counted="row"),
+        _counter("lakeload_table_duration_seconds", "Duration of loads."),
+        _counter(
+            "lakeload_table_stage_duration_seconds", "Duration of the stages of loads.", "stage"
         ),
-        Family("lakeload_table_rows", "counter", _TABLE, "Rows that were loaded.", counted="row"),
-        Family("lakeload_table_bytes", "counter", _TABLE, "Bytes that were written.", "bytes"),
-        Family(
-            "lakeload_table_files", "counter", _TABLE, "Files that were written.", counted="file"
-        ),
-        Family(
-            "lakeload_table_rejected_records",
-            "counter",
-            _TABLE,
-            "Records set aside.",
-            counted="record",
-        ),
-        Family(
-            "lakeload_table_deleted_rows",
-            "counter",
-            _TABLE,
-            "Rows deleted in the source.",
-            counted="row",
-        ),
-        Family(
-            "lakeload_table_duration_seconds", "counter", _TABLE, "Duration of loads.", "seconds"
-        ),
-        Family(
-            "lakeload_table_stage_duration_seconds",
-            "counter",
-            (*_TABLE, "stage"),
-            "Duration of the stages of loads.",
-            "seconds",
-        ),
-        Family(
+        _gauge(
             "lakeload_table_position_timestamp_seconds",
-            "gauge",
-            _TABLE,
             "Time of the newest file, or the greatest value of the cursor, that is loaded.",
-            "seconds",
         ),
-        Family(
-            "lakeload_table_lag_seconds",
-            "gauge",
-            _TABLE,
-            "Age of the position when the last job ended.",
-            "seconds",
-        ),
-        Family(
+        _gauge("lakeload_table_lag_seconds", "Age of the position when the last job ended."),
+        _gauge(
             "lakeload_table_waiting_age_seconds",
-            "gauge",
-            _TABLE,
             "Age of the oldest new data that waits (`commit_at`) when the last job ended.",
-            "seconds",
         ),
-        Family(
-            "lakeload_table_waiting_bytes",
-            "gauge",
-            _TABLE,
-            "Size of the new files that wait (`commit_at`).",
-            "bytes",
-        ),
-        Family(
+        _gauge("lakeload_table_waiting_bytes", "Size of the new files that wait (`commit_at`)."),
+        _gauge(
             "lakeload_table_last_success_timestamp_seconds",
-            "gauge",
-            _TABLE,
             "When the table was last loaded, or had nothing new.",
-            "seconds",
         ),
-        Family(
+        _gauge(
             "lakeload_table_consecutive_failures",
-            "gauge",
-            _TABLE,
             "Loads that have failed since the last one that succeeded.",
             counted="load",
         ),
     )
 }
 """All metrics by name."""
-
-GOOD = ("LOADED", "NO_OP", "LOADED_CATALOG_OUT_OF_DATE")
-"""Statuses of tables whose rows are loaded."""
 
 
 class Metrics:

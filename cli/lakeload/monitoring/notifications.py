@@ -10,9 +10,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lakeload.documents.notify import Notify, NotifyEvent
-from lakeload.history.day import GOOD, HistoryDay, HistoryJob, Notified, OpenEvent, of_job
+from lakeload.history.day import HistoryDay, HistoryJob, Notified, OpenEvent, of_job
 from lakeload.history.status import TableStatus, statuses
 from lakeload_jobs.contract.codec import to_json
+from lakeload_jobs.contract.result import GOOD
 from lakeload_jobs.core.sizes import counted
 
 _MOST_TABLES = 10

@@ -35,7 +35,7 @@ from lakeload_jobs.contract.traits import (
     vends,
 )
 from lakeload_jobs.core.names import did_you_mean
-from lakeload_jobs.sources.files.listing import SourceReaders
+from lakeload_jobs.sources.readers import SourceReaders
 from lakeload_jobs.storage.backoff import Waits
 from lakeload_jobs.storage.objects import WHAT_IS_LOST, ConditionalWritesUnsupported, Objects
 

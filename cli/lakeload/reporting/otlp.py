@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import requests
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -29,10 +29,12 @@ from lakeload.reporting.delivery import (
     describe_error,
 )
 from lakeload.reporting.job import ReportedJob, TableTimes
-from lakeload.reporting.opentelemetry import FinishedJob, Signal
 from lakeload_jobs import __version__
+from lakeload_jobs.contract.result import GOOD
 
-_LOADED = ("LOADED", "NO_OP", "LOADED_CATALOG_OUT_OF_DATE")
+if TYPE_CHECKING:
+    from lakeload.reporting.opentelemetry import FinishedJob, Signal
+
 _NANOSECONDS = 1_000_000_000
 
 
@@ -151,7 +153,7 @@ def _table_span(
     limits = [*(at for _, at in times.stages[1:]), end]
     for (stage, at), until in zip(times.stages, limits, strict=True):
         _child(tracer, span, stage, _time(at)).end(_time(until))
-    _set_error(span, result["error"], failed=result["status"] not in _LOADED)
+    _set_error(span, result["error"], failed=result["status"] not in GOOD)
     span.end(_time(end))
 
 

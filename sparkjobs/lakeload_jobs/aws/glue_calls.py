@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from mypy_boto3_glue.type_defs import (
         DatabaseInputTypeDef,
         DatabaseTypeDef,
-        ErrorDetailTypeDef,
         PartitionInputTypeDef,
         PartitionTypeDef,
         TableInputTypeDef,
@@ -53,7 +52,7 @@ class GlueCalls:
     def get_database(self, database: str) -> DatabaseTypeDef | None:
         """GetDatabase."""
         doing = f"reading Glue's database `{database}`"
-        with _missing_is_fine(), self._call(doing, "GetDatabase", database):
+        with _none_if_missing(), self._call(doing, "GetDatabase", database):
             return self._session.glue.get_database(Name=database)["Database"]
         return None
 
@@ -66,7 +65,7 @@ class GlueCalls:
     def get_table(self, database: str, table: str) -> TableTypeDef | None:
         """GetTable; None when the table or its database is missing."""
         doing = f"reading Glue's table `{database}.{table}`"
-        with _missing_is_fine(), self._call(doing, "GetTable", database, table):
+        with _none_if_missing(), self._call(doing, "GetTable", database, table):
             return self._session.glue.get_table(DatabaseName=database, Name=table)["Table"]
         return None
 
@@ -98,13 +97,13 @@ class GlueCalls:
     def delete_table(self, database: str, table: str) -> None:
         """DeleteTable; Glue deletes its partitions with it. One that is gone is fine."""
         doing = f"deleting Glue's table `{database}.{table}`"
-        with _missing_is_fine(), self._call(doing, "DeleteTable", database, table):
+        with _none_if_missing(), self._call(doing, "DeleteTable", database, table):
             self._session.glue.delete_table(DatabaseName=database, Name=table)
 
     def get_partition(self, database: str, table: str, value: str) -> PartitionTypeDef | None:
         """GetPartition by the value of the one partition key."""
         doing = f"reading the partition `{value}` of Glue's table `{database}.{table}`"
-        with _missing_is_fine(), self._call(doing, "GetPartition", database, table):
+        with _none_if_missing(), self._call(doing, "GetPartition", database, table):
             return self._session.glue.get_partition(
                 DatabaseName=database, TableName=table, PartitionValues=[value]
             )["Partition"]
@@ -120,7 +119,7 @@ class GlueCalls:
                 DatabaseName=database, TableName=table, PartitionInputList=partitions
             )
         return [
-            _problem("/".join(item.get("PartitionValues", [])), item.get("ErrorDetail", {}))
+            _problem("/".join(item.get("PartitionValues", [])), item)
             for item in answer.get("Errors", [])
         ]
 
@@ -135,7 +134,7 @@ class GlueCalls:
                 TableName=table,
                 Entries=[{"PartitionValueList": [value], "PartitionInput": partition}],
             )
-        return [_problem(value, item.get("ErrorDetail", {})) for item in answer.get("Errors", [])]
+        return [_problem(value, item) for item in answer.get("Errors", [])]
 
     @contextmanager
     def _call(self, doing: str, operation: str, database: str, table: str = "") -> Iterator[None]:
@@ -164,8 +163,8 @@ class GlueCalls:
 
 
 @contextmanager
-def _missing_is_fine() -> Iterator[None]:
-    """Go on where Glue says that what a call is about does not exist."""
+def _none_if_missing() -> Iterator[None]:
+    """Pass over an error which says that the entity does not exist."""
     try:
         yield
     except AwsError as error:
@@ -173,6 +172,8 @@ def _missing_is_fine() -> Iterator[None]:
             raise
 
 
-def _problem(value: str, detail: ErrorDetailTypeDef) -> PartitionProblem:
-    code, message = detail.get("ErrorCode", "Unknown"), detail.get("ErrorMessage", "")
-    return PartitionProblem(value, code, message)
+def _problem(value: str, item: Mapping[str, Any]) -> PartitionProblem:
+    detail = item.get("ErrorDetail", {})
+    return PartitionProblem(
+        value, detail.get("ErrorCode", "Unknown"), detail.get("ErrorMessage", "")
+    )

@@ -13,6 +13,8 @@ from lakeload_jobs.contract.usage import Usage
 TableStatus = Literal[
     "LOADED", "NO_OP", "LOADED_CATALOG_OUT_OF_DATE", "FAILED", "SKIPPED", "INTERRUPTED"
 ]
+GOOD: tuple[TableStatus, ...] = ("LOADED", "NO_OP", "LOADED_CATALOG_OUT_OF_DATE")
+"""Statuses of tables whose rows are loaded."""
 IndexKind = Literal["dense", "sparse"]
 RunStatus = Literal["SUCCEEDED", "FAILED"]
 

@@ -11,14 +11,14 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, shared_exit
-from lakeload_jobs.contract.result import ErrorInfo, RunResult, TableResult
+from lakeload_jobs.contract.result import GOOD, ErrorInfo, RunResult, TableResult
 from lakeload_jobs.contract.spec import JobSpec
 from lakeload_jobs.formats.base import FormatSession
 from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs.attempt import attempt, result_of
 from lakeload_jobs.jobs.event_log import EventLog, Progress
 from lakeload_jobs.jobs.failures import describe
-from lakeload_jobs.jobs.scheduler import GOOD, Scheduler
+from lakeload_jobs.jobs.scheduler import Scheduler
 from lakeload_jobs.rows.progress import ProgressFiles
 from lakeload_jobs.sources.registry import Sources
 

@@ -27,9 +27,6 @@ from lakeload_jobs.sources.registry import Sources
 
 logger = logging.getLogger(__name__)
 
-GOOD = ("LOADED", "NO_OP", "LOADED_CATALOG_OUT_OF_DATE")
-"""The statuses of a table whose data is in."""
-
 _STOP_SECONDS = 8.0
 """How long tables may tidy up after a stop signal; the command line waits a little longer."""
 

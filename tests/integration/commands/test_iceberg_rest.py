@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyiceberg.catalog import load_catalog
 
-from lakeload.formats.iceberg.recover import recover_branches
+from lakeload.formats.iceberg.recover import drop_branches
 from lakeload.formats.iceberg.reset import drop_tables
 from lakeload.formats.iceberg.runs import read_snapshots
 from lakeload.formats.iceberg.tables import IcebergTables
@@ -91,7 +91,7 @@ def test_rest_table_is_inspected_recovered_and_reset(
     assert [found["exists"] for found in history.document["tables"]] == [True, False]
     (refused,) = drop_tables(dropping(world), [table], act=True)
     assert "may be running" in str(refused.error)
-    (found,) = recover_branches(catalog, [table], abort_older_than=DAY, dry_run=False)
+    found = drop_branches(catalog, table, DAY, dry_run=False)
     assert [branch.name for branch in found.dropped] == [left]
     assert set(writer.table().metadata.refs) == {"main"}
     location = writer.table().location().removeprefix(f"s3://{BUCKET}/")
@@ -117,7 +117,7 @@ def test_inspection_of_a_moving_branch_is_repeated(
         return real(self, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(IcebergCatalog, "drop_branches", lose_the_first)
-    (found,) = recover_branches(catalog, [table], abort_older_than=DAY, dry_run=False)
+    found = drop_branches(catalog, table, DAY, dry_run=False)
     assert ([branch.name for branch in found.dropped], len(calls)) == ([left], 2)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 from lakeload.formats.iceberg.tables import IcebergTables, open_tables
 from lakeload.formats.reports import (
@@ -49,6 +50,8 @@ from lakeload_jobs.formats.iceberg.rules.rejects import (
 )
 from lakeload_jobs.storage.objects import ObjectEntry, Objects, OpenUpload
 
+T = TypeVar("T")
+
 _TRIES = 4
 """Commits of others come first now and then; each try reads the table again."""
 
@@ -80,19 +83,14 @@ class BranchRecovery:
 def recover(
     request: TablesRequest, *, abort_older_than: timedelta, dry_run: bool
 ) -> RecoveryReport:
-    """Drop what dead attempts have left in the tables."""
-    lake = open_tables(request)
-    found = recover_branches(
-        lake.catalog, lake.tables, abort_older_than=abort_older_than, dry_run=dry_run
+    """Drop what dead attempts have left in the tables, several at a time; one that fails leaves
+    the others alone."""
+    recovery = _Recovery(open_tables(request), abort_older_than, dry_run)
+    found = each_table(
+        recovery.lake.tables,
+        recovery.table,
+        lambda table, error: BranchRecovery(table.target, error=error),
     )
-    age = abort_older_than
-    steps: tuple[Callable[[TableRef, BranchRecovery], BranchRecovery], ...] = (
-        lambda table, found: _with_rejects(lake, table, found, dry_run=dry_run),
-        lambda table, found: _with_uploads(lake, table, found, age, dry_run=dry_run),
-        lambda table, found: _with_files(lake, table, found, age, dry_run=dry_run),
-    )
-    for step in steps:
-        found = _continued(lake.tables, found, step)
     return report(found, dry_run=dry_run)
 
 
@@ -106,142 +104,118 @@ def report(found: Sequence[BranchRecovery], *, dry_run: bool) -> RecoveryReport:
     )
 
 
-def recover_branches(
-    catalog: IcebergCatalog,
-    tables: Sequence[TableRef],
-    *,
-    abort_older_than: timedelta,
-    dry_run: bool,
-) -> tuple[BranchRecovery, ...]:
-    """Drop the left branches of each table, several tables at a time; one that fails leaves the
-    others alone."""
-    before = datetime.now(UTC) - abort_older_than
-    return each_table(
-        tables,
-        lambda table: _drop_old(catalog, table, before, dry_run=dry_run),
-        lambda table, error: BranchRecovery(table.target, error=error),
-    )
-
-
-def _drop_old(
-    catalog: IcebergCatalog, table: TableRef, before: datetime, *, dry_run: bool
+def drop_branches(
+    catalog: IcebergCatalog, table: TableRef, age: timedelta, *, dry_run: bool
 ) -> BranchRecovery:
-    place = table.location
-    for attempt in range(_TRIES):
-        facts = read_facts(catalog, place.schema, place.table)
-        if facts is None:
-            return BranchRecovery(table.target, exists=False)
-        found = staging_branches(facts.refs)
-        old = tuple(branch for branch in found if branch.created_at <= before)
-        young = tuple(branch for branch in found if branch.created_at > before)
-        if old and not dry_run:
-            try:
-                gone = catalog.drop_branches(place.schema, place.table, [b.name for b in old])
-            except CatalogError as error:
-                # Another commit came first, or the outcome is unknown: the next read shows it.
-                if attempt + 1 < _TRIES and (error.retryable or error.may_have_acted):
-                    continue
-                raise
-            old = tuple(branch for branch in old if branch.name in gone)
-        return BranchRecovery(table.target, True, old, young)
-    raise AssertionError("the last try returns or raises")
+    """Drop the branches of a table that are older than an age."""
+    place, before = table.location, datetime.now(UTC) - age
+    facts = read_facts(catalog, place.schema, place.table)
+    if facts is None:
+        return BranchRecovery(table.target, exists=False)
+    found = staging_branches(facts.refs)
+    old = tuple(branch for branch in found if branch.created_at <= before)
+    young = tuple(branch for branch in found if branch.created_at > before)
+    if old and not dry_run:
+        gone = catalog.drop_branches(place.schema, place.table, [b.name for b in old])
+        old = tuple(branch for branch in old if branch.name in gone)
+    return BranchRecovery(table.target, True, old, young)
 
 
-def _continued(
-    tables: Sequence[TableRef],
-    found: Sequence[BranchRecovery],
-    step: Callable[[TableRef, BranchRecovery], BranchRecovery],
-) -> tuple[BranchRecovery, ...]:
-    """Take a step in the tables that exist and have not failed yet."""
-    known = {table.target: table for table in found}
-
-    def one(table: TableRef) -> BranchRecovery:
-        before = known[table.target]
-        return step(table, before) if before.exists and before.error is None else before
-
-    return each_table(tables, one, lambda table, error: replace(known[table.target], error=error))
-
-
-def _with_rejects(
-    lake: IcebergTables, table: TableRef, found: BranchRecovery, *, dry_run: bool
-) -> BranchRecovery:
-    """Settle what dead attempts have left in the side table, now that their branches are gone."""
-    gone = {left.name for left in found.dropped}
-    for attempt in range(_TRIES):
+def _retried(work: Callable[[], T]) -> T:
+    """Return what `work` returns, which reads the table first. Where another commit came first, or
+    the outcome is unknown, the next read shows it."""
+    for left in reversed(range(_TRIES)):
         try:
-            return replace(found, rejects=_settled(lake, table, gone, dry_run=dry_run))
+            return work()
         except CatalogError as error:
-            if attempt + 1 == _TRIES or not (error.retryable or error.may_have_acted):
+            if not left or not (error.retryable or error.may_have_acted):
                 raise
     raise AssertionError("the last try returns or raises")
 
 
-def _with_uploads(
-    lake: IcebergTables,
-    table: TableRef,
-    found: BranchRecovery,
-    age: timedelta,
-    *,
-    dry_run: bool,
-) -> BranchRecovery:
-    """Abort the uploads that dead attempts have left open."""
-    destination, place = lake.destination, table.location
-    if vends(destination.iceberg.catalog):
-        return found
-    objects = Objects(lake.session, destination)
-    try:
-        left = find_left_uploads(
-            objects,
-            destination.bucket,
-            lambda: read_facts(lake.catalog, place.schema, place.table),
-            datetime.now(UTC),
-            age,
-            dropped=[branch.name for branch in found.dropped],
+@dataclass(frozen=True)
+class _Recovery:
+    """The steps of a recovery in each table."""
+
+    lake: IcebergTables
+    age: timedelta
+    dry_run: bool
+
+    def table(self, table: TableRef) -> BranchRecovery:
+        """Take the steps in a table; after one that fails there is none."""
+        found = _retried(
+            lambda: drop_branches(self.lake.catalog, table, self.age, dry_run=self.dry_run)
         )
-    except AwsError as error:
-        if not error.denied:
-            raise
-        return replace(found, uploads_denied=error)
-    if not dry_run:
-        abort_left_uploads(objects, left)
-    return replace(found, uploads=left)
+        for step in (self._with_rejects, self._with_uploads, self._with_files):
+            if not found.exists or found.error is not None:
+                break
+            try:
+                found = step(table, found)
+            except LakeloadError as error:
+                found = replace(found, error=error)
+        return found
+
+    def _with_rejects(self, table: TableRef, found: BranchRecovery) -> BranchRecovery:
+        """Settle what dead attempts have left in the side table, now that their branches are
+        gone."""
+        gone = {left.name for left in found.dropped}
+        settled = _retried(lambda: _settled(self.lake, table, gone, dry_run=self.dry_run))
+        return replace(found, rejects=settled)
+
+    def _with_uploads(self, table: TableRef, found: BranchRecovery) -> BranchRecovery:
+        """Abort the uploads that dead attempts have left open."""
+        destination, place = self.lake.destination, table.location
+        if vends(destination.iceberg.catalog):
+            return found
+        objects = Objects(self.lake.session, destination)
+        try:
+            left = find_left_uploads(
+                objects,
+                destination.bucket,
+                lambda: read_facts(self.lake.catalog, place.schema, place.table),
+                datetime.now(UTC),
+                self.age,
+                dropped=[branch.name for branch in found.dropped],
+            )
+        except AwsError as error:
+            return replace(found, uploads_denied=_denied(error))
+        if not self.dry_run:
+            abort_left_uploads(objects, left)
+        return replace(found, uploads=left)
+
+    def _with_files(self, table: TableRef, found: BranchRecovery) -> BranchRecovery:
+        """Remove the data files that dead attempts have completed and not committed."""
+        destination, place = self.lake.destination, table.location
+        if vends(destination.iceberg.catalog):
+            return found
+        files = LakeFiles(self.lake.session, destination)
+        try:
+            left = find_left_files(
+                Objects(self.lake.session, destination),
+                destination.bucket,
+                lambda: find_table(self.lake.catalog, place.schema, place.table),
+                files,
+                datetime.now(UTC),
+                self.age,
+                dropped=[branch.name for branch in found.dropped],
+            )
+        except AwsError as error:
+            return replace(found, files_denied=_denied(error))
+        if self.dry_run or not left:
+            return replace(found, files=left)
+        removal = remove_left_files(files, destination.bucket, left)
+        stay = {bucket_and_key(one)[1] for one in removal.left}
+        found = replace(found, files=tuple(one for one in left if one.key not in stay))
+        if isinstance(removal.error, AwsError) and removal.error.denied:
+            return replace(found, files_denied=_undeletable(removal.left, removal.error))
+        return replace(found, error=removal.error)
 
 
-def _with_files(
-    lake: IcebergTables,
-    table: TableRef,
-    found: BranchRecovery,
-    age: timedelta,
-    *,
-    dry_run: bool,
-) -> BranchRecovery:
-    """Remove the data files that dead attempts have completed and not committed."""
-    destination, place = lake.destination, table.location
-    if vends(destination.iceberg.catalog):
-        return found
-    files = LakeFiles(lake.session, destination)
-    try:
-        left = find_left_files(
-            Objects(lake.session, destination),
-            destination.bucket,
-            lambda: find_table(lake.catalog, place.schema, place.table),
-            files,
-            datetime.now(UTC),
-            age,
-            dropped=[branch.name for branch in found.dropped],
-        )
-    except AwsError as error:
-        if not error.denied:
-            raise
-        return replace(found, files_denied=error)
-    if dry_run or not left:
-        return replace(found, files=left)
-    removal = remove_left_files(files, destination.bucket, left)
-    stay = {bucket_and_key(one)[1] for one in removal.left}
-    found = replace(found, files=tuple(one for one in left if one.key not in stay))
-    if isinstance(removal.error, AwsError) and removal.error.denied:
-        return replace(found, files_denied=_undeletable(removal.left, removal.error))
-    return replace(found, error=removal.error)
+def _denied(error: AwsError) -> AwsError:
+    """Return the error of a request that this identity may not send. Raises any other one."""
+    if not error.denied:
+        raise error
+    return error
 
 
 def _undeletable(left: Sequence[str], error: AwsError) -> AwsError:

@@ -57,9 +57,7 @@ def open_tables(request: TablesRequest) -> IcebergTables:
             "has a client for it",
             hint=_WITHOUT_A_CLIENT[request.command],
         )
-    opened = open_pipeline(document, request)
-    catalog = open_catalog(opened.destination, opened.session)
+    destination, session, tables = open_pipeline(document, request)
+    catalog = open_catalog(destination, session)
     name = document.model.name
-    return IcebergTables(
-        catalog, opened.destination, opened.session, name, request.notify, opened.tables
-    )
+    return IcebergTables(catalog, destination, session, name, request.notify, tables)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lakeload.config.document import quoted
 from lakeload.documents.load import DestinationDocument
 from lakeload.documents.spec import destination_spec
-from lakeload.formats.tables import TableRef, TableSet, TablesRequest, enter, open_pipeline
+from lakeload.formats.tables import TableRef, TablesRequest, enter, open_pipeline
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.core.names import did_you_mean
@@ -41,22 +41,22 @@ def open_tables(request: TablesRequest) -> ParquetTables:
     as `schema.table`. Raises `InvalidDocuments`, `InvalidInput` for a glob without a match,
     `Refused`.
     """
-    if isinstance(request.document, DestinationDocument):
-        destination = destination_spec(request.document)
+    document, pipeline = request.document, None
+    tables: Sequence[TableRef]
+    if isinstance(document, DestinationDocument):
+        destination = destination_spec(document)
         session = enter(destination, request)
-        objects = Objects(session, destination)
-        tables = of_destination(objects, destination.prefix, request.globs)
-        found = TableSet(destination, session, tables, None)
+        tables = of_destination(Objects(session, destination), destination.prefix, request.globs)
     else:
-        found = open_pipeline(request.document, request)
-        objects = Objects(found.session, found.destination)
+        destination, session, tables = open_pipeline(document, request)
+        pipeline = document.model.name
     return ParquetTables(
-        objects,
-        GlueCatalog(found.session, found.destination),
-        found.destination.parquet.upload_parallelism,
+        Objects(session, destination),
+        GlueCatalog(session, destination),
+        destination.parquet.upload_parallelism,
         request.notify,
-        found.tables,
-        found.pipeline,
+        tables,
+        pipeline,
     )
 
 
