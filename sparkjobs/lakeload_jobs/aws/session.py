@@ -104,17 +104,13 @@ class AwsSession:
         connect_timeout: float = 5,
         read_timeout: float = 60,
         max_attempts: int = 5,
-        max_connections: int = 32,
         refresh: RefreshWindow | None = None,
         on_executor: bool = False,
     ) -> None:
         self._destination = destination
         self._credentials = destination.credentials
         self._session_name = _session_name(label)
-        self._connect_timeout = connect_timeout
-        self._read_timeout = read_timeout
-        self._max_attempts = max_attempts
-        self._max_connections = max_connections
+        self._patience = (connect_timeout, read_timeout, max_attempts)
         self._refresh = refresh or RefreshWindow.for_duration(self._credentials.session_duration)
         self._on_executor = on_executor
         self._identity = _Identity()
@@ -122,20 +118,12 @@ class AwsSession:
         self._clients: dict[str, Any] = {}
 
     def waiting(
-        self,
-        *,
-        connect_timeout: float = 5,
-        read_timeout: float = 60,
-        max_attempts: int = 5,
-        max_connections: int = 32,
+        self, *, connect_timeout: float = 5, read_timeout: float = 60, max_attempts: int = 5
     ) -> AwsSession:
         """Return the same identity with clients that wait otherwise: no role is assumed again."""
         other = copy.copy(self)
         other._clients = {}
-        other._connect_timeout = connect_timeout
-        other._read_timeout = read_timeout
-        other._max_attempts = max_attempts
-        other._max_connections = max_connections
+        other._patience = (connect_timeout, read_timeout, max_attempts)
         return other
 
     def reading(self, credentials: CredentialsSpec | None) -> AwsSession:
@@ -271,13 +259,8 @@ class AwsSession:
             return self._clients[key]
 
     def _build(self, session: boto3.Session, service: str, attempts: int | None = None) -> Any:
-        config = client_config(
-            self._destination,
-            connect_timeout=self._connect_timeout,
-            read_timeout=self._read_timeout,
-            attempts=attempts or self._max_attempts,
-            connections=self._max_connections,
-        )
+        connect, read, tries = self._patience
+        config = client_config(self._destination, connect, read, attempts or tries)
         client = make_client(session, service, self._destination, config)
         client.meta.events.register("response-received", self._identity.clock.note)
         client.meta.events.register("before-send", _count)

@@ -175,48 +175,12 @@ def encryption_headers(encryption: EncryptionSpec) -> EncryptionHeaders:
             assert_never(encryption.type)
 
 
-Create = Callable[[], bool]
-"""Writes the marker with If-None-Match; False when the store says that it is there already."""
-
 MARKER = b"lakeload asks here whether this store has conditional writes; keep it\n"
 
 WHAT_IS_LOST = (
     "this store has no conditional writes (`single_writer: true`): a concurrent "
     "sync, recover or reset of this table is not detected, and rows may be lost or duplicated"
 )
-
-
-def has_conditional_writes(create: Create) -> bool:
-    """Return whether the store refuses to write an object that is there.
-
-    The marker stays, so that one request answers on every later run. A store that lacks the feature
-    says so (501), or ignores the header and takes the second write as it took the first.
-    """
-    try:
-        return not create() or not create()
-    except ConditionalWritesUnsupported:
-        return False
-
-
-class Conditions:
-    """Whether writes of one process carry conditions. Thread-safe.
-
-    They do, unless the document says `single_writer: true` of a store that has none: such a
-    document must not weaken a store that has them, so the store is asked once, at the first write.
-    That is `in_force` None; else the answer is given.
-    """
-
-    def __init__(self, create: Create, in_force: bool | None) -> None:
-        self._create = create
-        self._in_force = in_force
-        self._lock = threading.Lock()
-
-    def in_force(self) -> bool:
-        """Return whether to send conditions; may ask the store. Raises what a write raises."""
-        with self._lock:
-            if self._in_force is None:
-                self._in_force = has_conditional_writes(self._create)
-            return self._in_force
 
 
 BODY_TRIES = 3
@@ -243,11 +207,9 @@ class Objects:
         self._single_writer = destination.single_writer
         self._encryption = encryption_headers(destination.encryption)
         self.waits = waits or Waits()
-        marker = conditional_writes_key(destination.prefix)
-        self._create_marker = lambda: self._create(marker, MARKER)
-        if conditional is None and not self._single_writer:
-            conditional = True
-        self._conditions = Conditions(self._create_marker, conditional)
+        self._marker = conditional_writes_key(destination.prefix)
+        self._conditional = True if conditional is None and not self._single_writer else conditional
+        self._lock = threading.Lock()
 
     def url(self, key: str) -> str:
         """Return `s3://bucket/key`, for messages."""
@@ -381,16 +343,36 @@ class Objects:
         No answer → the same PUT again until one comes. Raises `AwsError` when it certainly did not
         happen, `UnknownOutcome` when that cannot be told, `ConditionalWritesUnsupported`.
         """
-        if not self._conditions.in_force():
+        if not self._sends_conditions():
             if self.find(key) is not None:
                 return False
             self.put(key, body)
             return True
         return self._create(key, body)
 
+    def _sends_conditions(self) -> bool:
+        """Return whether writes carry conditions. Raises what a write raises.
+
+        They do, unless the document says `single_writer: true` of a store that has none: such a
+        document must not weaken a store that has them, so the store is asked once, at the first
+        write.
+        """
+        with self._lock:
+            if self._conditional is None:
+                self._conditional = self.has_conditional_writes()
+            return self._conditional
+
     def has_conditional_writes(self) -> bool:
-        """Ask the store, whatever the document says of it. Leaves one small object there."""
-        return has_conditional_writes(self._create_marker)
+        """Return whether the store refuses to write an object that is there, whatever the document
+        says of it. The marker stays, so that one request answers on every later run.
+
+        A store that lacks the feature says so (501), or ignores the header and takes the second
+        write as it took the first.
+        """
+        try:
+            return not all(self._create(self._marker, MARKER) for _ in range(2))
+        except ConditionalWritesUnsupported:
+            return False
 
     def _create(self, key: str, body: bytes) -> bool:
         doing = f"writing `{self.url(key)}`"
@@ -473,7 +455,7 @@ class Objects:
 
         Raises `UnknownOutcome` when no clear answer came in time: completing again is safe.
         """
-        conditional = if_absent and self._conditions.in_force()
+        conditional = if_absent and self._sends_conditions()
         if if_absent and not conditional and self.find(key) is not None:
             return Completion.KEY_TAKEN
         condition: IfUnchanged = {"IfNoneMatch": "*"} if conditional else {}
