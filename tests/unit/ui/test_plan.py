@@ -12,14 +12,13 @@ from rich.console import Console
 from lakeload.documents.named_files import NamedFiles
 from lakeload.formats.plan import (
     BranchLeft,
-    CursorPlan,
     DeletesPlan,
     IcebergPlan,
-    IncrementalPlan,
     Recovery,
     SchemaFound,
     TablePlan,
 )
+from lakeload.sources.report import CursorPlan, IncrementalPlan
 from lakeload.ui.plan import show_text
 from lakeload_jobs.contract.plan import CatalogPlan
 from lakeload_jobs.contract.result import ErrorInfo

@@ -10,19 +10,15 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from lakeload.sources.base import ColumnsRequest, SampleRows, SourceColumns
-from lakeload.sources.files.inspection import (
-    first_rows,
-    inspect_file,
-    is_large_object,
-)
+from lakeload.sources.files.formats.registry import INSPECTION_OF
+from lakeload.sources.files.formats.text import first_rows
+from lakeload.sources.files.inspection import inspect_file
 from lakeload_jobs.contract.spec import FilesInput, RejectLimit
 from lakeload_jobs.core.names import unique_names
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.base import set_aside_warnings
 from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS, TYPED_FORMATS
 from lakeload_jobs.sources.files.listing import list_files
-from lakeload_jobs.sources.files.text.json_values import json_type
-from lakeload_jobs.sources.files.text.options import read_json_options
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned, weight
 from lakeload_jobs.sources.files.text.table import text_files
 from lakeload_jobs.sources.files.typed.columns import (
@@ -44,7 +40,7 @@ from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState, folder_base, folder_values, is_s3
 from lakeload_jobs.sources.paths.local_listing import link_warnings
 from lakeload_jobs.sources.readers import SourceReaders
-from lakeload_jobs.sources.type_names import UnknownType, declared_type, spark_name
+from lakeload_jobs.sources.type_names import UnknownType, declared_type, nested_type, spark_name
 
 MAX_SCANNED = 128 << 20
 """Bytes of text that are read whole; of more, as much of the first files and the last."""
@@ -109,12 +105,11 @@ def _text_columns(
     spec, table = request.spec, request.table
     some, stop = list(files), None
     opener = FileBytes(readers.identity(given), "plan")
-    if given.format == "JSON":
-        json, _ = read_json_options(given.options)
-        if not json.records and any(
-            is_large_object(one, opener, json.encoding) for one in some[:1]
-        ):
-            return None  # it takes as long as the load
+    as_text = spec.nested == "JSON"
+    reading = TEXT_FORMATS[given.format].reading(given.options, nested_as_text=as_text)
+    inspection = INSPECTION_OF[given.format]
+    if any(inspection.takes_long(one, reading, opener) for one in some[:1]):
+        return None
     if sum(weight(Piece(file)) for file in files) > MAX_SCANNED:
         if len(some) > _MOST_FILES:
             some = [*some[: _MOST_FILES - 1], some[-1]]
@@ -125,8 +120,6 @@ def _text_columns(
 
     # What is bad among some of the bytes says nothing of its share of all.
     limit = spec.max_rejected_of(table) if stop is None else RejectLimit(percent=100)
-    as_text = spec.nested == "JSON"
-    reading = TEXT_FORMATS[given.format].reading(given.options, nested_as_text=as_text)
     read = text_files(spec, table, reading, some, request.earlier, opener, limit)
     found = read.split(scan, _UNCUT)
     rows = sum(found.splits.counts or ())
@@ -233,7 +226,7 @@ def _type(
         if column.name in declared:
             return spark_name(declared_type(declared[column.name])[0])
         if column.name in earlier:
-            kind = json_type(earlier[column.name])
+            kind = nested_type(earlier[column.name])
             read = kind_in_table(column, kind)
             return earlier[column.name] if read == kind else shown(read)
     except UnknownType:
