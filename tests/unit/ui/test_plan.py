@@ -79,6 +79,7 @@ def test_plan_text_has_a_row_and_details_per_table() -> None:
         "  partitioned by day(created_at), bucket(16, id); key id",
         f"  would drop branch {BRANCH}",
         "  new files: 3 (11.8 MiB), 1 of them new versions; known: 100",
+        "  read by Spark",
         "  _supa_index: dense, counting pass",
     ]
     assert max(map(len, out)) <= 80
