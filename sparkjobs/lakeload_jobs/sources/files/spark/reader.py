@@ -26,12 +26,12 @@ from lakeload_jobs.sources.base import (
     Rows,
     UnreadableFile,
 )
+from lakeload_jobs.sources.files.formats.avro.reader import read_avro_headers
 from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
 from lakeload_jobs.sources.files.spark.paths import by_name, shortest
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.schemas import open_avro
-from lakeload_jobs.sources.files.typed.avro import read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import Column, FileSchema
 from lakeload_jobs.sources.files.typed.exact import column_notes, record_bytes
 from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT

@@ -35,6 +35,7 @@ from lakeload_jobs.sources.base import (
 )
 from lakeload_jobs.sources.files.files_in_use import in_use
 from lakeload_jobs.sources.files.formats.base import TypedFormat
+from lakeload_jobs.sources.files.formats.parquet.reader import ParquetReader
 from lakeload_jobs.sources.files.formats.registry import TYPED_FORMATS
 from lakeload_jobs.sources.files.spark.reader import (
     cast_rows,
@@ -56,7 +57,6 @@ from lakeload_jobs.sources.files.typed.columns import (
     unite,
     unreadable,
 )
-from lakeload_jobs.sources.files.typed.parquet import ParquetReader
 from lakeload_jobs.sources.files.typed.rows import (
     DAMAGED_HINT,
     Failures,
