@@ -157,13 +157,9 @@ class TablePlan:
     schema: SchemaFound | None = None
     sample: tuple[dict[str, str | None], ...] | None = None
     """The first rows of the source, by its columns; None: not asked for, or read by Spark alone."""
-    why_jvm: str = ""
-    """Why only Spark can read the rows, where the job that looked at them said so."""
     writer: str | None = None
     """`direct` (lakeload's own tasks) or `spark`, which would write the data files of an Iceberg
     table; None where the job has not said so."""
-    why_spark: str = ""
-    """The reason for Spark, as a clause."""
     side_table: str | None = None
     """Where records that cannot be read would be set aside; None where they would not."""
     max_rejected: str | None = None
@@ -211,7 +207,6 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
         action=action,
         mode=table.mode,
         reader=facts.reader,
-        why_jvm=facts.why_jvm,
         index="sparse" if numbering == "not counted" else "dense",
         numbering=numbering,
         example="",
@@ -348,9 +343,7 @@ def with_schema(
             replace(
                 plan,
                 reader=known[plan.table].reader,
-                why_jvm=known[plan.table].why_jvm,
                 writer=known[plan.table].writer,
-                why_spark=known[plan.table].why_spark,
             ),
             _judged(judge, known[plan.table], spec, specs[plan.table]),
         )
