@@ -332,7 +332,7 @@ class _Recorder:
         from lakeload.launch.run_folder import runs_directory
         from lakeload.launch.usage import CommandUsage
         from lakeload.monitoring.history import JobHistory
-        from lakeload.monitoring.monitor import Monitor
+        from lakeload.monitoring.metrics import Monitor
 
         self._metrics_file = metrics_file
         self._usage = CommandUsage()
@@ -348,8 +348,7 @@ class _Recorder:
             yield lambda: None
             return
         from lakeload.monitoring.endpoint import Endpoint
-        from lakeload.monitoring.metrics import read_file
-        from lakeload.monitoring.monitor import Monitor
+        from lakeload.monitoring.metrics import Monitor, read_file
 
         path = self._path(job)
         with Endpoint(address, read_file(path) if path else None) as endpoint:
