@@ -30,15 +30,13 @@ class PastJobs:
     def __init__(
         self, document: PipelineDocument | DestinationDocument, environment: Mapping[str, str]
     ) -> None:
-        pipeline = document if isinstance(document, PipelineDocument) else None
-        where = document.destination if isinstance(document, PipelineDocument) else document
-        destination = destination_spec(where)
+        destination = destination_spec(document.destination)
         self.stores: list[HistoryStore] = [LocalHistory(runs_directory(environment), destination)]
         if is_in_lake(destination):
             connections = Connections(destination, "runs")
             preflight(connections)
             self.stores.append(LakeHistory(connections.patient, destination))
-        self._pipeline = pipeline.model.name if pipeline else None
+        self._pipeline = document.model.name if isinstance(document, PipelineDocument) else None
 
     @property
     def pipelines(self) -> list[str]:

@@ -181,26 +181,22 @@ def _pipeline_name(value: str) -> str:
 
 
 def _file_size(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise refusal("this is not a size", "write it as `512MiB` or `1GiB`")
-    try:
-        size = parse_size(value)
-    except InvalidInput as error:
-        raise refusal(f"`{shown(str(value))}` is not a size", error.hint) from None
-    if not MIN_FILE_SIZE <= size <= MAX_FILE_SIZE:
-        raise refusal(f"`{shown(str(value))}` is out of range", "a file has 1MiB to 64GiB")
-    return size
+    return _size(value, MIN_FILE_SIZE, MAX_FILE_SIZE, "1GiB", "a file has 1MiB to 64GiB")
 
 
 def _bytes(value: Any) -> int:
+    return _size(value, 1, None, "10GiB", "write at least one byte")
+
+
+def _size(value: Any, least: int, most: int | None, example: str, hint: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise refusal("this is not a size", "write it as `512MiB` or `10GiB`")
+        raise refusal("this is not a size", f"write it as `512MiB` or `{example}`")
     try:
         size = parse_size(value)
     except InvalidInput as error:
         raise refusal(f"`{shown(str(value))}` is not a size", error.hint) from None
-    if size < 1:
-        raise refusal(f"`{shown(str(value))}` is out of range", "write at least one byte")
+    if size < least or (most is not None and size > most):
+        raise refusal(f"`{shown(str(value))}` is out of range", hint)
     return size
 
 

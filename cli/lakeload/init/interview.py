@@ -10,7 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from lakeload.config.credentials import Credentials
 from lakeload.config.document import listed, quoted
-from lakeload.config.model import FINDINGS, Finding
+from lakeload.config.model import Finding, first_finding
 from lakeload.config.secret_names import shown
 from lakeload.data import read_toml
 from lakeload.documents.destination import Destination, region_findings
@@ -38,11 +38,8 @@ def value_finding(model: type[BaseModel], setting: str, value: str) -> Finding |
     try:
         TypeAdapter(kind).validate_python(value, strict=True)
     except ValidationError as error:
-        for detail in error.errors(include_url=False, include_input=False):
-            for finding in detail.get("ctx", {}).get(FINDINGS, ()):
-                assert isinstance(finding, Finding), "rules raise findings"  # noqa: S101
-                return finding
-        return Finding(f"`{shown(value)}` cannot be the value of `{setting}`")
+        other = Finding(f"`{shown(value)}` cannot be the value of `{setting}`")
+        return first_finding(error) or other
     return None
 
 
