@@ -13,7 +13,6 @@ from lakeload.history.store import (
     HistoryStore,
     LakeHistory,
     LocalHistory,
-    Wanted,
     is_in_lake,
     past_jobs,
 )
@@ -49,7 +48,7 @@ class PastJobs:
         self, keeps: Callable[[HistoryJob], bool], limit: int, since: datetime | None
     ) -> tuple[HistoryJob, ...]:
         """Return the newest jobs that `keeps` takes, newest first."""
-        return past_jobs(self.stores, self.pipelines, Wanted(keeps, limit, since))
+        return past_jobs(self.stores, self.pipelines, keeps, limit, since)
 
     def state(self, pipeline: str) -> HistoryDay | None:
         """Return a day with the state of a pipeline and its tables after the last job; None where

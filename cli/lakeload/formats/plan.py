@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 from lakeload.config.document import quoted
 from lakeload.formats.inspection import InspectionRequest, TableState
@@ -360,13 +360,9 @@ def _nothing_there(found: InputFound) -> ErrorInfo:
     return ErrorInfo("MissingInput", message, int(ExitCode.REFUSED), hint or start, "open")
 
 
-class Judge(Protocol):
-    """What becomes of the columns of a table."""
-
-    def __call__(
-        self, found: TableColumns, existing: ExistingColumns, spec: JobSpec, table: TableSpec, /
-    ) -> SchemaFound:
-        """Return the change. Raises `LakeloadError` for one that is refused."""
+Judge = Callable[[TableColumns, ExistingColumns, JobSpec, TableSpec], SchemaFound]
+"""Returns what becomes of the columns of a table. Raises `LakeloadError` for a change that is
+refused."""
 
 
 WITHOUT = "`--no-schema` shows the rest of the plan without Spark"

@@ -118,7 +118,14 @@ def drop_branches(
     catalog: IcebergCatalog, table: TableRef, age: timedelta, *, dry_run: bool
 ) -> BranchRecovery:
     """Drop the branches of a table that are older than an age."""
-    place, before = table.location, datetime.now(UTC) - age
+    before = datetime.now(UTC) - age
+    return _retried(lambda: _drop_once(catalog, table, before, dry_run=dry_run))
+
+
+def _drop_once(
+    catalog: IcebergCatalog, table: TableRef, before: datetime, *, dry_run: bool
+) -> BranchRecovery:
+    place = table.location
     facts = read_facts(catalog, place.schema, place.table)
     if facts is None:
         return BranchRecovery(table.target, exists=False)
@@ -153,9 +160,7 @@ class _Recovery:
 
     def table(self, table: TableRef) -> BranchRecovery:
         """Take the steps in a table; after one that fails there is none."""
-        found = _retried(
-            lambda: drop_branches(self.lake.catalog, table, self.age, dry_run=self.dry_run)
-        )
+        found = drop_branches(self.lake.catalog, table, self.age, dry_run=self.dry_run)
         for step in (self._with_rejects, self._with_uploads, self._with_files):
             if not found.exists or found.error is not None:
                 break
