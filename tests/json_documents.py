@@ -16,10 +16,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 _COMMANDS = {
-    "checks": "test-connection",
-    "validation": "validate",
-    "import_configuration": "import",
-    "plan_once": "plan",
+    "checks": ("test-connection", "doctor"),
+    "validation": ("validate",),
+    "import_configuration": ("import",),
+    "plan_once": ("plan",),
 }
 """Commands by the module that prints their document, where the names differ."""
 
@@ -42,14 +42,13 @@ def validator(command: str) -> Draft202012Validator:
     return Draft202012Validator(closed(result_schema(command)))
 
 
-def check(document: Any, command: str = "") -> None:
-    """Compare a document with the schema of its command; without one, with those of all."""
+def check(document: Any, *commands: str) -> None:
+    """Compare a document with the schemas of these commands; without any, with those of all."""
     # This module is read by every run, and the schemas take 0.2 seconds to import.
     from lakeload.commands.schema import RESULTS
 
-    commands = [command] if command else list(RESULTS)
     errors = []
-    for name in commands:
+    for name in commands or RESULTS:
         found = list(validator(name).iter_errors(document))
         if not found:
             return
@@ -72,9 +71,9 @@ def checked(show_json: Callable[[Any], None]) -> Callable[[Any], None]:
         from lakeload.commands.schema import RESULTS
 
         module = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
-        command = _COMMANDS.get(module, module)
-        if command in RESULTS or module == "errors":
-            check(document, command if command in RESULTS else "")
+        commands = _COMMANDS.get(module, (module,))
+        if commands[0] in RESULTS or module == "errors":
+            check(document, *(() if module == "errors" else commands))
         show_json(document)
 
     return show

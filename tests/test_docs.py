@@ -11,12 +11,12 @@ from typing import get_args
 import pytest
 
 from lakeload.app import COMMANDS
+from lakeload.checks import CheckStatus
 from lakeload.config.problems import has_errors
 from lakeload.documents.load import inspect_all
 from lakeload.formats.plan import Action
 from lakeload.formats.reports import RecoveryStatus
-from lakeload.machine.doctor.model import CheckStatus
-from lakeload.probes.runner import Status
+from lakeload.ui.checks import FINDINGS
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.maintain import StepStatus
 from lakeload_jobs.contract.result import TableStatus
@@ -146,9 +146,9 @@ def test_every_status_is_on_its_page(heading: str, words: tuple[str, ...]) -> No
 
 def test_every_status_of_a_check_is_on_its_page() -> None:
     text = (ROOT / "docs/statuses.md").read_text(encoding="utf-8")
-    for name, words in (("test-connection", Status), ("doctor", CheckStatus)):
+    for name, words in (("test-connection", {}), ("doctor", FINDINGS)):
         (row,) = re.findall(rf"^\| `{name}` \| (.*) \|$", text, re.MULTILINE)
-        assert re.findall(r"`(\w+)`", row) == [word.value for word in words]
+        assert re.findall(r"`(\w+)`", row) == [words.get(one, one.value) for one in CheckStatus]
 
 
 def test_the_exit_code_table_is_the_enum() -> None:

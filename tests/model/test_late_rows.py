@@ -17,8 +17,14 @@ from itertools import pairwise
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.sources.databases.engines.postgres.xids import (
+    EPOCH,
+    SeenXids,
+    Xids,
+    XidSnapshot,
+    noted,
+)
 from lakeload_jobs.sources.databases.seen import earlier, later, unseen
-from lakeload_jobs.sources.databases.xids import EPOCH, SeenXids, Xids, XidSnapshot, noted
 
 _HISTORIES = 400
 _STEPS = 120

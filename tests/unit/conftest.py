@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, settings
 
 from lakeload.sources.files import inspected_tables
 from lakeload.sources.files.inspection import InspectedFile, inspect_file
-from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
 from tests.environments import EXHAUSTIVE, many
 
 # How quick a machine is decides no verdict.

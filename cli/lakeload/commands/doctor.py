@@ -47,7 +47,7 @@ def doctor(
     from lakeload.machine.cache import cache_directory
     from lakeload.machine.doctor.checks import CHECKS
     from lakeload.machine.doctor.model import CheckContext, Host, run_checks
-    from lakeload.ui.doctor import show_report
+    from lakeload.ui.checks import show_findings
 
     seconds = parse_seconds("--timeout", timeout, least=MIN_TIMEOUT)
     need = _need(file, destination)
@@ -59,8 +59,8 @@ def doctor(
         runs=runs_directory(os.environ),
     )
     report = run_checks(CheckContext(host, need, offline=offline, seconds=seconds), CHECKS)
-    code = ExitCode.OK if report.healthy else ExitCode.MACHINE
-    show_report(report, file, code)
+    code = ExitCode.OK if report.passed else ExitCode.MACHINE
+    show_findings(report, file, code)
     if code is not ExitCode.OK:
         raise typer.Exit(code)
 

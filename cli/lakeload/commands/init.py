@@ -41,7 +41,7 @@ from lakeload.init.files import (
 )
 from lakeload.init.interview import PANELS, Ask, Defaults, Question, interview
 from lakeload.init.table_settings import OptionValue, TableFiles
-from lakeload.sources.files.settings import local_paths, named_format
+from lakeload.sources.paths import local_paths
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.guesses import TableGuess
@@ -50,6 +50,7 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed, Refused
 from lakeload_jobs.contract.spec import TableFormat
 from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.names import did_you_mean, visible_name
+from lakeload_jobs.sources.files.formats.registry import named_format
 
 if TYPE_CHECKING:
     from lakeload.init.database import Database
@@ -330,7 +331,7 @@ def _is_remote(path: str) -> bool:
 
 def _neighbours(path: str) -> str | None:
     """Return what there is in place of a local path that names nothing."""
-    from lakeload_jobs.sources.files.local_listing import expand
+    from lakeload_jobs.sources.paths.local_listing import expand
 
     try:
         if not _is_remote(path):

@@ -54,7 +54,7 @@ def check_path(path: str) -> None:
     from pydantic import TypeAdapter, ValidationError
 
     from lakeload.config.model import first_finding
-    from lakeload.sources.files.settings import PathText
+    from lakeload.sources.paths import PathText
 
     try:
         TypeAdapter(PathText).validate_python(path)
@@ -74,8 +74,8 @@ def inspect_tables(
     from lakeload.sources.files.inspected_tables import inspect_paths
     from lakeload_jobs.aws import AwsSession
     from lakeload_jobs.contract.spec import DestinationSpec
-    from lakeload_jobs.sources.files.listing import SourceObjects
-    from lakeload_jobs.sources.files.text.opening import FileBytes
+    from lakeload_jobs.sources.paths.file_bytes import FileBytes
+    from lakeload_jobs.sources.paths.objects import SourceObjects
 
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
     # Buckets are those of the paths: only the identity and the region matter.

@@ -21,18 +21,16 @@ def explained_by_machine(
 
 
 def _explained(cause: Cause, environment: Mapping[str, str], settings: SparkSettings) -> Cause:
+    from lakeload.checks import CheckStatus
     from lakeload.machine.doctor.checks import START_CHECKS
-    from lakeload.machine.doctor.model import CheckContext, CheckStatus, Host, Need, run_checks
+    from lakeload.machine.doctor.model import CheckContext, Host, Need, run_checks
 
     host = Host(
         environment, sys.platform, "", cache_directory(environment), runs_directory(environment)
     )
     need = Need(master=settings.master, driver_memory=settings.memory, conf=settings.conf)
     report = run_checks(CheckContext(host, need, offline=True), START_CHECKS)
-    findings = [
-        *report.with_status(CheckStatus.PROBLEM),
-        *report.with_status(CheckStatus.WARNING),
-    ]
+    findings = report.with_status(CheckStatus.FAILED, CheckStatus.WARNING)
     if not findings or cause.exit_code is ExitCode.INTERRUPTED:
         return cause
     lines = "\n".join(

@@ -15,7 +15,7 @@ from lakeload.sources.registry import SOURCES
 from lakeload_jobs.contract.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from lakeload_jobs.sources.files.listing import SourceReaders
+    from lakeload_jobs.sources.readers import SourceReaders
 
 D = TypeVar("D", bound=PipelineDocument | DestinationDocument)
 
@@ -33,7 +33,7 @@ def with_found_tables(document: D, command: str, *, keys: bool = False) -> D:
     def readers() -> SourceReaders:
         # With boto3, which takes longer than all of the above.
         from lakeload.connections import Connections
-        from lakeload_jobs.sources.files.listing import SourceReaders
+        from lakeload_jobs.sources.readers import SourceReaders
 
         destination = destination_spec(document.destination)
         return SourceReaders(destination, Connections(destination, command).before_spark)

@@ -25,14 +25,14 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.contract.state import Bookmark
-from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.sources.files.selection import Selection
+from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.sources.position import position_of
+from lakeload_jobs.sources.readers import SourceReaders
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.databases.cursors import Window
-    from lakeload_jobs.sources.databases.xids import XminWindow
+    from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow
 
 AT_ONCE = 8
 """Tables that are inspected at once."""

@@ -30,8 +30,8 @@ from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumn
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import CommitAt, DestinationSpec, JobSpec, RoundLimit, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
-from lakeload_jobs.sources.databases.xids import XminWindow
-from lakeload_jobs.sources.files.listing import SourceReaders
+from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow
+from lakeload_jobs.sources.readers import SourceReaders
 
 Action = Literal["LOAD", "NO_OP", "BLOCKED", "FAIL"]
 

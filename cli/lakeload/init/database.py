@@ -154,7 +154,7 @@ def find_database(answers: Answers, folder: Path, environment: Mapping[str, str]
     # With the drivers and boto3, which other choices do without.
     from lakeload.connections import Connections
     from lakeload.sources.databases.inspection import list_changed, list_sizes, list_tables
-    from lakeload_jobs.sources.files.listing import SourceReaders
+    from lakeload_jobs.sources.readers import SourceReaders
 
     settings = _settings(answers.from_url)
     if parse_url(settings.url).database in BY_DRIVER:

@@ -28,7 +28,7 @@ from lakeload_jobs.contract.spec import (
 from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.authors import author_of
 from lakeload_jobs.core.job_ids import job_id_problem, new_attempt_id, new_job_id
-from lakeload_jobs.sources.files.bookmark import refuse_limit
+from lakeload_jobs.sources.settings import refuse_limit
 
 
 def author() -> str:

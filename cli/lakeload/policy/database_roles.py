@@ -11,7 +11,8 @@ from lakeload.sources.databases.table_names import name_parts
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, TableSpec
-from lakeload_jobs.sources.databases import mysql, postgres
+from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
+from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
 
 Server = Literal["postgres", "mysql"]
 

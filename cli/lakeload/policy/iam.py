@@ -23,20 +23,10 @@ from lakeload.policy.templates import template
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput, TableSpec
-from lakeload_jobs.contract.traits import (
-    catalog_of,
-    catalog_traits,
-    format_of,
-)
+from lakeload_jobs.contract.traits import catalog_of, catalog_traits, format_of
 from lakeload_jobs.core.aws_partitions import domain, partition, rds_region
-from lakeload_jobs.core.names import (
-    LOG_NAME,
-    MAX_NAME_LENGTH,
-    PROBE_NAME,
-    normalize,
-    schema_name,
-)
-from lakeload_jobs.sources.files.key_patterns import KeyPattern
+from lakeload_jobs.core.names import LOG_NAME, MAX_NAME_LENGTH, PROBE_NAME, normalize, schema_name
+from lakeload_jobs.sources.paths.key_patterns import KeyPattern
 
 PROBE_MARK_LENGTH = 12
 """Random characters at the end of the name of a connection test's database."""

@@ -13,7 +13,14 @@ from lakeload.connections import Connections
 from lakeload.policy.iam import base_policy, granting, uses_glue
 from lakeload.policy.model import Statement
 from lakeload.probes.glue import ProbeIcebergTables, ProbeTables
-from lakeload.probes.runner import CheckVerdict, Deadline, Failure, Probe, ProbeResult, run_probes
+from lakeload.probes.runner import (
+    ConnectionVerdict,
+    Deadline,
+    Failure,
+    Probe,
+    ProbeResult,
+    run_probes,
+)
 from lakeload.probes.s3 import ProbeBucket, ProbeObjects, s3_probes
 from lakeload.probes.sts import ProbeIdentity
 from lakeload.sources.registry import source_of
@@ -28,7 +35,7 @@ from lakeload_jobs.contract.traits import (
     vends,
 )
 from lakeload_jobs.core.names import did_you_mean
-from lakeload_jobs.sources.files.listing import SourceReaders
+from lakeload_jobs.sources.readers import SourceReaders
 from lakeload_jobs.storage.backoff import Waits
 from lakeload_jobs.storage.objects import WHAT_IS_LOST, ConditionalWritesUnsupported, Objects
 
@@ -209,10 +216,10 @@ class ConnectionTest:
             tables = self._catalog.remove_all(rest) if self._catalog else ()
             self._left_behind = (*self._objects.remove_all(rest), *tables)
 
-    def verdict(self) -> CheckVerdict:
+    def verdict(self) -> ConnectionVerdict:
         """Return what has been found so far."""
         seconds = time.monotonic() - self._started
-        return CheckVerdict(tuple(self._results), self._left_behind, seconds)
+        return ConnectionVerdict(tuple(self._results), seconds, self._left_behind)
 
 
 def _source_probes(tables: Sequence[TableSpec], readers: SourceReaders) -> list[Probe]:

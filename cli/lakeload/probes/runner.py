@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from threading import Lock
-from typing import TypeVar
 
+from lakeload.checks import CheckStatus, T, Verdict, in_background
 from lakeload.data import read_toml
 from lakeload.probes.causes import is_lake_formation, refusal
 from lakeload_jobs.aws import AwsError
@@ -28,15 +28,6 @@ class Level(StrEnum):
     """`sync` works; something around it does not. A warning."""
     SAFETY = "safety"
     """Everything works, for others too. A warning."""
-
-
-class Status(StrEnum):
-    """What became of a probe; a failure of a useful or safety probe is a warning."""
-
-    PASSED = "passed"
-    WARNING = "warning"
-    FAILED = "failed"
-    SKIPPED = "skipped"
 
 
 class ProbeFailed(Refused):
@@ -137,7 +128,7 @@ class ProbeResult:
     """One line of the test."""
 
     probe: Probe
-    status: Status
+    status: CheckStatus
     milliseconds: int = 0
     detail: str = ""
     """What was found, or why the probe was skipped."""
@@ -147,25 +138,11 @@ class ProbeResult:
 
 
 @dataclass(frozen=True)
-class CheckVerdict:
+class ConnectionVerdict(Verdict[ProbeResult]):
     """The results of all probes. `left_behind` names what the test could not remove: URLs of probe
     objects, and the probe database of Glue with the command that deletes it."""
 
-    results: tuple[ProbeResult, ...]
-    left_behind: tuple[str, ...]
-    seconds: float
-
-    @property
-    def passed(self) -> bool:
-        """True when every required probe that ran has passed."""
-        return not any(result.status is Status.FAILED for result in self.results)
-
-    def with_status(self, status: Status) -> tuple[ProbeResult, ...]:
-        """Return the results of one status, in order."""
-        return tuple(result for result in self.results if result.status is status)
-
-
-T = TypeVar("T")
+    left_behind: tuple[str, ...] = ()
 
 
 @dataclass
@@ -200,15 +177,15 @@ def run_probes(
     missing: set[str] = set()
     for probe in probes:
         if probe.name in skip:
-            yield ProbeResult(probe, Status.SKIPPED, detail="skipped by --skip")
+            yield ProbeResult(probe, CheckStatus.SKIPPED, detail="skipped by --skip")
             continue
         if probe.beside_the_point:
-            yield ProbeResult(probe, Status.SKIPPED, detail=probe.beside_the_point)
+            yield ProbeResult(probe, CheckStatus.SKIPPED, detail=probe.beside_the_point)
             continue
         if blocking := next((name for name in probe.needs if name in missing), None):
             missing.add(probe.name)
             why = f"needs `{blocking}`"
-            yield ProbeResult(probe, Status.SKIPPED, detail=why, blocked_by=blocking)
+            yield ProbeResult(probe, CheckStatus.SKIPPED, detail=why, blocked_by=blocking)
             continue
         result = _run(probe, deadline)
         if result.failure is not None:
@@ -222,24 +199,11 @@ def within(call: Callable[[], T], deadline: Deadline) -> T:
     The clients' own time-outs are shorter; this one is for what has none, such as a DNS lookup.
     A call that is stuck is left to end with the process.
     """
-    outcome: list[T] = []
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            outcome.append(call())
-        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            errors.append(error)
-
-    thread = threading.Thread(target=work, name="probe", daemon=True)
-    thread.start()
-    while thread.is_alive() and deadline.left:
-        thread.join(min(deadline.left, 0.2))
-    if errors:
-        raise errors[0]
-    if not outcome:
-        raise failed("time-out")
-    return outcome[0]
+    work = in_background(call, "probe")
+    while not wait((work,), min(deadline.left, 0.2)).done:
+        if not deadline.left:
+            raise failed("time-out")
+    return work.result()
 
 
 def succeeds(call: Callable[[], object], deadline: Deadline) -> bool:
@@ -253,14 +217,14 @@ def succeeds(call: Callable[[], object], deadline: Deadline) -> bool:
 
 def _run(probe: Probe, deadline: Deadline) -> ProbeResult:
     started = time.monotonic()
-    detail, failure, status = "", None, Status.PASSED
+    detail, failure, status = "", None, CheckStatus.PASSED
     try:
         detail = within(probe.run, deadline) or ""
     except CheckSkipped as error:
-        return ProbeResult(probe, Status.SKIPPED, detail=error.message)
+        return ProbeResult(probe, CheckStatus.SKIPPED, detail=error.message)
     except LakeloadError as error:
         failure = failure_of(error, probe)
-        status = Status.FAILED if probe.level is Level.REQUIRED else Status.WARNING
+        status = CheckStatus.FAILED if probe.level is Level.REQUIRED else CheckStatus.WARNING
     milliseconds = round((time.monotonic() - started) * 1000)
     return ProbeResult(probe, status, milliseconds, detail, failure)
 

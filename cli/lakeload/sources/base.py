@@ -29,10 +29,10 @@ from lakeload_jobs.sources.base import EarlierColumns
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.databases.cursors import Window
-    from lakeload_jobs.sources.databases.xids import XminWindow
-    from lakeload_jobs.sources.files.file_state import FileState
-    from lakeload_jobs.sources.files.listing import SourceReaders
+    from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow
     from lakeload_jobs.sources.files.selection import Selection
+    from lakeload_jobs.sources.paths.file_state import FileState
+    from lakeload_jobs.sources.readers import SourceReaders
 
 Numbering = Literal[
     "footers", "counted in the database", "counting pass", "one partition", "not counted"
@@ -62,6 +62,11 @@ class TableSettings(Model):
     def finds_key(self) -> bool:
         """Whether the source knows which columns identify a row, unless the document says it."""
         return False
+
+    @property
+    def takes_found_key(self) -> bool:
+        """Whether what the source knows is its key: an empty `primary_key` is one, too."""
+        return self.finds_key and "primary_key" not in self.model_fields_set
 
     @property
     def cursor_is_column(self) -> bool:

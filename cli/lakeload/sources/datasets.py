@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput
-from lakeload_jobs.sources.files.file_state import is_s3
+from lakeload_jobs.sources.paths.file_state import is_s3
 
 _MAGIC = re.compile(r"[*?\[]")
 _WHOLE_FOLDER = re.compile(r"\*\*?|\*(?:\.[A-Za-z0-9]+)+")

@@ -1,10 +1,11 @@
-"""The connection check as a table."""
+"""Checks of this machine and of a connection: a table on a terminal, plain lines, or JSON."""
 
 from __future__ import annotations
 
 import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Self
 
 from rich.live import Live
@@ -12,19 +13,24 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from lakeload.checks import CheckStatus, Verdict
 from lakeload.documents.named_files import NamedFiles
-from lakeload.probes.runner import CheckVerdict, Failure, Probe, ProbeResult, Status
+from lakeload.machine.doctor.model import CheckResult
+from lakeload.probes.runner import ConnectionVerdict, Failure, Probe, ProbeResult
 from lakeload.ui import console
-from lakeload.ui.json_documents import ConnectionDocument, ProbeDocument
+from lakeload.ui.json_documents import ConnectionDocument, DoctorDocument, ProbeDocument
 from lakeload_jobs.contract.errors import docs_link
 from lakeload_jobs.contract.spec import DestinationSpec
+from lakeload_jobs.core.sizes import counted
 
 MARKS = {
-    Status.PASSED: ("✓", "green"),
-    Status.WARNING: ("!", "yellow"),
-    Status.FAILED: ("✗", "red"),
-    Status.SKIPPED: ("-", "dim"),
+    CheckStatus.PASSED: ("✓", "green"),
+    CheckStatus.WARNING: ("!", "yellow"),
+    CheckStatus.FAILED: ("✗", "red"),
+    CheckStatus.SKIPPED: ("-", "dim"),
 }
+FINDINGS = {CheckStatus.PASSED: "ok", CheckStatus.FAILED: "problem"}
+"""What `doctor` calls a status that the connection test has another word for."""
 _INDENT = "    "
 _HARD_SPACE = "\xa0"
 _READABLE = 100
@@ -38,7 +44,7 @@ def proves(result: ProbeResult) -> str:
 
 def milliseconds(result: ProbeResult) -> str:
     """Return how long the probe took; '' for one that did not run."""
-    return "" if result.status is Status.SKIPPED else f"{result.milliseconds} ms"
+    return "" if result.status is CheckStatus.SKIPPED else f"{result.milliseconds} ms"
 
 
 def line(result: ProbeResult, name_width: int) -> str:
@@ -79,7 +85,7 @@ def whole_policy(files: NamedFiles) -> Text:
     return Text(f"\nall that is needed, as policies: {files.command('policy')}")
 
 
-def left_behind(verdict: CheckVerdict) -> list[Text]:
+def left_behind(verdict: ConnectionVerdict) -> list[Text]:
     """Return what the test could not remove."""
     return [
         Text("\n" + _wrapped(f"{what} could not be removed; delete it", "left behind: "), "yellow")
@@ -88,12 +94,12 @@ def left_behind(verdict: CheckVerdict) -> list[Text]:
 
 
 def conclusion(
-    verdict: CheckVerdict, destination: DestinationSpec, *, one_line: bool = False
+    verdict: ConnectionVerdict, destination: DestinationSpec, *, one_line: bool = False
 ) -> Text:
     """Say how the test ended; `one_line` whatever its length, with what is left behind."""
     place = f"s3://{destination.bucket}/{destination.prefix}".rstrip("/")
     counts = ", ".join(
-        f"{len(found)} {status}" for status in Status if (found := verdict.with_status(status))
+        f"{len(found)} {status}" for status in CheckStatus if (found := verdict.with_status(status))
     )
     tail = f"{place}: {counts} in {verdict.seconds:.1f} s"
     if one_line and verdict.left_behind:
@@ -101,7 +107,7 @@ def conclusion(
     if verdict.passed:
         head, style, rest = "connection passed", "bold green", f" {tail}"
     else:
-        first = verdict.with_status(Status.FAILED)[0]
+        first = verdict.with_status(CheckStatus.FAILED)[0]
         code = first.failure.code if first.failure else ""
         head, style = "connection failed", "bold red"
         rest = f" at {first.probe.name} ({code}); {tail}"
@@ -173,14 +179,13 @@ class ChecksView:
         self._probes = probes
         self._results: list[ProbeResult] = []
         self._name_width = max((len(probe.name) for probe in probes), default=0)
-        silent = console.quiet() or console.json_wanted()
-        terminal = console.out.is_terminal and not console.out.is_dumb_terminal
+        terminal = _terminal()
         self._spinner = Spinner("dots")
         self._ended = False
-        self._lines = not silent and not terminal
+        self._lines = not console.silent() and not terminal
         self._live = (
             Live(console=console.out, get_renderable=self._table, refresh_per_second=8)
-            if terminal and not silent
+            if terminal and not console.silent()
             else None
         )
 
@@ -194,7 +199,7 @@ class ChecksView:
         if self._live:
             self._live.stop()
         elif self._lines and self._blocked():
-            head = f"{Status.SKIPPED:8} "
+            head = f"{CheckStatus.SKIPPED:8} "
             console.answer(_wrapped(_not_asked(self._blocked()), head, " " * len(head)))
 
     def add(self, result: ProbeResult) -> None:
@@ -204,16 +209,13 @@ class ChecksView:
             console.answer(line(result, self._name_width))
 
     def _table(self) -> Table:
-        table = Table(box=None, padding=(0, 1), show_header=False, expand=False)
-        table.add_column(width=1)
-        table.add_column(no_wrap=True)
-        table.add_column(ratio=1, overflow="fold")
+        table = _table()
         table.add_column(justify="right", no_wrap=True)
         for result in self._results:
             if result.blocked_by:
                 continue
             mark, style = MARKS[result.status]
-            told = Text(proves(result), "dim" if result.status is Status.SKIPPED else "")
+            told = Text(proves(result), "dim" if result.status is CheckStatus.SKIPPED else "")
             name = Text(result.probe.name, style)
             table.add_row(Text(mark, style), name, told, milliseconds(result))
         for number, probe in enumerate(self._probes[len(self._results) :]):
@@ -227,7 +229,9 @@ class ChecksView:
         return [result.probe.name for result in self._results if result.blocked_by]
 
 
-def show_verdict(verdict: CheckVerdict, destination: DestinationSpec, files: NamedFiles) -> None:
+def show_verdict(
+    verdict: ConnectionVerdict, destination: DestinationSpec, files: NamedFiles
+) -> None:
     """Explain every failure and warning, and say in one line how the test ended.
 
     `files` are for the command that writes its policies.
@@ -249,13 +253,13 @@ def show_verdict(verdict: CheckVerdict, destination: DestinationSpec, files: Nam
     console.answer(conclusion(verdict, destination))
 
 
-def show_interrupted(verdict: CheckVerdict) -> None:
+def show_interrupted(verdict: ConnectionVerdict) -> None:
     """Name on stderr what an interrupted test could not remove."""
     for text in left_behind(verdict):
         console.note(text)
 
 
-def verdict_json(verdict: CheckVerdict, destination: DestinationSpec) -> ConnectionDocument:
+def verdict_json(verdict: ConnectionVerdict, destination: DestinationSpec) -> ConnectionDocument:
     """Return the documented JSON form (docs/test-connection.md); fields are only ever added."""
     return {
         "status": "passed" if verdict.passed else "failed",
@@ -294,3 +298,90 @@ def _result_json(result: ProbeResult) -> ProbeDocument:
             "statement": None if failure.statement is None else dict(failure.statement),
         },
     }
+
+
+def show_findings(report: Verdict[CheckResult], file: Path | None, exit_code: int) -> None:
+    """Show every finding with what mends it, and in one line how the machine is.
+
+    With -q only what is not in order. What variables and files say is text, never markup.
+    """
+    if console.json_wanted():
+        console.show_json(findings_json(report, file, exit_code))
+        return
+    unusual = (CheckStatus.WARNING, CheckStatus.FAILED)
+    shown = [one for one in report.results if not console.quiet() or one.status in unusual]
+    if _terminal():
+        table = _table()
+        for finding in shown:
+            mark, style = MARKS[finding.status]
+            table.add_row(Text(mark, style), Text(finding.name, style), _finding(finding))
+        console.out.print(table)
+    else:
+        for finding in shown:
+            console.answer(_lines(finding))
+    console.answer(_readiness(report, file))
+
+
+def findings_json(report: Verdict[CheckResult], file: Path | None, code: int) -> DoctorDocument:
+    """Return the documented JSON form (docs/doctor.md); fields are only ever added."""
+    return {
+        "status": "ok" if report.passed else "problem",
+        "file": None if file is None else str(file),
+        "seconds": round(report.seconds, 3),
+        "exit_code": code,
+        "findings": [
+            {
+                "name": finding.name,
+                "status": word(finding),
+                "found": finding.found or None,
+                "why": finding.why or None,
+                "command": finding.command or None,
+            }
+            for finding in report.results
+        ],
+    }
+
+
+def _terminal() -> bool:
+    return console.out.is_terminal and not console.out.is_dumb_terminal
+
+
+def _table() -> Table:
+    table = Table(box=None, padding=(0, 1), show_header=False, expand=False)
+    table.add_column(width=1)
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1, overflow="fold")
+    return table
+
+
+def word(finding: CheckResult) -> str:
+    """Return what `doctor` calls the status of a finding."""
+    return FINDINGS.get(finding.status, finding.status.value)
+
+
+def _finding(finding: CheckResult) -> Text:
+    told = Text(finding.found, "dim" if finding.status is CheckStatus.SKIPPED else "")
+    if finding.why:
+        told.append(f"\n{finding.why}", "dim")
+    if finding.command:
+        told.append("\n→ ", "green").append(finding.command, "bold")
+    return told
+
+
+def _lines(finding: CheckResult) -> str:
+    """One line that `grep` finds by status or name, and what belongs to it indented below."""
+    lines = [f"{word(finding):8} {finding.name:16} {finding.found}"]
+    if finding.why:
+        lines.append(f"{'':25} {finding.why}")
+    if finding.command:
+        lines.append(f"{'':25} → {finding.command}")
+    return "\n".join(lines)
+
+
+def _readiness(report: Verdict[CheckResult], file: Path | None) -> Text:
+    statuses = (CheckStatus.FAILED, CheckStatus.WARNING, CheckStatus.PASSED)
+    problems, warnings, in_order = (len(report.with_status(status)) for status in statuses)
+    counts = f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}, {in_order} ok"
+    tail = f"{f' for `{file}`' if file else ''}: {counts} in {report.seconds:.1f} s"
+    head = ("problems found", "bold red") if problems else ("this machine is ready", "bold green")
+    return Text.assemble(head, tail)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 
@@ -51,12 +51,10 @@ class GlueCalls:
 
     def get_database(self, database: str) -> DatabaseTypeDef | None:
         """GetDatabase."""
-        try:
-            with self._call(f"reading Glue's database `{database}`", "GetDatabase", database):
-                return self._session.glue.get_database(Name=database)["Database"]
-        except AwsError as error:
-            _check_missing(error)
-            return None
+        doing = f"reading Glue's database `{database}`"
+        with _none_if_missing(), self._call(doing, "GetDatabase", database):
+            return self._session.glue.get_database(Name=database)["Database"]
+        return None
 
     def create_database(self, database: DatabaseInputTypeDef) -> None:
         """CreateDatabase."""
@@ -67,12 +65,9 @@ class GlueCalls:
     def get_table(self, database: str, table: str) -> TableTypeDef | None:
         """GetTable; None when the table or its database is missing."""
         doing = f"reading Glue's table `{database}.{table}`"
-        try:
-            with self._call(doing, "GetTable", database, table):
-                return self._session.glue.get_table(DatabaseName=database, Name=table)["Table"]
-        except AwsError as error:
-            _check_missing(error)
-            return None
+        with _none_if_missing(), self._call(doing, "GetTable", database, table):
+            return self._session.glue.get_table(DatabaseName=database, Name=table)["Table"]
+        return None
 
     def create_table(self, database: str, table: TableInputTypeDef) -> None:
         """CreateTable."""
@@ -102,23 +97,17 @@ class GlueCalls:
     def delete_table(self, database: str, table: str) -> None:
         """DeleteTable; Glue deletes its partitions with it. One that is gone is fine."""
         doing = f"deleting Glue's table `{database}.{table}`"
-        try:
-            with self._call(doing, "DeleteTable", database, table):
-                self._session.glue.delete_table(DatabaseName=database, Name=table)
-        except AwsError as error:
-            _check_missing(error)
+        with _none_if_missing(), self._call(doing, "DeleteTable", database, table):
+            self._session.glue.delete_table(DatabaseName=database, Name=table)
 
     def get_partition(self, database: str, table: str, value: str) -> PartitionTypeDef | None:
         """GetPartition by the value of the one partition key."""
         doing = f"reading the partition `{value}` of Glue's table `{database}.{table}`"
-        try:
-            with self._call(doing, "GetPartition", database, table):
-                return self._session.glue.get_partition(
-                    DatabaseName=database, TableName=table, PartitionValues=[value]
-                )["Partition"]
-        except AwsError as error:
-            _check_missing(error)
-            return None
+        with _none_if_missing(), self._call(doing, "GetPartition", database, table):
+            return self._session.glue.get_partition(
+                DatabaseName=database, TableName=table, PartitionValues=[value]
+            )["Partition"]
+        return None
 
     def create_partitions(
         self, database: str, table: str, partitions: Sequence[PartitionInputTypeDef]
@@ -130,11 +119,7 @@ class GlueCalls:
                 DatabaseName=database, TableName=table, PartitionInputList=partitions
             )
         return [
-            PartitionProblem(
-                value="/".join(item.get("PartitionValues", [])),
-                code=item.get("ErrorDetail", {}).get("ErrorCode", "Unknown"),
-                message=item.get("ErrorDetail", {}).get("ErrorMessage", ""),
-            )
+            _problem("/".join(item.get("PartitionValues", [])), item)
             for item in answer.get("Errors", [])
         ]
 
@@ -149,14 +134,7 @@ class GlueCalls:
                 TableName=table,
                 Entries=[{"PartitionValueList": [value], "PartitionInput": partition}],
             )
-        return [
-            PartitionProblem(
-                value=value,
-                code=item.get("ErrorDetail", {}).get("ErrorCode", "Unknown"),
-                message=item.get("ErrorDetail", {}).get("ErrorMessage", ""),
-            )
-            for item in answer.get("Errors", [])
-        ]
+        return [_problem(value, item) for item in answer.get("Errors", [])]
 
     @contextmanager
     def _call(self, doing: str, operation: str, database: str, table: str = "") -> Iterator[None]:
@@ -184,7 +162,18 @@ class GlueCalls:
         )
 
 
-def _check_missing(error: AwsError) -> None:
-    """Raise the error again unless it says that the entity does not exist."""
-    if error.code != "EntityNotFoundException":
-        raise error
+@contextmanager
+def _none_if_missing() -> Iterator[None]:
+    """Pass over an error which says that the entity does not exist."""
+    try:
+        yield
+    except AwsError as error:
+        if error.code != "EntityNotFoundException":
+            raise
+
+
+def _problem(value: str, item: Mapping[str, Any]) -> PartitionProblem:
+    detail = item.get("ErrorDetail", {})
+    return PartitionProblem(
+        value, detail.get("ErrorCode", "Unknown"), detail.get("ErrorMessage", "")
+    )

@@ -12,18 +12,18 @@ _PLAIN = re.compile(r"[^(),<>]+(\([^()]*\))?")
 
 
 @dataclass(frozen=True)
-class _Nested:
+class Nested:
     """A struct, array or map, and what is inside of it: names are those of a struct's fields."""
 
     kind: str
     names: tuple[str, ...]
-    inner: tuple[_Type, ...]
+    inner: tuple[Type, ...]
 
 
-_Type = str | _Nested
+Type = str | Nested
 
 
-class _NotAType(ValueError):
+class NotAType(ValueError):
     """A text that this module does not read."""
 
 
@@ -36,28 +36,28 @@ def with_new_fields(before: str, now: str) -> str | None:
     if before == now:
         return before
     try:
-        united = _united(_parsed(before), _parsed(now))
-    except _NotAType:
+        united = _united(parse_type(before), parse_type(now))
+    except NotAType:
         return None
-    return None if united is None else _text(united)
+    return None if united is None else type_text(united)
 
 
 def new_fields(before: str, after: str, name: str) -> tuple[str, ...]:
     """Return the paths of the fields below the column `name` that only the second type has."""
-    return tuple(_new(_parsed(before), _parsed(after), name)) if before != after else ()
+    return tuple(_new(parse_type(before), parse_type(after), name)) if before != after else ()
 
 
 def first_difference(before: str, now: str) -> tuple[tuple[str, ...], str, str]:
     """Return the path of the first part of a type that is of another type in `now`, and both types
     of it; no path for types that differ as a whole. New fields are no difference."""
     try:
-        path, one, other = _difference(_parsed(before), _parsed(now))
-    except _NotAType:
+        path, one, other = _difference(parse_type(before), parse_type(now))
+    except NotAType:
         return (), before, now
-    return path, _text(one), _text(other)
+    return path, type_text(one), type_text(other)
 
 
-def _difference(before: _Type, now: _Type) -> tuple[tuple[str, ...], _Type, _Type]:
+def _difference(before: Type, now: Type) -> tuple[tuple[str, ...], Type, Type]:
     if isinstance(before, str) or isinstance(now, str) or before.kind != now.kind:
         return (), before, now
     names = {"array": ("element",), "map": ("key", "value")}.get(before.kind, now.names)
@@ -74,7 +74,7 @@ def _difference(before: _Type, now: _Type) -> tuple[tuple[str, ...], _Type, _Typ
     return (), before, now
 
 
-def _united(before: _Type, now: _Type) -> _Type | None:
+def _united(before: Type, now: Type) -> Type | None:
     if isinstance(before, str) or isinstance(now, str):
         same = before == now
         return before if same else None
@@ -104,13 +104,13 @@ def _united(before: _Type, now: _Type) -> _Type | None:
 
 
 def _with(
-    before: _Nested, names: tuple[str, ...], inner: list[_Type | None] | list[_Type]
-) -> _Nested | None:
+    before: Nested, names: tuple[str, ...], inner: list[Type | None] | list[Type]
+) -> Nested | None:
     found = tuple(one for one in inner if one is not None)
-    return _Nested(before.kind, names, found) if len(found) == len(inner) else None
+    return Nested(before.kind, names, found) if len(found) == len(inner) else None
 
 
-def _new(before: _Type, after: _Type, path: str) -> Iterator[str]:
+def _new(before: Type, after: Type, path: str) -> Iterator[str]:
     if isinstance(before, str) or isinstance(after, str):
         return
     if before.kind == "struct":
@@ -126,51 +126,53 @@ def _new(before: _Type, after: _Type, path: str) -> Iterator[str]:
         yield from _new(one, other, f"{path}.{name}")
 
 
-def _text(kind: _Type) -> str:
+def type_text(kind: Type) -> str:
+    """Return a type as Spark and Glue write it."""
     if isinstance(kind, str):
         return kind
-    texts = map(_text, kind.inner)
+    texts = map(type_text, kind.inner)
     if kind.kind == "struct":
         fields = zip(kind.names, texts, strict=True)
         return f"struct<{','.join(f'{name}:{text}' for name, text in fields)}>"
     return f"{kind.kind}<{','.join(texts)}>"
 
 
-def _parsed(text: str) -> _Type:
+def parse_type(text: str) -> Type:
+    """Read a type. Raises `NotAType`."""
     kind, end = _type_at(text, 0)
     if end < len(text):
-        raise _NotAType(text)
+        raise NotAType(text)
     return kind
 
 
-def _type_at(text: str, at: int) -> tuple[_Type, int]:
+def _type_at(text: str, at: int) -> tuple[Type, int]:
     """Return the type that begins at a place, and where it ends."""
     nested = _NESTED.match(text, at)
     if nested is None:
         plain = _PLAIN.match(text, at)
         if plain is None:
-            raise _NotAType(text)
+            raise NotAType(text)
         return plain[0], plain.end()
     kind, at = nested[1].lower(), nested.end()
     names: list[str] = []
-    inner: list[_Type] = []
+    inner: list[Type] = []
     while not text.startswith(">", at):
         if inner:
             at = _behind(text, at, ",")
         if kind == "struct":
             name = _NAME.match(text, at)
             if name is None:
-                raise _NotAType(text)
+                raise NotAType(text)
             names.append(name[0])
             at = _behind(text, name.end(), ":")
         own, at = _type_at(text, at)
         inner.append(own)
     if kind != "struct" and len(inner) != {"array": 1, "map": 2}[kind]:
-        raise _NotAType(text)
-    return _Nested(kind, tuple(names), tuple(inner)), at + 1
+        raise NotAType(text)
+    return Nested(kind, tuple(names), tuple(inner)), at + 1
 
 
 def _behind(text: str, at: int, sign: str) -> int:
     if not text.startswith(sign, at):
-        raise _NotAType(text)
+        raise NotAType(text)
     return at + 1

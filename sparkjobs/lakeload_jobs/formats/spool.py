@@ -22,11 +22,11 @@ from pyspark.sql import functions as F
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.state import StateChange
+from lakeload_jobs.rows.arrow import pc
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.progress import TaskProgress
-from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import KEY_ONLY_HELPER
 from lakeload_jobs.sources.base import CheckType, Keys, Reader, Rows, Splits
 

@@ -28,7 +28,7 @@ from lakeload_jobs.contract.spec import (
     CredentialsSpec,
     DestinationSpec,
     EndpointsSpec,
-    FileFormat,
+    FileFormatName,
     FilesInput,
     JobSpec,
     PartitionField,
@@ -258,7 +258,7 @@ def _destination(endpoint: str, folder: Path) -> DestinationSpec:
 
 
 _ROWS = 200
-_SAMPLES: tuple[tuple[FileFormat, str], ...] = (
+_SAMPLES: tuple[tuple[FileFormatName, str], ...] = (
     ("CSV", "sample.csv"),
     ("NDJSON", "sample.ndjson"),
     ("PARQUET", "sample.parquet"),

@@ -20,9 +20,9 @@ from lakeload_jobs.contract.errors import DISK_FULL_HINT, ExitCode, LakeloadErro
 from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.rows.failures import expected_failure, failure_in
-from lakeload_jobs.sources.databases import jdbc_driver
+from lakeload_jobs.sources.databases.engines.driver import catalog as jdbc_driver
 from lakeload_jobs.sources.files.files_in_use import FOLDER, take_left_in_use
-from lakeload_jobs.sources.files.spark.paths import plain_path
+from lakeload_jobs.sources.paths.spark_paths import plain_path
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*(.*)", re.DOTALL)
 # What follows the reason: Spark's advice to programmers, the state, the query.
@@ -160,7 +160,7 @@ def _sql_error(causes: list[_Cause]) -> ErrorInfo | None:
     for cause in causes:
         if cause.name == _OF_POSTGRES:
             # A load of files starts sooner without the client of PostgreSQL.
-            from lakeload_jobs.sources.databases.postgres import failure
+            from lakeload_jobs.sources.databases.engines.postgres.catalog import failure
 
             text = cause.text.removeprefix("ERROR: ")
             return ErrorInfo.of(failure("reading the source", cause.sqlstate, text))

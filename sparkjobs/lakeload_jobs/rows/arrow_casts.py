@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, StringType
 
 from lakeload_jobs.core.types import timestamp_unit
-from lakeload_jobs.rows.row_id import Column, Kind, pc
+from lakeload_jobs.rows.arrow import Column, Kind, pc
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _INSTANT, _LOCAL = pa.timestamp("us", "UTC"), pa.timestamp("us")

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
-from lakeload_jobs.rows.row_id import Column, Kind
+from lakeload_jobs.rows.arrow import Column, Kind
 
 pc: Any = pyarrow.compute
 

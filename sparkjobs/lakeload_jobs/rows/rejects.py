@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import RejectLimit
-from lakeload_jobs.rows.row_id import Column, pc
+from lakeload_jobs.rows.arrow import Column, pc
 from lakeload_jobs.rows.tracking import ARROW_TYPES, BAD_VALUES_HELPER, HELPER_PREFIX
 
 REJECTED_HELPER = HELPER_PREFIX + "rejected"

@@ -9,7 +9,7 @@ from pyarrow import types as pt
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.core.yaml_lines import yaml_list
-from lakeload_jobs.rows.row_id import Column
+from lakeload_jobs.rows.arrow import Column
 
 
 def null_is_required(source: str, path: Sequence[str]) -> InvalidInput:

@@ -6,30 +6,14 @@ import hashlib
 from binascii import hexlify
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 import pyarrow.types as pt
 
 from lakeload_jobs.contract.errors import InvalidInput
-
-Column: TypeAlias = Any
-"""A `pyarrow.Array` of whatever type."""
-
-Kind: TypeAlias = Any
-"""A `pyarrow.DataType` of whatever kind."""
-
-pc: Any = pyarrow.compute
-
-
-def with_child(column: Column, kind: Kind, child: Column) -> Column:
-    """Return lists or maps of the same lengths with other elements, or entries, as `kind`."""
-    buffers = column.buffers()[:2]
-    size, nulls, offset = len(column), column.null_count, column.offset
-    return pyarrow.Array.from_buffers(kind, size, buffers, nulls, offset, [child])
-
+from lakeload_jobs.rows.arrow import Column, pc
 
 _NULL = pa.scalar(b"~", pa.binary())
 _END = pa.scalar(b";", pa.binary())

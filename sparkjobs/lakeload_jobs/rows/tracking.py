@@ -8,7 +8,8 @@ from datetime import datetime
 import pyarrow as pa
 
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS, TRACKING_TYPES
-from lakeload_jobs.rows.row_id import Column, pc, row_ids
+from lakeload_jobs.rows.arrow import Column, pc
+from lakeload_jobs.rows.row_id import row_ids
 
 HELPER_PREFIX = "__lakeload_"
 """Columns the Spark side hands over beside the data; they are never written. No source column

@@ -292,6 +292,12 @@ class BadValue:
         return f"{self.where}{self.text}"
 
 
+def place_text(group: int | None, row: int | None) -> str:
+    """Return where in a file a row is, as messages say it; '' where it is not known."""
+    places = ((group, "row group"), (row, "row"))
+    return "".join(f", {what} {number}" for number, what in places if number is not None)
+
+
 class BadValuesFound(LoadFailed):
     """A task came upon bad values; what other tasks would find it cannot know. `first` says it of
     the first one."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.rows.row_id import Column
+from lakeload_jobs.rows.arrow import Column
 
 BATCH_BYTES, BATCH_ROWS = 8 << 20, 1 << 16
 """Arrow bytes and rows of a batch, at most. A single row may have more bytes."""

@@ -22,6 +22,7 @@ from lakeload_jobs.formats.data_files.encode import UploadPool
 from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.parquet.load.files import ParquetFiles
 from lakeload_jobs.formats.parquet.log import recovery
+from lakeload_jobs.formats.parquet.log.admission import LoadAttempt
 from lakeload_jobs.formats.parquet.log.publish import RecordDamaged, UnexpectedObject
 from lakeload_jobs.formats.parquet.log.records import (
     Column,
@@ -110,12 +111,14 @@ def warm_up(place: Place) -> None:
 def _load(place: Place, action: dict[str, Any]) -> dict[str, Any]:
     log = place.log()
     opened = log.open(
-        action["pipeline"],
-        action["job"],
-        action["attempt"],
-        "f" * 64,
-        "orders",
-        place.handling,
+        LoadAttempt(
+            action["pipeline"],
+            action["job"],
+            action["attempt"],
+            "f" * 64,
+            "orders",
+            place.handling,
+        )
     )
     if opened.already is not None:
         return {"said": "no-op", "rows": opened.already.rows}

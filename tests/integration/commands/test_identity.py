@@ -12,7 +12,7 @@ from lakeload.documents.spec import destination_spec, table_specs
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.parquet.log.admission import table_settings
+from lakeload_jobs.formats.parquet.log.admission import LoadAttempt, table_settings
 from lakeload_jobs.formats.parquet.log.records import LoadRecord, Target
 from lakeload_jobs.formats.parquet.log.table_log import TableLog
 from lakeload_jobs.storage.objects import Objects
@@ -89,7 +89,8 @@ def _load(objects: Objects, destination: DestinationSpec, table: TableSpec) -> N
     location = TableLocation(destination.prefix, table.schema, table.table)
     settings = table_settings(destination, location)
     log = TableLog(objects, location)
-    log.open("shop", "job-1", "attempt-1", table.fingerprint, table.source, "FAIL", settings)
+    fingerprint, source = table.fingerprint, table.source
+    log.open(LoadAttempt("shop", "job-1", "attempt-1", fingerprint, source, "FAIL", settings))
     now = datetime.now(UTC)
     log.commit(
         LoadRecord(

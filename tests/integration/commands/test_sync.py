@@ -19,6 +19,7 @@ from lakeload.documents.spec import destination_spec, table_specs
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.core.layout import TableLocation
+from lakeload_jobs.formats.parquet.log.admission import LoadAttempt
 from lakeload_jobs.formats.parquet.log.records import LoadRecord, Target
 from lakeload_jobs.formats.parquet.log.table_log import TableLog
 from lakeload_jobs.storage.objects import Objects
@@ -354,7 +355,7 @@ def _commit(lake: Lake, folder: Path, table: TableSpec, job_id: str) -> None:
             patch.setenv(name, value)
         location = TableLocation(destination.prefix, table.schema, table.table)
         log = TableLog(Objects(AwsSession(destination), destination), location)
-        log.open("shop", job_id, "attempt-0", table.fingerprint, table.source, "FAIL")
+        log.open(LoadAttempt("shop", job_id, "attempt-0", table.fingerprint, table.source, "FAIL"))
         log.commit(_record(table, destination.prefix, job_id))
 
 

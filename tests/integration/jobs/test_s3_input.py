@@ -22,16 +22,16 @@ from lakeload_jobs.contract.spec import (
     ColumnsSpec,
     CredentialsSpec,
     EndpointsSpec,
-    FileFormat,
+    FileFormatName,
     TableSpec,
 )
 from lakeload_jobs.formats.parquet.load import write
 from lakeload_jobs.rows.counting import partition_count
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.spark import source as files_source
 from lakeload_jobs.sources.files.spark import text
 from lakeload_jobs.sources.part_sizes import Parallelism
+from lakeload_jobs.sources.paths.file_state import FileState
 from tests.inputs import files_of
 from tests.integration.jobs.conftest import Job
 from tests.integration.jobs.test_typed_formats import avro_bytes
@@ -268,7 +268,7 @@ def test_many_objects_are_read_by_their_folder(
     ("file_format", "content"), [("CSV", "id\n{}\n"), ("NDJSON", '{{"id": {}}}\n')]
 )
 def test_each_text_object_is_opened_twice(
-    job: Job, source: Bucket, make_proxy: MakeProxy, file_format: FileFormat, content: str
+    job: Job, source: Bucket, make_proxy: MakeProxy, file_format: FileFormatName, content: str
 ) -> None:
     for number in range(40):
         source.put(f"exports/many/{number:04d}.csv", content.format(number))

@@ -14,6 +14,7 @@ from lakeload.lake.server import Lake
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.core.layout import TableLocation, data_key
 from lakeload_jobs.formats.data_files.uploads import StagedFile, upload_metadata
+from lakeload_jobs.formats.parquet.log.admission import LoadAttempt
 from lakeload_jobs.formats.parquet.log.records import LoadRecord, Target
 from lakeload_jobs.formats.parquet.log.table_log import TableLog
 from lakeload_jobs.storage.objects import Objects
@@ -29,7 +30,7 @@ def write_parquet(lake: Lake, schema: str, table: str, loads: Sequence[pa.Table]
     for number, rows in enumerate(loads):
         job = f"job-{number}"
         log = TableLog(objects, location)
-        log.open("test", job, job, "f" * 64, table, "APPEND")
+        log.open(LoadAttempt("test", job, job, "f" * 64, table, "APPEND"))
         log.commit(_record(location, job, _staged(objects, location, job, rows)))
 
 

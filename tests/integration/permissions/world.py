@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from lakeload.checks import CheckStatus
 from lakeload.demo.aws import seed_lake
 from lakeload.formats.parquet.recover import recover_logs, recovered
 from lakeload.formats.parquet.tables import ParquetTables, of_destination
@@ -16,7 +17,7 @@ from lakeload.formats.reports import RecoveredTable
 from lakeload.formats.tables import open_session
 from lakeload.policy.model import PolicyDocument
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.runner import CheckVerdict, Status
+from lakeload.probes.runner import ConnectionVerdict
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
 from lakeload_jobs.formats.parquet.glue import GlueCatalog
@@ -65,7 +66,7 @@ class World:
         document = {"Version": "2012-10-17", "Statement": statements}
         self.lake.server.admin.put_role_policy(self.lake.seeded.role, document)
 
-    def ask(self) -> CheckVerdict:
+    def ask(self) -> ConnectionVerdict:
         """Run the connection test to its end."""
         test = ConnectionTest(self.destination, ConnectionOptions(timeout=60))
         for _ in test.run():
@@ -116,12 +117,12 @@ def without(policies: Sequence[PolicyDocument], action: str) -> list[PolicyDocum
     ]
 
 
-def problems(verdict: CheckVerdict) -> dict[str, str]:
+def problems(verdict: ConnectionVerdict) -> dict[str, str]:
     """Return the probes that failed or warned, each with its status."""
     return {r.probe.name: str(r.status) for r in verdict.results if r.failure is not None}
 
 
-def dependents(verdict: CheckVerdict, failed: Mapping[str, str]) -> set[str]:
+def dependents(verdict: ConnectionVerdict, failed: Mapping[str, str]) -> set[str]:
     """Return the probes that depend on those that failed, directly or not."""
     found: set[str] = set()
     for result in verdict.results:
@@ -131,12 +132,12 @@ def dependents(verdict: CheckVerdict, failed: Mapping[str, str]) -> set[str]:
     return found
 
 
-def skipped(verdict: CheckVerdict) -> set[str]:
+def skipped(verdict: ConnectionVerdict) -> set[str]:
     """Return the probes that were skipped, but for those the destination has no use for."""
     return {
         r.probe.name
         for r in verdict.results
-        if r.status is Status.SKIPPED and not r.probe.beside_the_point
+        if r.status is CheckStatus.SKIPPED and not r.probe.beside_the_point
     }
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from lakeload.checks import CheckStatus
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.runner import CheckVerdict, Status
+from lakeload.probes.runner import ConnectionVerdict
 from lakeload_jobs.contract.spec import ParquetSpec
 from tests.integration.probes.glue_permissions import GLUE_PROBES
 from tests.integration.probes.world import World
@@ -37,7 +38,7 @@ def probe_databases(lake: Lake) -> list[str]:
     return [database["Name"] for database in found if "lakeload_probe" in database["Name"]]
 
 
-def ask(world: World, **options: Any) -> CheckVerdict:
+def ask(world: World, **options: Any) -> ConnectionVerdict:
     """Run the Glue probes, and what they need, to the end."""
     chosen = {"timeout": 20, "only": ABOUT_GLUE, **options}
     test = ConnectionTest(world.destination, ConnectionOptions(**chosen))
@@ -46,7 +47,7 @@ def ask(world: World, **options: Any) -> CheckVerdict:
     return test.verdict()
 
 
-def statuses(verdict: CheckVerdict) -> dict[str, str]:
+def statuses(verdict: ConnectionVerdict) -> dict[str, str]:
     """Return what became of each Glue probe."""
     return {
         result.probe.name: str(result.status)
@@ -55,16 +56,16 @@ def statuses(verdict: CheckVerdict) -> dict[str, str]:
     }
 
 
-def problems(verdict: CheckVerdict) -> dict[str, str]:
+def problems(verdict: ConnectionVerdict) -> dict[str, str]:
     """Return what did not pass, of all probes."""
     return {
         result.probe.name: str(result.status)
         for result in verdict.results
-        if result.status is not Status.PASSED
+        if result.status is not CheckStatus.PASSED
     }
 
 
-def assert_nothing_left(world: World, verdict: CheckVerdict) -> None:
+def assert_nothing_left(world: World, verdict: ConnectionVerdict) -> None:
     """Nothing of the test is in Glue, and nothing is told to be."""
     assert verdict.left_behind == ()
     assert probe_databases(world.lake) == []

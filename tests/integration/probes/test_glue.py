@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakeload.probes.runner import Status
+from lakeload.checks import CheckStatus
 from lakeload_jobs.contract.spec import ParquetSpec
 from tests.integration.probes.glue_permissions import (
     ALL_ACTIONS,
@@ -107,7 +107,7 @@ def test_published_policy_without_delete_rights_passes(glue_world: World) -> Non
 def test_glue_actions_on_s3_resources_are_reported_as_ineffective(glue_world: World) -> None:
     use(glue_world.lake, airbyte_statement(glue_world.lake.seeded.bucket))
     verdict = ask(glue_world)
-    failed = [result.probe.name for result in verdict.with_status(Status.FAILED)]
+    failed = [result.probe.name for result in verdict.with_status(CheckStatus.FAILED)]
     assert failed == [
         *("glue-get-database", "glue-get-table", "glue-get-partition"),
         *("glue-create-table", "glue-add-partitions"),
@@ -134,7 +134,7 @@ def test_role_without_create_database_gets_a_hint(
     )
     denied = ask(glue_world)
     assert problems(denied) == {"glue-create-database": "failed"}
-    failure = denied.with_status(Status.FAILED)[0].failure
+    failure = denied.with_status(CheckStatus.FAILED)[0].failure
     assert failure is not None
     assert "--skip glue-create-database" in (failure.hint or "")
     assert ask(glue_world, skip=frozenset({"glue-create-database"})).passed

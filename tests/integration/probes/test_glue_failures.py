@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from lakeload.checks import CheckStatus
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.runner import Status
 from tests.integration.commands.test_connection import _run
 from tests.integration.probes.glue_permissions import (
     CATALOG,
@@ -137,7 +137,7 @@ def test_glue_misconfiguration_fails_the_check_that_names_it(case: Case, glue_wo
     told = "\n".join([failure.message, *failure.causes, failure.hint or ""])
     assert (problem.probe.name, failure.code) == (case.probe, case.code), told
     assert case.says in told
-    assert problem.status is (Status.WARNING if case.warning else Status.FAILED)
+    assert problem.status is (CheckStatus.WARNING if case.warning else CheckStatus.FAILED)
     assert verdict.seconds < case.timeout + 1
     assert_nothing_left(glue_world, verdict)
 

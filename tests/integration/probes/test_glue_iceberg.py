@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lakeload.checks import CheckStatus
 from lakeload.demo.aws import ACCOUNT_ID
-from lakeload.probes.runner import Status
 from lakeload_jobs.contract.spec import CatalogSpec, IcebergSpec
 from tests.integration.probes.glue_permissions import (
     CATALOG,
@@ -89,7 +89,7 @@ def test_older_published_policy_lacks_the_glue_catalog_resource(
     use(iceberg_world.lake, *supaflow_statements(legacy=True))
     verdict = ask(iceberg_world, only=ASKED)
     assert problems(verdict) == {"glue-catalog": "warning"}
-    (warning,) = verdict.with_status(Status.WARNING)
+    (warning,) = verdict.with_status(CheckStatus.WARNING)
     assert warning.failure is not None
     assert "older published policies" in (warning.failure.hint or "")
 
@@ -106,7 +106,7 @@ def test_unsupported_glue_fails_the_catalog_checks_only(iceberg_world: World) ->
     iceberg_world.proxy.rules.clear()
     verdict = ask(iceberg_world, only=ASKED)
     assert problems(verdict) == {"glue-catalog": "warning"}
-    (warning,) = verdict.with_status(Status.WARNING)
+    (warning,) = verdict.with_status(CheckStatus.WARNING)
     assert warning.failure is not None
     assert warning.failure.code == "InvalidAction"
 
@@ -114,7 +114,7 @@ def test_unsupported_glue_fails_the_catalog_checks_only(iceberg_world: World) ->
 def test_unwritable_metadata_file_is_reported(iceberg_world: World) -> None:
     iceberg_world.proxy.on("PutObject", answer(403, "AccessDenied"))
     verdict = ask(iceberg_world, only=ASKED)
-    (failed, *_) = verdict.with_status(Status.FAILED)
+    (failed, *_) = verdict.with_status(CheckStatus.FAILED)
     assert failed.failure is not None
     assert (failed.probe.name, failed.failure.code) == ("glue-create-table", "AccessDenied")
     assert "/_lakeload/probe/" in failed.failure.message

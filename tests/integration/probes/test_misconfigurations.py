@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.checks import CheckStatus
 from lakeload.connections import Connections
 from lakeload.probes.connection import NAMES, ConnectionOptions, ConnectionTest, preflight
-from lakeload.probes.runner import CheckVerdict, Status
+from lakeload.probes.runner import ConnectionVerdict
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, Refused
 from tests.integration.probes.misconfigurations import CASES
 from tests.integration.probes.world import Case, World
@@ -35,11 +36,11 @@ def world(
 
 def test_valid_destination_passes_every_check_and_leaves_nothing(world: World) -> None:
     verdict = _test(world)
-    asked = [one for one in verdict.results if one.status is not Status.SKIPPED]
+    asked = [one for one in verdict.results if one.status is not CheckStatus.SKIPPED]
     assert [(one.probe.name, str(one.status)) for one in asked] == [
         (name, "passed") for name in ALL_PROBES
     ]
-    assert [one.probe.name for one in verdict.with_status(Status.SKIPPED)] == ["encryption"]
+    assert [one.probe.name for one in verdict.with_status(CheckStatus.SKIPPED)] == ["encryption"]
     assert verdict.seconds < 10
     _assert_nothing_left(world, verdict)
 
@@ -54,7 +55,7 @@ def test_misconfiguration_fails_the_check_that_names_it(case: Case, world: World
     told = "\n".join([failure.message, *failure.causes, failure.hint or ""])
     assert (problem.probe.name, failure.code) == (case.probe, case.code), told
     assert case.says in told
-    assert problem.status is (Status.WARNING if case.warning else Status.FAILED)
+    assert problem.status is (CheckStatus.WARNING if case.warning else CheckStatus.FAILED)
     assert failure.causes, "a failure names its likely causes"
     assert verdict.seconds < case.timeout + 1
     _assert_nothing_left(world, verdict)
@@ -82,7 +83,7 @@ def test_preflight_of_a_readable_destination_passes(world: World) -> None:
     preflight(Connections(world.destination, "test"))
 
 
-def _test(world: World, timeout: float = 15) -> CheckVerdict:
+def _test(world: World, timeout: float = 15) -> ConnectionVerdict:
     test = ConnectionTest(world.destination, ConnectionOptions(timeout=timeout))
     try:
         for _ in test.run():
@@ -92,7 +93,7 @@ def _test(world: World, timeout: float = 15) -> CheckVerdict:
     return test.verdict()
 
 
-def _test_until_it_fails(world: World, timeout: float) -> CheckVerdict:
+def _test_until_it_fails(world: World, timeout: float) -> ConnectionVerdict:
     test = ConnectionTest(world.destination, ConnectionOptions(timeout=timeout))
     with closing(test.run()) as results:
         for result in results:
@@ -101,7 +102,7 @@ def _test_until_it_fails(world: World, timeout: float) -> CheckVerdict:
     return test.verdict()
 
 
-def _assert_nothing_left(world: World, verdict: CheckVerdict) -> None:
+def _assert_nothing_left(world: World, verdict: ConnectionVerdict) -> None:
     assert verdict.left_behind == ()
     assert world.lake.keys() == []
     assert world.lake.uploads() == []

@@ -19,7 +19,7 @@ from lakeload.ui.plan import to_document
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import (
     DestinationSpec,
-    FileFormat,
+    FileFormatName,
     FilesInput,
     ParquetSpec,
     RejectLimit,
@@ -32,8 +32,8 @@ from lakeload_jobs.formats.parquet.log.records import LoadRecord, Target
 from lakeload_jobs.formats.parquet.log.roll_forward import Pending
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
 from lakeload_jobs.sources.databases.cursors import Cursor, Window
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.selection import Selection
+from lakeload_jobs.sources.paths.file_state import FileState
 from tests.unit.launch.specs import ATTEMPT, SYNCED, table
 
 HERE = Attempt("job-1", ATTEMPT, SYNCED)
@@ -54,7 +54,7 @@ def record() -> LoadRecord:
 
 def planned(
     paths: tuple[Path, ...] = (),
-    file_format: FileFormat = "CSV",
+    file_format: FileFormatName = "CSV",
     options: dict[str, str] | None = None,
     found: OpenedLog | LakeloadError | None = None,
 ) -> TablePlan:
@@ -107,7 +107,7 @@ def test_the_plan_says_how_rows_get_their_numbers(
     tmp_path: Path,
     names: tuple[str, ...],
     size: int,
-    file_format: FileFormat,
+    file_format: FileFormatName,
     options: dict[str, str],
     numbering: str,
 ) -> None:

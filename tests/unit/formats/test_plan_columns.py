@@ -23,7 +23,7 @@ from lakeload.sources.files import columns as files_columns
 from lakeload.ui import plan as plan_ui
 from lakeload_jobs.contract.spec import (
     ColumnsSpec,
-    FileFormat,
+    FileFormatName,
     FilesInput,
     JobSpec,
     ParquetSpec,
@@ -32,7 +32,7 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.formats.parquet.log.records import Column
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
-from lakeload_jobs.sources.files.local_listing import file_state
+from lakeload_jobs.sources.paths.local_listing import file_state
 from tests.unit.formats.test_plan import planned
 from tests.unit.launch.specs import job_spec, table
 
@@ -41,7 +41,7 @@ NO_AWS: Any = None
 
 def plan_of(
     path: Path,
-    file_format: FileFormat = "CSV",
+    file_format: FileFormatName = "CSV",
     options: dict[str, str] | None = None,
     before: dict[str, str] | None = None,
     **settings: Any,

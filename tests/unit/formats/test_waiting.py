@@ -14,8 +14,8 @@ from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import CommitAt, FilesInput, JdbcInput
 from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.sources.databases.cursors import Cursor, Window
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.selection import Selection
+from lakeload_jobs.sources.paths.file_state import FileState
 from tests.unit.launch.specs import table
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

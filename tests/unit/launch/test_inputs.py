@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.launch.run import refuse_without_any_input
-from lakeload.sources.files.input_files import look_at_input
+from lakeload.sources.paths import look_at_paths
 from lakeload_jobs.contract.errors import ExitCode, Refused
 from lakeload_jobs.contract.spec import FilesInput, TableSpec
 from tests.inputs import files_of
@@ -33,14 +33,14 @@ def test_folders_globs_and_files_are_counted_once_without_hidden_files(tmp_path:
     ):
         (tmp_path / name).write_text("12345")
     spec = reads("orders", tmp_path, tmp_path / "a.csv", tmp_path / "*.csv", tmp_path / "none-*")
-    found = look_at_input(files_of(spec))
+    found = look_at_paths(files_of(spec).paths)
     assert (found.files, found.bytes) == (2, 10)
     assert found.missing == (str(tmp_path / "none-*"),)
 
 
 def test_path_with_wildcards_that_is_a_file_is_that_file(tmp_path: Path) -> None:
     (tmp_path / "a[1].csv").write_text("x")
-    assert look_at_input(files_of(reads("t", tmp_path / "a[1].csv"))).files == 1
+    assert look_at_paths(files_of(reads("t", tmp_path / "a[1].csv")).paths).files == 1
 
 
 def test_missing_files_of_every_table_fail_before_spark(tmp_path: Path) -> None:

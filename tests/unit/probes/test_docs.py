@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.checks import CheckStatus
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.runner import CheckVerdict, Failure, ProbeResult, Status
+from lakeload.probes.runner import ConnectionVerdict, Failure, ProbeResult
 from lakeload.ui.checks import verdict_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
@@ -76,8 +77,8 @@ def test_every_probe_of_a_rest_catalog_is_in_its_table_with_its_privilege() -> N
 def test_every_field_of_the_json_is_described() -> None:
     (probe, *_) = ConnectionTest(GLUE, ConnectionOptions()).probes
     failure = Failure("m", "c", 403, "id", (), None, statement={})
-    result = ProbeResult(probe, Status.FAILED, failure=failure)
-    document = verdict_json(CheckVerdict((result,), (), 1.0), GLUE)
+    result = ProbeResult(probe, CheckStatus.FAILED, failure=failure)
+    document = verdict_json(ConnectionVerdict((result,), 1.0), GLUE)
     described = (DOCS / "test-connection.md").read_text(encoding="utf-8").partition("## JSON")[2]
     (shown,) = document["probes"]
     for names in (set(document), set(shown), set(shown["failure"] or {})):

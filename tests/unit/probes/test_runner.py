@@ -12,6 +12,7 @@ from string import Formatter
 
 import pytest
 
+from lakeload.checks import CheckStatus
 from lakeload.probes import runner
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.runner import (
@@ -20,7 +21,6 @@ from lakeload.probes.runner import (
     Probe,
     ProbeFailed,
     ProbeResult,
-    Status,
     run_probes,
     within,
 )
@@ -137,7 +137,7 @@ def test_an_unknown_probe_to_skip_gets_a_suggestion() -> None:
 
 
 def test_statuses_and_levels_have_the_names_the_json_promises() -> None:
-    assert [str(s) for s in Status] == ["passed", "warning", "failed", "skipped"]
+    assert [str(s) for s in CheckStatus] == ["passed", "warning", "failed", "skipped"]
     assert [str(level) for level in Level] == ["required", "useful", "safety"]
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.text.splits import cut_files, put_together, weight
 from lakeload_jobs.sources.part_sizes import PART_BYTES, Parallelism
+from lakeload_jobs.sources.paths.file_state import FileState
 from tests.environments import many
 
 MIB = 1 << 20

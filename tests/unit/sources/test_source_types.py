@@ -33,7 +33,7 @@ from lakeload_jobs.contract.codec import CodecError, from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, RunOptions, TableSpec
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
-from lakeload_jobs.sources.files.listing import SourceReaders
+from lakeload_jobs.sources.readers import SourceReaders
 from tests.reference import reference_page
 from tests.unit.documents.documents import (
     PIPELINE,

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from lakeload.checks import CheckStatus
 from lakeload.probes.runner import (
-    CheckVerdict,
+    ConnectionVerdict,
     Failure,
     Permission,
     Probe,
     ProbeResult,
-    Status,
 )
 from lakeload.ui import checks as check_text
 from lakeload.ui import console
@@ -47,7 +47,9 @@ def _result(failure: Failure | None) -> ProbeResult:
         explain=lambda error: (),
         also=(Permission("kms:Decrypt", "arn:aws:kms:us-east-1:123456789012:key/1"),),
     )
-    return ProbeResult(probe, Status.FAILED if failure else Status.PASSED, 12, "", failure)
+    return ProbeResult(
+        probe, CheckStatus.FAILED if failure else CheckStatus.PASSED, 12, "", failure
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +80,7 @@ def test_a_line_for_a_pipe_begins_with_status_and_name_and_fits() -> None:
 
 
 def test_leftovers_are_part_of_the_quiet_line() -> None:
-    verdict = CheckVerdict((_result(FAILURE),), ("s3://lake/_lakeload/probe/x",), 1.0)
+    verdict = ConnectionVerdict((_result(FAILURE),), 1.0, ("s3://lake/_lakeload/probe/x",))
     destination = DestinationSpec("lake", "us-east-1", "shop")
     told = check_text.conclusion(verdict, destination, one_line=True).plain
     assert told == (
@@ -95,7 +97,7 @@ def test_skipped_checks_are_one_line_after_the_reason(
         replace(
             _result(None),
             probe=replace(failed.probe, name=f"check-{number}"),
-            status=Status.SKIPPED,
+            status=CheckStatus.SKIPPED,
             detail="needs `list`",
             blocked_by="list",
         )

@@ -14,11 +14,7 @@ from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.contract.state import Bookmark, RejectedRecords
 from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.iceberg.catalogs.catalog import (
-    IcebergCatalog,
-    facts_of,
-    find_table,
-)
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, facts_of, find_table
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from lakeload_jobs.formats.iceberg.file_ledger import Ledger, bookmark_of
 from lakeload_jobs.formats.iceberg.rules.admission import (
@@ -39,8 +35,8 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
 )
 from lakeload_jobs.formats.iceberg.rules.rejects import find_rejected
 from lakeload_jobs.formats.iceberg.rules.summaries import loaded_rows, number_in
-from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.sources.position import position_of
+from lakeload_jobs.sources.readers import SourceReaders
 from lakeload_jobs.storage.objects import Objects
 
 

@@ -10,12 +10,12 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.result import FileResult, TableResult
 from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.parquet.log.admission import table_settings
+from lakeload_jobs.formats.parquet.log.admission import LoadAttempt, table_settings
 from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
 from lakeload_jobs.formats.parquet.log.table_log import InspectedLog, OpenedLog, TableLog
-from lakeload_jobs.sources.files.listing import SourceReaders
 from lakeload_jobs.sources.position import position_of
+from lakeload_jobs.sources.readers import SourceReaders
 from lakeload_jobs.storage.objects import Objects
 
 
@@ -87,15 +87,17 @@ def inspect(
 
     def work(table: TableSpec) -> ParquetState:
         location = TableLocation(request.destination.prefix, table.schema, table.table)
-        opened = TableLog(objects, location).inspect(
+        job = LoadAttempt(
             request.pipeline,
             request.attempt.job_id,
+            request.attempt.attempt_id,
             table.fingerprint,
             table.source,
             request.options.table_handling,
             table_settings(request.destination, location),
             table.append_again,
         )
+        opened = TableLog(objects, location).inspect(job)
         state = ParquetState(table, opened, location=location.url(request.destination.bucket))
         if opened.already is not None:
             return state

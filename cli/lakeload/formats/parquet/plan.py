@@ -33,7 +33,7 @@ from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
 from lakeload_jobs.formats.parquet.schema_change import check_schema_change, schema_difference
 from lakeload_jobs.rows.columns import earlier_types, map_columns
 from lakeload_jobs.sources.base import EarlierColumns
-from lakeload_jobs.sources.files.listing import SourceReaders
+from lakeload_jobs.sources.readers import SourceReaders
 
 _READ_AT_ONCE = 2
 """Tables whose files are read at once."""

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from lakeload.checks import CheckStatus
 from lakeload.machine.doctor.model import (
     CheckContext,
     CheckResult,
-    CheckStatus,
     described,
     ok,
     problem,
@@ -296,7 +296,7 @@ def _unreachable(
     action = (None if proxy else start_hint(url)) or f"check {look}"
     why = f"{action}; the clock was not compared"
     command = f"curl -sSI {shlex.quote(url)}"
-    status = CheckStatus.PROBLEM if needed else CheckStatus.WARNING
+    status = CheckStatus.FAILED if needed else CheckStatus.WARNING
     return CheckResult("endpoint", status, found, why, command)
 
 
@@ -395,7 +395,7 @@ def _nobody(context: CheckContext) -> CheckResult:
     if context.need.destination is None:
         why = "a destination without `credentials` needs them"
         return warning("credentials", found, why, command)
-    status = CheckStatus.WARNING if context.offline else CheckStatus.PROBLEM
+    status = CheckStatus.WARNING if context.offline else CheckStatus.FAILED
     why = "the destination takes its base identity from the AWS chain"
     return CheckResult("credentials", status, found, why, command)
 
@@ -413,7 +413,7 @@ def _refused(context: CheckContext, error: Exception, spec: CredentialsSpec) -> 
         "LoginError": _renewal("login", profile),
         "ExpiredCredentials": _renewal(getattr(error, "provider", ""), profile),
     }.get(code, _renewal("", profile))
-    status = CheckStatus.PROBLEM if context.need.destination else CheckStatus.WARNING
+    status = CheckStatus.FAILED if context.need.destination else CheckStatus.WARNING
     return CheckResult("credentials", status, str(error), hint, command)
 
 

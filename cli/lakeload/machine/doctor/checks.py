@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lakeload.checks import CheckStatus
 from lakeload.machine.appcds import ArchiveState
 from lakeload.machine.cache_state import cache_state
 from lakeload.machine.doctor.access import (
@@ -29,7 +30,6 @@ from lakeload.machine.doctor.model import (
     Check,
     CheckContext,
     CheckResult,
-    CheckStatus,
     Host,
     Need,
     described,
@@ -209,7 +209,7 @@ def judge_pyspark(installed: Path | None, context: CheckContext) -> Iterator[Che
     version = read_version(installed) if installed else None
     chosen = context.environment.get("SPARK_HOME", "")
     # A Spark of the user's own does without pip's.
-    weight = CheckStatus.WARNING if chosen else CheckStatus.PROBLEM
+    weight = CheckStatus.WARNING if chosen else CheckStatus.FAILED
     if installed is None:
         yield CheckResult("pyspark", weight, "pyspark is not installed", _NEEDS, REINSTALL)
     elif version is None or not (installed / "bin" / "spark-submit").is_file():
@@ -309,7 +309,7 @@ def judge_jars(states: Sequence[JarState], context: CheckContext) -> CheckResult
         found = f"{len(missing)} of {len(states)} are not in {place} yet ({size})"
         why = "the first load that needs them downloads them"
         # Without a document nobody knows yet whether they will be needed.
-        status = CheckStatus.WARNING if context.need.destination is not None else CheckStatus.OK
+        status = CheckStatus.WARNING if context.need.destination is not None else CheckStatus.PASSED
         return CheckResult("jars", status, found, why, _fetch(context.need))
     sets = ", ".join(context.need.features)
     found = f"all {len(states)} ({sets}) are in {place}, checksums right"
@@ -333,7 +333,7 @@ def judge_archives(states: Sequence[ArchiveState], need: Need) -> CheckResult:
         found = f"the archive is {near[0].state}" + (f": {near[0].why}" if near[0].why else "")
         return warning("class-data", found, slower, _fetch(need))
     found = "there is no archive for loads like this one" if need.destination else "no archive"
-    return CheckResult("class-data", CheckStatus.OK, found, slower, _fetch(need))
+    return CheckResult("class-data", CheckStatus.PASSED, found, slower, _fetch(need))
 
 
 def _fetch(need: Need) -> str:

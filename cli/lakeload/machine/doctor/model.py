@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import wait
 from dataclasses import dataclass, field
-from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
+from lakeload.checks import CheckStatus, Verdict, in_background
 from lakeload.data import read_toml
 from lakeload.documents.extras import Extra
 from lakeload.documents.named_files import NamedFiles
@@ -17,15 +18,6 @@ from lakeload.machine.java import USUAL_PLACES, install_command
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec
-
-
-class CheckStatus(StrEnum):
-    """What a finding means for a load. Only a problem stops one."""
-
-    OK = "ok"
-    WARNING = "warning"
-    PROBLEM = "problem"
-    SKIPPED = "skipped"
 
 
 @dataclass(frozen=True)
@@ -45,7 +37,7 @@ class CheckResult:
 
 def ok(name: str, found: str) -> CheckResult:
     """Return a finding that is in order."""
-    return CheckResult(name, CheckStatus.OK, found)
+    return CheckResult(name, CheckStatus.PASSED, found)
 
 
 def warning(name: str, found: str, why: str = "", command: str = "") -> CheckResult:
@@ -55,7 +47,7 @@ def warning(name: str, found: str, why: str = "", command: str = "") -> CheckRes
 
 def problem(name: str, found: str, why: str = "", command: str = "") -> CheckResult:
     """Return a finding that stops a load."""
-    return CheckResult(name, CheckStatus.PROBLEM, found, why, command)
+    return CheckResult(name, CheckStatus.FAILED, found, why, command)
 
 
 def described(key: str, **values: str) -> CheckResult:
@@ -138,76 +130,47 @@ class Check:
     silence: Callable[[CheckContext], CheckResult] | None = None
 
 
-@dataclass(frozen=True)
-class DoctorReport:
-    """All findings, in the order of the checks, and how long finding them took."""
-
-    findings: tuple[CheckResult, ...]
-    seconds: float
-
-    def with_status(self, status: CheckStatus) -> tuple[CheckResult, ...]:
-        """Return the findings of one status."""
-        return tuple(finding for finding in self.findings if finding.status is status)
-
-    @property
-    def healthy(self) -> bool:
-        """Whether nothing is a problem; warnings are none."""
-        return not self.with_status(CheckStatus.PROBLEM)
-
-
-def run_checks(context: CheckContext, checks: Sequence[Check]) -> DoctorReport:
+def run_checks(context: CheckContext, checks: Sequence[Check]) -> Verdict[CheckResult]:
     """Return every finding. All checks run at once; what takes longer than `context.seconds`,
-    a name server or a disk that never answers, is given up and said. Raises `RuntimeError` for a
-    check with a bug; its thread has told where.
+    a name server or a disk that never answers, is given up and said. Raises what a check with a
+    bug raises.
     """
-    started = time.monotonic()
-    running = [_Running(check, context) for check in checks]
-    findings = [finding for one in running for finding in one.findings(started + context.seconds)]
-    return DoctorReport(tuple(findings), time.monotonic() - started)
+    started, results = time.monotonic(), list[CheckResult]()
+    findings: list[list[CheckResult]] = [[] for _ in checks]
+    running = [
+        in_background(partial(_look, check, context, found), f"doctor-{check.name}")
+        for check, found in zip(checks, findings, strict=True)
+    ]
+    for check, found, work in zip(checks, findings, running, strict=True):
+        if wait((work,), max(0.0, started + context.seconds - time.monotonic())).done:
+            work.result()
+            results += found
+        else:
+            results += [*found, _silence(check, context)]
+    return Verdict(tuple(results), time.monotonic() - started)
 
 
-class _Running:
-    """One check under way, in a thread that the end of the program does not wait for."""
+def _look(check: Check, context: CheckContext, found: list[CheckResult]) -> None:
+    """Collect the findings; what cannot be looked at is a finding too."""
+    try:
+        for finding in check.look(context):
+            found.append(finding)
+    except LakeloadError as error:
+        found.append(_unseen(check, error.message))
+    except (OSError, ValueError, ImportError) as error:
+        found.append(_unseen(check, f"{type(error).__name__}: {error}"))
 
-    def __init__(self, check: Check, context: CheckContext) -> None:
-        self._check = check
-        self._context = context
-        self._found: list[CheckResult] = []
-        self._complete = False
-        name = f"doctor-{check.name}"
-        self._thread = threading.Thread(target=self._look, name=name, daemon=True)
-        self._thread.start()
 
-    def findings(self, until: float) -> list[CheckResult]:
-        """Return what was found until an instant of the monotonic clock."""
-        self._thread.join(max(0.0, until - time.monotonic()))
-        if self._thread.is_alive():
-            return [*self._found, self._silence()]
-        if not self._complete:
-            raise RuntimeError(f"the check {self._check.name} failed")
-        return self._found
+def _silence(check: Check, context: CheckContext) -> CheckResult:
+    if check.silence is not None:
+        return check.silence(context)
+    longer = ("--timeout", f"{context.seconds * 4:g}s")
+    command = context.need.command("doctor", *longer)
+    return _unseen(check, f"no response within {context.seconds:g} s", command)
 
-    def _look(self) -> None:
-        """Collect the findings; what cannot be looked at is a finding too."""
-        try:
-            for finding in self._check.look(self._context):
-                self._found.append(finding)
-        except LakeloadError as error:
-            self._found.append(self._unseen(error.message))
-        except (OSError, ValueError, ImportError) as error:
-            self._found.append(self._unseen(f"{type(error).__name__}: {error}"))
-        self._complete = True
 
-    def _silence(self) -> CheckResult:
-        context = self._context
-        if self._check.silence is not None:
-            return self._check.silence(context)
-        longer = ("--timeout", f"{context.seconds * 4:g}s")
-        command = context.need.command("doctor", *longer)
-        return self._unseen(f"no response within {context.seconds:g} s", command)
-
-    def _unseen(self, why: str, command: str = "") -> CheckResult:
-        return warning(self._check.name, "this could not be checked", why, command)
+def _unseen(check: Check, why: str, command: str = "") -> CheckResult:
+    return warning(check.name, "this could not be checked", why, command)
 
 
 def export(name: str, value: str | Path) -> str:

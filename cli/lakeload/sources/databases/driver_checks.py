@@ -9,10 +9,10 @@ from functools import partial
 from lakeload.sources.base import SourceCheck
 from lakeload_jobs.contract.spec import JdbcInput, TableSpec
 from lakeload_jobs.rows.columns import in_source_spelling
-from lakeload_jobs.sources.databases import jdbc_driver as driver
 from lakeload_jobs.sources.databases.columns import is_read
+from lakeload_jobs.sources.databases.engines.driver import catalog as driver
 from lakeload_jobs.sources.databases.identity import password_of
-from lakeload_jobs.sources.files.listing import SourceReaders
+from lakeload_jobs.sources.readers import SourceReaders
 
 
 def driver_checks(

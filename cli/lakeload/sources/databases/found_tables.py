@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakeload.sources.databases.inspection import list_tables
-from lakeload.sources.databases.source_type import JdbcTable, takes_found_key
 from lakeload.sources.databases.table_names import matches, name_parts
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import ColumnsSpec, JdbcInput
@@ -14,7 +13,10 @@ from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.databases.columns import CatalogTable
 from lakeload_jobs.sources.databases.table_names import table_meant, written_name
-from lakeload_jobs.sources.files.listing import SourceReaders
+from lakeload_jobs.sources.readers import SourceReaders
+
+if TYPE_CHECKING:
+    from lakeload.sources.databases.source_type import JdbcTable
 
 
 def find_tables(
@@ -91,7 +93,7 @@ def _nothing_found(
 
 def _with_key(table: JdbcTable, found: CatalogTable | None) -> JdbcTable:
     """Return the table with the first of its keys whose columns are all loaded."""
-    if found is None or not takes_found_key(table):
+    if found is None or not table.takes_found_key:
         return table
     settings: Any = table
     given = ColumnsSpec(include=settings.columns.include, exclude=settings.columns.exclude)

@@ -18,7 +18,6 @@ from lakeload.sources.databases.kept_connections import connected
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.rows.columns import in_source_spelling
-from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.columns import (
     CatalogColumn,
     CatalogTable,
@@ -26,10 +25,12 @@ from lakeload_jobs.sources.databases.columns import (
     is_read,
 )
 from lakeload_jobs.sources.databases.cursors import Fetch, find_window, request_of
+from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
+from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
+from lakeload_jobs.sources.databases.engines.postgres.xids import find_xmin_window
 from lakeload_jobs.sources.databases.identity import password_of
-from lakeload_jobs.sources.databases.xids import find_xmin_window
-from lakeload_jobs.sources.files.listing import SourceReaders
-from lakeload_jobs.sources.files.text.values import UnknownType, spark_name, text_type
+from lakeload_jobs.sources.readers import SourceReaders
+from lakeload_jobs.sources.type_names import UnknownType, spark_name, text_type
 
 _DATABASES: dict[DatabaseType, Any] = {"POSTGRESQL": postgres, "MYSQL": mysql}
 """The module of each database; they have the functions that are called here."""

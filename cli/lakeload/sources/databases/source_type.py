@@ -22,12 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from lakeload.config.model import Called, Finding, refusal, refusals, setting
 from lakeload.config.scalars import RecordLimit, Text
-from lakeload.config.secret_names import (
-    absolute_path,
-    absolute_reference,
-    looks_secret,
-    shown,
-)
+from lakeload.config.secret_names import absolute_path, absolute_reference, looks_secret, shown
 from lakeload.config.secret_setting import Secret
 from lakeload.sources.base import (
     ColumnsRequest,
@@ -42,7 +37,7 @@ from lakeload.sources.base import (
 )
 from lakeload.sources.databases.table_names import name_parts
 from lakeload.sources.datasets import Dataset, dataset_of_table
-from lakeload.sources.files.settings import Paths
+from lakeload.sources.paths import Paths
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     BY_DRIVER,
@@ -58,13 +53,13 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.sources.databases.engines.postgres.xids import CURSOR
 from lakeload_jobs.sources.databases.keys import remembered
 from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, why_jvm
 from lakeload_jobs.sources.databases.seen import parse_lookback
-from lakeload_jobs.sources.databases.xids import CURSOR
 
 if TYPE_CHECKING:
-    from lakeload_jobs.sources.files.listing import SourceReaders
+    from lakeload_jobs.sources.readers import SourceReaders
 
 _NAMED = re.compile(r"jdbc:([A-Za-z][A-Za-z0-9+._-]*):.+", re.DOTALL)
 _NAME_AND_VALUE = re.compile(r"([A-Za-z0-9_.\-]+)\s*=")
@@ -575,7 +570,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         says none."""
         if parse_url(source.url).database in BY_DRIVER:
             return tables
-        if not any(table.is_glob or (keys and takes_found_key(table)) for table in tables):
+        if not any(table.is_glob or (keys and table.takes_found_key) for table in tables):
             return tables
         # With the drivers, which the documents alone do without.
         from lakeload.sources.databases.found_tables import find_tables
@@ -688,7 +683,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
 def check_driver(read: JdbcInput) -> str:
     """Return the class of the driver. Raises `InvalidInput` where the jars do not have it."""
     # With py4j, which other databases do without.
-    from lakeload_jobs.sources.databases.jdbc_driver import driver_class
+    from lakeload_jobs.sources.databases.engines.driver.catalog import driver_class
 
     return driver_class(read)
 
@@ -757,11 +752,6 @@ def _driver_findings(
                 ("tables", i),
                 "missing-key",
             )
-
-
-def takes_found_key(table: Any) -> bool:
-    """Whether the key of the database is that of the table: an empty `primary_key` is one, too."""
-    return table.finds_key and "primary_key" not in table.model_fields_set
 
 
 def _glob_findings(tables: Sequence[tuple[int, Any]]) -> Iterator[Finding]:

@@ -18,8 +18,8 @@ from pathlib import Path
 from lakeload.sources.files.inspection import InspectedFile, inspect_file, not_inspected
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.core.sizes import format_size
-from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
 
 SECONDS = 60
 """Timeout of the inspection of one file."""

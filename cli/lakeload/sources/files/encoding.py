@@ -7,7 +7,7 @@ from math import log
 
 from lakeload.sources.files.alphabets import UTF8, Reading, readings
 from lakeload.sources.files.dialect import Guess
-from lakeload_jobs.sources.files.source_bytes import byte_order_mark, wide_encoding
+from lakeload_jobs.sources.paths.source_bytes import byte_order_mark, wide_encoding
 
 _CERTAIN = log(1000)
 """Costs of the next text from which on the first one is probable."""

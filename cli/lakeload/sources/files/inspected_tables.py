@@ -16,26 +16,21 @@ import pyarrow as pa
 
 from lakeload.sources.files.bounded import inspect_files
 from lakeload.sources.files.dialect import Guess, OptionValue
-from lakeload.sources.files.inspection import (
-    InspectedFile,
-    inferred,
-    is_prose,
-    parquet_columns,
-)
+from lakeload.sources.files.inspection import InspectedFile, inferred, is_prose, parquet_columns
 from lakeload.sources.files.own_files import own_files
-from lakeload.sources.files.settings import (
-    is_utf8_name,
-    local_paths,
-    table_of,
-    utf8_glob,
-)
+from lakeload.sources.files.settings import table_of
+from lakeload.sources.paths import is_utf8_name, local_paths, utf8_glob
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
-from lakeload_jobs.contract.spec import FileFormat
+from lakeload_jobs.contract.spec import FileFormatName
 from lakeload_jobs.core.names import normalize, visible_name
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.core.yaml_lines import yaml_mapping
-from lakeload_jobs.sources.files.file_state import (
+from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS
+from lakeload_jobs.sources.files.text.inference import ColumnEvidence
+from lakeload_jobs.sources.files.text.mostly_numbers import number_warnings
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import (
     FileState,
     choose,
     folder_values,
@@ -43,15 +38,8 @@ from lakeload_jobs.sources.files.file_state import (
     normal_path,
     partition_base,
 )
-from lakeload_jobs.sources.files.key_patterns import alternatives, names_path
-from lakeload_jobs.sources.files.local_listing import (
-    link_warnings,
-    local_files,
-    without_links,
-)
-from lakeload_jobs.sources.files.text.inference import ColumnEvidence
-from lakeload_jobs.sources.files.text.mostly_numbers import number_warnings
-from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.paths.key_patterns import alternatives, names_path
+from lakeload_jobs.sources.paths.local_listing import link_warnings, local_files, without_links
 
 _INSPECTED = 10
 """Files of a table that are opened: the first ones and the last."""
@@ -102,7 +90,7 @@ class InspectedTable:
         return self.inspected[0]
 
     @property
-    def format(self) -> FileFormat | None:
+    def format(self) -> FileFormatName | None:
         """The format of the files."""
         return self.first.format
 
@@ -355,7 +343,7 @@ def _are_alike(one: InspectedFile, other: InspectedFile) -> bool:
     if one.error or other.error:
         return False
     if _is_blank(one) or _is_blank(other):
-        return one.format in _TEXT and other.format in _TEXT
+        return one.format in TEXT_FORMATS and other.format in TEXT_FORMATS
     if one.format != other.format:
         return False
     names, others = set(one.columns), set(other.columns)
@@ -365,9 +353,6 @@ def _are_alike(one: InspectedFile, other: InspectedFile) -> bool:
     return in_common > _ALIKE and _dialect(one.options) == _dialect(other.options)
 
 
-_TEXT = ("CSV", "JSON", "NDJSON")
-
-
 def _has_no_rows(found: InspectedFile) -> bool:
     """Whether a file says less of its table than others do: it is empty, or a header alone."""
     return found.error is None and found.rows_read == 0
@@ -375,7 +360,7 @@ def _has_no_rows(found: InspectedFile) -> bool:
 
 def _is_blank(found: InspectedFile) -> bool:
     """Whether there is nothing in a file of text, which then may be of any table."""
-    return _has_no_rows(found) and not found.columns and found.format in _TEXT
+    return _has_no_rows(found) and not found.columns and found.format in TEXT_FORMATS
 
 
 def _dialect(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:

@@ -10,8 +10,7 @@ import re
 import sys
 import traceback
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -30,39 +29,27 @@ from lakeload.sources.files.dialect import (
     null_texts,
 )
 from lakeload.sources.files.encoding import suggest_encoding
-from lakeload.sources.files.settings import named_format
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
-from lakeload_jobs.contract.spec import FileFormat
-from lakeload_jobs.sources.files.file_state import FileState, is_s3
-from lakeload_jobs.sources.files.source_bytes import byte_order_mark
-from lakeload_jobs.sources.files.text.csv_files import CsvReader
+from lakeload_jobs.contract.spec import FileFormatName
+from lakeload_jobs.sources.files.formats.avro.format import AVRO
+from lakeload_jobs.sources.files.formats.base import TypedFormat
+from lakeload_jobs.sources.files.formats.orc.format import ORC
+from lakeload_jobs.sources.files.formats.parquet.format import PARQUET
+from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS, TYPED_FORMATS, named_format
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
 from lakeload_jobs.sources.files.text.json import first_list, path_step
-from lakeload_jobs.sources.files.text.json_files import JsonReader
-from lakeload_jobs.sources.files.text.json_values import JsonValues, texts
 from lakeload_jobs.sources.files.text.mostly_numbers import NumberCounts
-from lakeload_jobs.sources.files.text.opening import (
-    NOT_A_ZIP_FILE,
-    FileBytes,
-    open_text,
-    open_unpacked,
-)
+from lakeload_jobs.sources.files.text.opening import NOT_A_ZIP_FILE, open_text, open_unpacked
 from lakeload_jobs.sources.files.text.opening import compression as packing
 from lakeload_jobs.sources.files.text.options import (
     option_text,
-    read_csv_options,
-    read_json_options,
 )
+from lakeload_jobs.sources.files.text.reading import TextReading
 from lakeload_jobs.sources.files.text.splits import (
     EmptyRecords,
     Piece,
-    PieceReader,
-    TextValues,
-    Values,
 )
-from lakeload_jobs.sources.files.text.table import json_formats, text_formats
-from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import (
     FileSchema,
     settled,
@@ -70,14 +57,15 @@ from lakeload_jobs.sources.files.typed.columns import (
     unite,
     unreadable,
 )
-from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.parquet import (
-    ParquetSettings,
+    as_arrow_opens,
     open_parquet_file,
-    read_footers,
 )
-from lakeload_jobs.sources.files.typed.rows import FormatReader, ReadTyped, TypedPiece, json_value
+from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPiece, json_value
 from lakeload_jobs.sources.files.typed.values import Conversion
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.paths.source_bytes import byte_order_mark
 
 pc: Any = pyarrow.compute
 
@@ -103,7 +91,7 @@ class InspectedFile:
     """One file. Where it cannot be loaded, `error` says why, and the rest is what is known."""
 
     file: FileState
-    format: FileFormat | None = None
+    format: FileFormatName | None = None
     compression: str = ""
     encoding: str = ""
     """Of a text file, as it is read with `guesses`."""
@@ -198,11 +186,6 @@ def _peek(stream: Any, size: int) -> bytes:
     return held
 
 
-_MAGIC: tuple[tuple[bytes, FileFormat], ...] = (
-    (b"PAR1", "PARQUET"),
-    (b"ORC", "ORC"),
-    (b"Obj\x01", "AVRO"),
-)
 _HEAD = 64
 """Bytes that say whether a file whose first ones are those of a format is text all the same."""
 _ORC = b"ORC\0"
@@ -230,8 +213,8 @@ _UNSUPPORTED = (
 _CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
 
 
-def _binary_format(head: bytes) -> FileFormat | None:
-    return next((kind for magic, kind in _MAGIC if _begins(head, magic)), None)
+def _binary_format(head: bytes) -> FileFormatName | None:
+    return next((one.name for one in TYPED_FORMATS.values() if _begins(head, one.magic)), None)
 
 
 def _begins(content: bytes, magic: bytes) -> bool:
@@ -405,37 +388,10 @@ def option_texts(options: Mapping[str, OptionValue]) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True)
-class TextFormat:
-    """A format of text with its options: the load's own reader and inference of types, and how
-    its values are shown."""
-
-    reader: PieceReader
-    values: Values
-    as_text: Callable[[Any], Any]
-
-
-def text_format(
-    file_format: FileFormat,
-    options: Mapping[str, str],
-    files: FileBytes,
-    *,
-    nested_as_text: bool = False,
-) -> TextFormat:
-    """Return how files of a text format are read. `nested_as_text` leaves nested values alone."""
-    if file_format == "CSV":
-        csv, _ = read_csv_options(options)
-        return TextFormat(CsvReader(files, csv), TextValues(text_formats(csv)), lambda one: one)
-    given, _ = read_json_options(options)
-    reader = JsonReader(files, given, lines=file_format == "NDJSON")
-    values = JsonValues(json_formats(given), given.infer, nested_as_text)
-    return TextFormat(reader, values, texts)
-
-
-def first_rows(file: FileState, how: TextFormat) -> tuple[tuple[str, ...], Rows]:
+def first_rows(file: FileState, how: TextReading, files: FileBytes) -> tuple[tuple[str, ...], Rows]:
     """Return the columns of a file's first rows, and these as text. Raises `LoadFailed`."""
     rows: list[dict[str, str | None]] = []
-    with how.reader.open(Piece(file)) as opened:
+    with how.reader(files).open(Piece(file)) as opened:
         for batch in opened.batches():
             rows += _shown(batch.rows, how, SAMPLE_ROWS - len(rows))
             if len(rows) >= SAMPLE_ROWS:
@@ -444,7 +400,7 @@ def first_rows(file: FileState, how: TextFormat) -> tuple[tuple[str, ...], Rows]
     return names, tuple(tuple(row.get(name) for name in names) for row in rows)
 
 
-def _shown(rows: pa.RecordBatch, how: TextFormat, most: int) -> list[dict[str, str | None]]:
+def _shown(rows: pa.RecordBatch, how: TextReading, most: int) -> list[dict[str, str | None]]:
     some = rows.slice(0, max(most, 0))
     columns = {name: how.as_text(some.column(name)).to_pylist() for name in some.schema.names}
     return [{name: values[row] for name, values in columns.items()} for row in range(some.num_rows)]
@@ -468,7 +424,8 @@ class _ReadText:
 
 def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False) -> _ReadText:
     assert found.format is not None  # noqa: S101
-    how = text_format(found.format, option_texts(found.options), files, nested_as_text=as_text)
+    options = option_texts(found.options)
+    how = TEXT_FORMATS[found.format].reading(options, nested_as_text=as_text)
     evidence: dict[str, Any] = {}
     numbers = NumberCounts(found.file.path, how.values.formats)
     some: dict[str, list[str]] = {}
@@ -477,7 +434,7 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
     blank: set[str] = set()
     rows_read, complete, bad = 0, True, 0
     empty = EmptyRecords()
-    with how.reader.open(Piece(found.file)) as opened:
+    with how.reader(files).open(Piece(found.file)) as opened:
         begin = opened.end
         for batch in opened.batches():
             most = _most_rows(batch.rows.num_columns)
@@ -569,7 +526,7 @@ _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 class JsonLayout:
     """How JSON values follow each other: LINES, ARRAY, VALUE or STREAM, in words."""
 
-    format: FileFormat
+    format: FileFormatName
     reason: str
     records: str = ""
     """The path of the records in an object."""
@@ -744,17 +701,8 @@ def _one_object(read: _ReadText) -> Iterator[str]:
         yield f"it is one object, and its {len(read.evidence):,} keys are columns of one row"
 
 
-@contextmanager
-def _seekable(file: FileState, files: FileBytes) -> Iterator[Any]:
-    if not is_s3(file.path):
-        yield file.path
-        return
-    with files.seekable(file) as stream:
-        yield pa.PythonFile(cast("Any", stream), mode="r")
-
-
 def _inspect_parquet(file: FileState, files: FileBytes) -> InspectedFile:
-    footers = read_footers([file], lambda one: _seekable(one, files), ParquetSettings())
+    footers = PARQUET.schemas([file], files)
     warnings = tuple(
         f"{column.refused or column.only_spark or column.not_spark}"
         for column in footers[0].columns
@@ -762,7 +710,7 @@ def _inspect_parquet(file: FileState, files: FileBytes) -> InspectedFile:
     )
     columns = [column for column in footers[0].columns if not column.refused]
     kinds = {column.name: settled(column.kind) for column in columns}
-    with _seekable(file, files) as source, open_parquet_file(source) as opened:
+    with open_parquet_file(as_arrow_opens(file, files)) as opened:
         wanted = [column.name for column in columns if not column.only_spark]
         batches = opened.iter_batches(SAMPLE_ROWS, columns=wanted, use_threads=False)
         batch = next(iter(batches), None) if wanted and opened.metadata.num_rows else None
@@ -824,29 +772,28 @@ def _arrow_texts(column: Any) -> list[str | None]:
 
 
 def _inspect_orc(file: FileState, files: FileBytes) -> InspectedFile:
-    (schema,) = read_orc_footers([file], files)
-    return _inspect_typed(file, "ORC", schema, OrcReader(files))
+    return _inspect_typed(file, ORC, files)
 
 
 def _inspect_avro(file: FileState, files: FileBytes) -> InspectedFile:
-    (schema,) = read_avro_headers([file], files)
-    return _inspect_typed(file, "AVRO", schema, AvroReader(files))
+    return _inspect_typed(file, AVRO, files)
 
 
-def _inspect_typed(
-    file: FileState, file_format: FileFormat, schema: FileSchema, reader: FormatReader
-) -> InspectedFile:
+def _inspect_typed(file: FileState, file_format: TypedFormat, files: FileBytes) -> InspectedFile:
+    (schema,) = file_format.schemas([file], files)
     columns = [column for column in schema.columns if not column.refused]
     kinds = {column.name: settled(column.kind) for column in columns}
     first = next((unit for unit in schema.units if unit.rows), None)
     rows: tuple[tuple[str | None, ...], ...] = ()
     if first is not None:
-        read = ReadTyped(pa.schema(list(kinds.items())), reader, "TRUNCATE", "NULL")
+        read = ReadTyped(
+            pa.schema(list(kinds.items())), file_format.reader(files), "TRUNCATE", "NULL"
+        )
         batch = next(read([TypedPiece(file, (first,))])).slice(0, SAMPLE_ROWS).select(list(kinds))
         rows = tuple(zip(*map(_arrow_texts, batch.columns), strict=True))
     return InspectedFile(
         file,
-        file_format,
+        file_format.name,
         schema.codec,
         columns=parquet_columns([schema]),
         footer=schema,

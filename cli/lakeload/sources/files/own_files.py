@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from lakeload_jobs.sources.files.file_state import FileState, is_s3
+from lakeload_jobs.sources.paths.file_state import FileState, is_s3
 
 _VERSION = re.compile(r"^version: *\d", re.MULTILINE)
 _SETTING = re.compile(r"^(bucket|tables|destination):", re.MULTILINE)

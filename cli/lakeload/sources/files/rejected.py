@@ -20,7 +20,7 @@ from lakeload_jobs.contract.state import (
 from lakeload_jobs.sources.files.selection import Selection
 
 if TYPE_CHECKING:
-    from lakeload_jobs.sources.files.listing import SourceReaders
+    from lakeload_jobs.sources.readers import SourceReaders
 
 
 @dataclass(frozen=True)

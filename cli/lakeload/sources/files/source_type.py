@@ -25,13 +25,8 @@ from lakeload.sources.base import (
     SourceType,
 )
 from lakeload.sources.datasets import Dataset, datasets_of_paths
-from lakeload.sources.files.input_files import any_input, look_at_input
-from lakeload.sources.files.settings import (
-    FilesTable,
-    Source,
-    local_paths,
-    option_findings,
-)
+from lakeload.sources.files.settings import FilesTable, Source, option_findings
+from lakeload.sources.paths import any_input, local_paths, look_at_paths
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
@@ -43,13 +38,13 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.contract.state import Bookmark
-from lakeload_jobs.sources.files.file_state import is_s3, normal_path
-from lakeload_jobs.sources.files.key_patterns import alternatives
-from lakeload_jobs.sources.files.reader_options import READER_OPTIONS, TEXT_FORMATS, only_sparks
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
+from lakeload_jobs.sources.paths.file_state import is_s3, normal_path
+from lakeload_jobs.sources.paths.key_patterns import alternatives
 
 if TYPE_CHECKING:
-    from lakeload_jobs.sources.files.file_state import FileState
-    from lakeload_jobs.sources.files.listing import SourceReaders
+    from lakeload_jobs.sources.paths.file_state import FileState
+    from lakeload_jobs.sources.readers import SourceReaders
 
 Numbered = Sequence[tuple[int, FilesTable]]
 
@@ -180,10 +175,10 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         return {name.lower(): value for name, value in read.options.items()}.get("records")
 
     def jar_sets(self, read: FilesInput, reader: ReaderChoice) -> frozenset[str]:
-        """Return what Avro files take that Spark reads, and objects that it reads."""
-        avro = {"avro"} if only_sparks(read.format, read.options) else set()
-        by_spark = self.objects(read) and read.format not in TEXT_FORMATS
-        return frozenset(avro | ({"s3"} if by_spark else set()))
+        """Return what files of the format take that Spark reads, and objects that it reads."""
+        given = FILE_FORMATS[read.format]
+        own = given.spark_jars if given.only_spark(read.options) else frozenset()
+        return own | ({"s3"} if self.objects(read) and given.has_types else set())
 
     def has_credentials(self, read: FilesInput) -> bool:
         """Return whether the source names credentials of its own."""
@@ -199,11 +194,11 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
 
     def look(self, read: FilesInput) -> InputFound:
         """Count the files at local paths."""
-        return look_at_input(read)
+        return look_at_paths(read.paths)
 
     def size(self, read: FilesInput) -> int | None:
         """Return the bytes of the local files; of objects only S3 knows."""
-        return None if self.objects(read) else look_at_input(read).bytes
+        return None if self.objects(read) else look_at_paths(read.paths).bytes
 
     def absent(self, read: FilesInput) -> tuple[str, ...]:
         """Return the paths where none of them names a file."""
@@ -266,22 +261,19 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
 
     def numbering(self, read: FilesInput, found: InputFound) -> Numbering:
         """Return what counts the rows of files."""
-        by_spark = only_sparks(read.format, read.options)
-        if read.format in ("PARQUET", "ORC") or (read.format == "AVRO" and not by_spark):
-            return "footers"
-        if read.format in TEXT_FORMATS:
-            return "counting pass"
+        if not self.only_jvm(read):
+            return "footers" if FILE_FORMATS[read.format].has_types else "counting pass"
         single = found.files == 1 and found.bytes <= _ONE_PARTITION
         return "one partition" if single else "counting pass"
 
     def only_jvm(self, read: FilesInput) -> bool:
         """Return whether an option is one that only Spark's reader knows: else only a look into
         the files tells."""
-        return only_sparks(read.format, read.options) is not None
+        return FILE_FORMATS[read.format].only_spark(read.options) is not None
 
     def casts(self, read: FilesInput) -> bool:
         """Return True for text, which has no types of its own."""
-        return read.format in TEXT_FORMATS
+        return not FILE_FORMATS[read.format].has_types
 
 
 FILES = FilesSourceType()
@@ -328,7 +320,7 @@ def _all_options(shared: dict[str, Any], file_format: Any, tables: Numbered) -> 
 def _options(
     options: dict[str, Any], file_format: Any, at: tuple[str | int, ...]
 ) -> Iterator[Finding]:
-    if isinstance(file_format, str) and file_format in READER_OPTIONS:
+    if isinstance(file_format, str) and file_format in FILE_FORMATS:
         some = dict(islice(options.items(), MAX_PROBLEMS))
         for finding in option_findings(some, file_format):
             yield Finding(finding.message, finding.hint, (*at, *finding.at), finding.code)

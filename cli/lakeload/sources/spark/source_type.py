@@ -14,11 +14,10 @@ from lakeload.config.model import Called, Finding, refusal
 from lakeload.config.secret_names import has_userinfo, looks_secret, shown
 from lakeload.sources.base import InputFound, SourceSettings, SourceType, TableSettings
 from lakeload.sources.datasets import Dataset, datasets_of_paths
-from lakeload.sources.files.input_files import any_input, look_at_input
-from lakeload.sources.files.settings import Options, Paths, local_paths
-from lakeload_jobs.contract.spec import FilesInput, ReaderChoice, SparkInput
-from lakeload_jobs.sources.files.file_state import is_s3
+from lakeload.sources.paths import Options, Paths, any_input, local_paths, look_at_paths
+from lakeload_jobs.contract.spec import ReaderChoice, SparkInput
 from lakeload_jobs.sources.files.text.options import CSV_OPTIONS
+from lakeload_jobs.sources.paths.file_state import is_s3
 
 _FORMAT = re.compile(r"[A-Za-z][A-Za-z0-9_.$-]{0,254}")
 _SECRET_IN_VALUE = re.compile(r"(password|passwd|pwd|secret|token)\s*=", re.IGNORECASE)
@@ -105,19 +104,15 @@ class SparkSourceType(SourceType[SparkSource, SparkTable, SparkInput]):
 
     def look(self, read: SparkInput) -> InputFound:
         """Count the files at the paths."""
-        return look_at_input(_as_files(read))
+        return look_at_paths(read.paths)
 
     def size(self, read: SparkInput) -> int | None:
         """Return the bytes of the files, None for a reader without paths."""
-        return look_at_input(_as_files(read)).bytes if read.paths else None
+        return look_at_paths(read.paths).bytes if read.paths else None
 
     def absent(self, read: SparkInput) -> tuple[str, ...]:
         """Return the paths where none of them names a file."""
         return () if not read.paths or any_input(read.paths) else read.paths
-
-
-def _as_files(read: SparkInput) -> FilesInput:
-    return FilesInput("CSV", read.paths, {})
 
 
 _FILES_ONLY = frozenset(CSV_OPTIONS) - {"comment", "encoding", "escape", "header", "quote"}

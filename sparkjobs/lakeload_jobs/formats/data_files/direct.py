@@ -19,9 +19,9 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import PreparedRows
 from lakeload_jobs.formats.spool import why_not_stored
+from lakeload_jobs.rows.arrow import Column, Kind, with_child
 from lakeload_jobs.rows.conditions import Condition, NotInArrow, arrow_condition, evaluated
 from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
-from lakeload_jobs.rows.row_id import Column, Kind, with_child
 from lakeload_jobs.rows.tracking import DELETED_HELPER
 from lakeload_jobs.sources.base import Rows, Splits
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from arro3.io import write_parquet
 
-from lakeload_jobs.rows.row_id import Column, pc
+from lakeload_jobs.rows.arrow import Column, pc
 from lakeload_jobs.storage.objects import Objects, Part
 
 MIN_PART_BYTES = 8 << 20

@@ -31,10 +31,10 @@ from lakeload_jobs.formats.parquet.load.outcome import (
 )
 from lakeload_jobs.formats.parquet.load.prepare import written_columns
 from lakeload_jobs.formats.parquet.load.write import ParquetLoad, ParquetWriter
-from lakeload_jobs.formats.parquet.log.admission import Conflict, table_settings
+from lakeload_jobs.formats.parquet.log.admission import Conflict, LoadAttempt, table_settings
 from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 from lakeload_jobs.formats.parquet.log.records import Column
-from lakeload_jobs.formats.parquet.log.roll_forward import ParquetCatalog, union
+from lakeload_jobs.formats.parquet.log.roll_forward import NewColumn, ParquetCatalog, union
 from lakeload_jobs.formats.parquet.log.table_log import InspectedLog, OpenedLog, TableLog
 from lakeload_jobs.rows.columns import earlier_types
 from lakeload_jobs.rows.rejects import SIDE_COLUMNS
@@ -76,16 +76,7 @@ class ParquetSession:
             catalog=self.catalog,
             inspected=from_json(InspectedLog, table.inspected) if table.inspected else None,
         )
-        opened = log.open(
-            pipeline=spec.pipeline,
-            job_id=spec.job_id,
-            attempt_id=spec.attempt_id,
-            fingerprint=table.fingerprint,
-            source=table.source,
-            table_handling=spec.options.table_handling,
-            settings=table_settings(spec.destination, location),
-            append_again=table.append_again,
-        )
+        opened = log.open(self._attempt(table))
         load = ParquetLoad(
             *(self.spark, spec, table, self.objects, location, log, opened, started_at),
             check=reporter.check,
@@ -94,16 +85,7 @@ class ParquetSession:
 
     def inspect(self, table: TableSpec) -> ParquetTable:
         """Read the log."""
-        spec, location = self.spec, self.location(table)
-        opened = TableLog(self.objects, location).inspect(
-            spec.pipeline,
-            spec.job_id,
-            table.fingerprint,
-            table.source,
-            spec.options.table_handling,
-            table_settings(spec.destination, location),
-            table.append_again,
-        )
+        opened = TableLog(self.objects, self.location(table)).inspect(self._attempt(table))
         return ParquetTable(self, table, opened)
 
     def maintenance(self, table: TableSpec, wanted: MaintainSpec) -> Iterator[MaintenanceStep]:
@@ -124,6 +106,19 @@ class ParquetSession:
     def location(self, table: TableSpec) -> TableLocation:
         """Return where the table's data and log lie."""
         return TableLocation(self.spec.destination.prefix, table.schema, table.table)
+
+    def _attempt(self, table: TableSpec) -> LoadAttempt:
+        spec = self.spec
+        return LoadAttempt(
+            spec.pipeline,
+            spec.job_id,
+            spec.attempt_id,
+            table.fingerprint,
+            table.source,
+            spec.options.table_handling,
+            table_settings(spec.destination, self.location(table)),
+            table.append_again,
+        )
 
 
 class ParquetTable:
@@ -244,10 +239,13 @@ class OpenParquetTable(ParquetTable):
         columns = (Column(name, kind) for name, kind in written.types.items())
         loaded = {column.name for column in self._opened.columns}
         sources = {column.target: column.source for column in prepared.mapping.columns}
-        new = {name: sources.get(name, name) for name in written.types if name not in loaded}
-        self._unasked = self._unasked or check_catalog(
-            self._session.catalog, self._target, union(self._opened.columns, columns), new
-        )
+        united = [
+            column
+            if column.name in loaded
+            else NewColumn(column.name, column.type, sources.get(column.name, column.name))
+            for column in union(self._opened.columns, columns)
+        ]
+        self._unasked = self._unasked or check_catalog(self._session.catalog, self._target, united)
         if self._target is not None:
             self._session.catalog.describe(self._target, prepared.comments)
         sets_aside = self._load.spec.on_bad_value_of(self._table) == "QUARANTINE"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import BY_DRIVER, DatabaseType, JdbcInput, RunOptions, TableSpec
@@ -17,7 +17,6 @@ from lakeload_jobs.contract.state import Bookmark, StateChange
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.core.yaml_lines import yaml_text
 from lakeload_jobs.rows.columns import source_names
-from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.bookmark import (
     CALLED,
     CursorState,
@@ -27,6 +26,8 @@ from lakeload_jobs.sources.databases.bookmark import (
     rows_between,
 )
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
+from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
+from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
 from lakeload_jobs.sources.databases.relation_identity import NotedRelation, RelationIdentity
 from lakeload_jobs.sources.databases.seen import (
     LOAD_AGAIN,
@@ -262,6 +263,9 @@ class Window:
     """Whether the user has said where it begins."""
     more: bool = False
     """Whether there are rows greater than `high`, which a limit leaves for later loads."""
+    refreshes: ClassVar[bool] = False
+    evidence: ClassVar[None] = None
+    """What is noted is known when the rows are read."""
 
     @property
     def condition(self) -> str:

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lakeload_jobs.contract.codec import CodecError, from_json, to_json
-from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.state import check_format
-from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.paths.file_state import FileState
 
 MAX_FOLDERS = 256
 """Folders that have a fold of their own; all others share one."""
@@ -81,17 +80,6 @@ class Comparison:
 
     new: tuple[FileState, ...]
     unclear: tuple[FileState, ...]
-
-
-def refuse_limit(*, incremental: bool, limit: int | None) -> None:
-    """Raise `InvalidInput`: a file or a window of which some rows are loaded is neither loaded nor
-    not."""
-    if incremental and limit is not None:
-        raise InvalidInput(
-            "`--limit` cannot be used with incremental loads (`incremental: true` of files, "
-            "`cursor` of a database): rows that are left out would count as loaded",
-            hint="use a separate pipeline that loads all rows, with another `name` and `namespace`",
-        )
 
 
 def identity(file: FileState) -> Identity:

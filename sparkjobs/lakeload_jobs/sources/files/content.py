@@ -14,9 +14,10 @@ from pathlib import Path
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
-from lakeload_jobs.sources.files.file_state import FileState, is_s3
-from lakeload_jobs.sources.files.listing import SourceObjects, SourceReaders, changed
-from lakeload_jobs.sources.files.source_bytes import Bytes
+from lakeload_jobs.sources.paths.file_state import FileState, is_s3
+from lakeload_jobs.sources.paths.objects import SourceObjects, changed
+from lakeload_jobs.sources.paths.source_bytes import Bytes
+from lakeload_jobs.sources.readers import SourceReaders
 
 _CHUNK = 8 << 20
 _AT_ONCE = 4

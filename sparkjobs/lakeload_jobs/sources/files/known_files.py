@@ -10,7 +10,7 @@ from lakeload_jobs.contract.codec import CodecError, from_json, to_json
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.state import Evidence, check_format
 from lakeload_jobs.sources.files.bookmark import folder_of, identity
-from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.paths.file_state import FileState
 
 FOLDER_FORMAT = 1
 """Of `LoadedFolder`. It is written once there is a higher one, so that every program reads 1."""

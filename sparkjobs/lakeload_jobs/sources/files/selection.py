@@ -19,8 +19,8 @@ from lakeload_jobs.sources.files.bookmark import (
     resolve,
     state_json,
 )
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.known_files import KnownFiles, by_folder, known_files
+from lakeload_jobs.sources.paths.file_state import FileState
 
 Contents = Callable[[Sequence[FileState]], Sequence[str]]
 """Returns the hashes of listed files."""

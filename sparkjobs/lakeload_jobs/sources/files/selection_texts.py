@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lakeload_jobs.sources.files.local_listing import link_warnings
 from lakeload_jobs.sources.files.selection import Selection
+from lakeload_jobs.sources.paths.local_listing import link_warnings
 
 _SHOWN = 5
 

@@ -31,9 +31,9 @@ from lakeload_jobs.sources.base import (
     Spellings,
     Splits,
 )
-from lakeload_jobs.sources.files.local_listing import expand
-from lakeload_jobs.sources.files.spark.paths import spark_path
-from lakeload_jobs.sources.files.spark.reader import check_types
+from lakeload_jobs.sources.paths.local_listing import expand
+from lakeload_jobs.sources.paths.spark_paths import spark_path
+from lakeload_jobs.sources.settings import check_types
 
 _NOT_FOUND = "DATA_SOURCE_NOT_FOUND"
 _WHY = "`type: SPARK` is read by Spark"

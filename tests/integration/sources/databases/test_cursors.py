@@ -25,14 +25,15 @@ from lakeload_jobs.contract.spec import RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
-from lakeload_jobs.sources.databases import mysql, postgres
 from lakeload_jobs.sources.databases.cursors import (
     Fetch,
     Window,
     find_window,
     request_of,
 )
-from lakeload_jobs.sources.databases.xids import XminRequest, find_xmin_window
+from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
+from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
+from lakeload_jobs.sources.databases.engines.postgres.xids import XminRequest, find_xmin_window
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.formats.worlds import World, load
 from tests.integration.sources.databases.conftest import Database, MariaDatabase

@@ -20,7 +20,8 @@ import trustme
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import JdbcInput
-from lakeload_jobs.sources.databases import mysql, postgres
+from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
+from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
 from tests.integration.formats.worlds import World, load
 from tests.integration.sources.databases.conftest import Database
 from tests.servers.free_ports import free_ports

@@ -16,8 +16,8 @@ from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.sources import batch_sizes
-from lakeload_jobs.sources.databases import mysql
-from lakeload_jobs.sources.databases import postgres as product
+from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
+from lakeload_jobs.sources.databases.engines.postgres import catalog as product
 from tests.hints import ROOT, follows, hints_of, names_setting
 from tests.integration.sources.databases.conftest import Database, MariaDatabase
 from tests.integration.sources.databases.test_mysql_reads import identity

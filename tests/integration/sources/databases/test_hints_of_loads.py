@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.contract.result import TableResult
-from lakeload_jobs.sources.databases import seen, xids
+from lakeload_jobs.sources.databases import seen
+from lakeload_jobs.sources.databases.engines.postgres import xids as xids
 from tests.hints import follow, follows
 from tests.integration.formats.followed import Settings, Shop, clause_of
 from tests.integration.formats.iceberg.conftest import Loads

@@ -16,9 +16,11 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import ColumnsSpec, JdbcInput, RunOptions, TableSpec
-from lakeload_jobs.sources.databases import jdbc_driver, jdbc_url, oracle
 from lakeload_jobs.sources.databases.columns import CatalogColumn, Rule
-from lakeload_jobs.sources.databases.jdbc_dialect import Fetch
+from lakeload_jobs.sources.databases.engines.driver import catalog as jdbc_driver
+from lakeload_jobs.sources.databases.engines.driver import source as jdbc_url
+from lakeload_jobs.sources.databases.engines.driver.dialect import Fetch
+from lakeload_jobs.sources.databases.engines.oracle import dialect as oracle
 from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS
 from tests.integration.formats.worlds import World, load
 

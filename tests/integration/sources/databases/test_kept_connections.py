@@ -18,7 +18,7 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, RunOptions, TableSpec
 from lakeload_jobs.sources.base import NO_COLUMNS
-from lakeload_jobs.sources.files.listing import SourceReaders
+from lakeload_jobs.sources.readers import SourceReaders
 from tests.integration.sources.databases.conftest import Database
 
 _DESTINATION = DestinationSpec("bucket", "us-east-1")

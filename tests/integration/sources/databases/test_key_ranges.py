@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from lakeload_jobs.contract.spec import JdbcInput
-from lakeload_jobs.sources.databases import postgres as product
+from lakeload_jobs.sources.databases.engines.postgres import catalog as product
 from tests.integration.sources.databases.conftest import Database
 from tests.integration.sources.databases.test_postgres_relations import opened
 from tests.servers.postgres import PASSWORD, USER

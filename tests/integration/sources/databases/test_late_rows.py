@@ -17,9 +17,10 @@ import pytest
 
 from lakeload_jobs.contract.spec import ColumnsSpec, JdbcInput, RejectLimit, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence
-from lakeload_jobs.sources.databases import postgres, seen
+from lakeload_jobs.sources.databases import seen
 from lakeload_jobs.sources.databases.columns import SelectedColumn
-from lakeload_jobs.sources.databases.xids import XminRequest, find_xmin_window
+from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
+from lakeload_jobs.sources.databases.engines.postgres.xids import XminRequest, find_xmin_window
 from tests.integration.formats.worlds import World, load
 from tests.integration.sources.databases.conftest import Database, MariaDatabase
 from tests.integration.sources.databases.test_cursors import without_spark

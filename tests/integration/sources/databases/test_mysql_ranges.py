@@ -14,7 +14,7 @@ import pytest
 
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import Consistency, DestinationSpec, TableSpec
-from lakeload_jobs.sources.databases import mysql as product
+from lakeload_jobs.sources.databases.engines.mysql import catalog as product
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from tests.integration.formats.worlds import World, load
 from tests.integration.sources.databases.conftest import MariaDatabase

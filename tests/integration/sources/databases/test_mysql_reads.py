@@ -27,9 +27,9 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.sources.base import NO_COLUMNS
-from lakeload_jobs.sources.databases import mysql as product
+from lakeload_jobs.sources.databases.engines.mysql import catalog as product
 from lakeload_jobs.sources.databases.identity import TaskIdentity
-from lakeload_jobs.sources.files.listing import SourceReaders
+from lakeload_jobs.sources.readers import SourceReaders
 from tests.servers.free_ports import free_ports
 from tests.servers.mariadb import PASSWORD, USER, MariaDb
 

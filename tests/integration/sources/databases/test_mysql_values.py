@@ -17,7 +17,7 @@ import pytest
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.databases import mysql as product
+from lakeload_jobs.sources.databases.engines.mysql import catalog as product
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from tests.servers.mariadb import PASSWORD, USER, MariaDb
 

@@ -14,7 +14,8 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import Consistency, DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark
-from lakeload_jobs.sources.databases.source import JdbcSlice, connect_databases
+from lakeload_jobs.sources.databases.engines.postgres.source import JdbcSlice
+from lakeload_jobs.sources.databases.source import connect_databases
 from tests.integration.sources.databases.conftest import Database
 
 DESTINATION = DestinationSpec("bucket", "us-east-1")

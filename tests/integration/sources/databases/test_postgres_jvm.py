@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import MachineNotReady
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.sources.databases import postgres as product
+from lakeload_jobs.sources.databases.engines.postgres import catalog as product
 from lakeload_jobs.sources.databases.readers import check_reader, why_jvm
 from tests.integration.formats.worlds import World, load
 from tests.integration.sources.databases.conftest import Database

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.sources.databases import postgres as product
+from lakeload_jobs.sources.databases.engines.postgres import catalog as product
 from tests.integration.formats.worlds import World, load
 from tests.integration.sources.databases.conftest import Database, input_of
 from tests.servers.postgres import PASSWORD, Postgres, start_postgres

@@ -24,8 +24,8 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.sources.base import NO_COLUMNS, Rows
-from lakeload_jobs.sources.databases import adbc
-from lakeload_jobs.sources.databases import postgres as product
+from lakeload_jobs.sources.databases.engines.postgres import adbc as adbc
+from lakeload_jobs.sources.databases.engines.postgres import catalog as product
 from lakeload_jobs.sources.databases.source import connect_databases
 from tests.integration.sources.databases.conftest import Database
 from tests.servers.postgres import PASSWORD, USER, Postgres

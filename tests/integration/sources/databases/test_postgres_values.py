@@ -23,10 +23,10 @@ from lakeload_jobs.contract.secrets import Secret, SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput, OnBadValue
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
-from lakeload_jobs.sources.databases import postgres as product
-from lakeload_jobs.sources.databases.adbc import ReadSplit
+from lakeload_jobs.sources.databases.engines.postgres import catalog as product
+from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadSplit
+from lakeload_jobs.sources.databases.engines.postgres.jvm import split_frames
 from lakeload_jobs.sources.databases.identity import TaskIdentity
-from lakeload_jobs.sources.databases.jvm import split_frames
 from tests.servers.postgres import PASSWORD, USER, Postgres
 
 VALUES = {

@@ -13,8 +13,8 @@ from lakeload.policy.database_roles import Server, database_role
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import FilesInput, JdbcInput, TableSpec
-from lakeload_jobs.sources.databases import mysql
-from lakeload_jobs.sources.databases import postgres as product
+from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
+from lakeload_jobs.sources.databases.engines.postgres import catalog as product
 from tests.servers.mariadb import MariaDb
 from tests.servers.postgres import Postgres
 

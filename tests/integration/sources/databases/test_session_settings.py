@@ -17,11 +17,11 @@ from pyspark.sql import SparkSession
 from lakeload_jobs.contract.errors import LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret, SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput
-from lakeload_jobs.sources.databases import mysql
-from lakeload_jobs.sources.databases import postgres as product
-from lakeload_jobs.sources.databases.adbc import ReadSplit
+from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
+from lakeload_jobs.sources.databases.engines.postgres import catalog as product
+from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadSplit
+from lakeload_jobs.sources.databases.engines.postgres.jvm import split_frames
 from lakeload_jobs.sources.databases.identity import TaskIdentity
-from lakeload_jobs.sources.databases.jvm import split_frames
 from tests.servers.mariadb import MariaDb
 from tests.servers.postgres import Postgres
 

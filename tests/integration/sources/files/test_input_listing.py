@@ -9,7 +9,8 @@ import pytest
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput
-from lakeload_jobs.sources.files.listing import SourceReaders, check_unchanged, list_files
+from lakeload_jobs.sources.files.listing import check_unchanged, list_files
+from lakeload_jobs.sources.readers import SourceReaders
 from tests.servers.ministack import Lake
 
 LANDING = "data-lake/test/landing"

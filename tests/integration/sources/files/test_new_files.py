@@ -15,9 +15,10 @@ from lakeload_jobs.formats.parquet.log.bookmark import bookmark_of
 from lakeload_jobs.formats.parquet.log.records import encode
 from lakeload_jobs.sources.files import selection as new_files
 from lakeload_jobs.sources.files.content import content_hashes
-from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.listing import SourceObjects, SourceReaders
 from lakeload_jobs.sources.files.selection import Selection, choose_files
+from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.paths.objects import SourceObjects
+from lakeload_jobs.sources.readers import SourceReaders
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.formats.parquet.log.writer import Writer
 from tests.servers.ministack import Lake

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lakeload.machine.doctor.model import CheckContext, CheckResult, Host, Need
+from lakeload.ui.checks import word
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
 
 DEBIAN = 'ID=debian\nVERSION_ID="12"\n'
@@ -47,8 +48,8 @@ def destination(
 
 
 def statuses(findings: tuple[CheckResult, ...] | list[CheckResult]) -> Mapping[str, str]:
-    """Return the status of each finding by its name; the last of several counts."""
-    return {finding.name: str(finding.status) for finding in findings}
+    """Return what `doctor` calls the status of each finding; the last of a name counts."""
+    return {finding.name: word(finding) for finding in findings}
 
 
 def java(home: Path, version: str, modules: str = "") -> Path:

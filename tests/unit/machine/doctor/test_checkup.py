@@ -12,31 +12,30 @@ from string import Formatter
 
 import pytest
 
+from lakeload.checks import CheckStatus, Verdict
 from lakeload.machine.doctor import checks
 from lakeload.machine.doctor.checks import CHECKS
 from lakeload.machine.doctor.model import (
     Check,
     CheckContext,
     CheckResult,
-    CheckStatus,
-    DoctorReport,
     run_checks,
 )
 from lakeload.ui import console
+from lakeload.ui.checks import findings_json, show_findings, word
 from lakeload.ui.console import OutputFormat, Stream
-from lakeload.ui.doctor import report_json, show_report
 from lakeload_jobs.contract.errors import MachineNotReady
 from tests.unit.machine.doctor.machines import context, statuses
 
 FINDINGS = tomllib.loads(Path(checks.__file__).with_name("findings.toml").read_text("utf-8"))
-SICK = DoctorReport(
+SICK = Verdict(
     (
-        CheckResult("python", CheckStatus.OK, "Python 3.11"),
+        CheckResult("python", CheckStatus.PASSED, "Python 3.11"),
         CheckResult("clock", CheckStatus.SKIPPED, "not asked"),
         CheckResult(
             "proxies", CheckStatus.WARNING, "[red]odd[/red]", "because " * 12, "export A=b"
         ),
-        CheckResult("java", CheckStatus.PROBLEM, "no Java was found", "", "apt install java"),
+        CheckResult("java", CheckStatus.FAILED, "no Java was found", "", "apt install java"),
     ),
     0.25,
 )
@@ -44,18 +43,18 @@ SICK = DoctorReport(
 
 def test_doctor_failing_check_does_not_affect_others(tmp_path: Path) -> None:
     def broken(_: CheckContext) -> Iterator[CheckResult]:
-        yield CheckResult("early", CheckStatus.OK, "seen")
+        yield CheckResult("early", CheckStatus.PASSED, "seen")
         raise PermissionError(13, "Permission denied")
 
     def lacking(_: CheckContext) -> Iterator[CheckResult]:
         raise MachineNotReady("no Java")
 
     def well(_: CheckContext) -> Iterator[CheckResult]:
-        yield CheckResult("well", CheckStatus.OK, "seen")
+        yield CheckResult("well", CheckStatus.PASSED, "seen")
 
     checks = [Check("broken", broken), Check("lacking", lacking), Check("well", well)]
-    found = run_checks(context(tmp_path), checks).findings
-    assert [(one.name, str(one.status)) for one in found] == [
+    found = run_checks(context(tmp_path), checks).results
+    assert [(one.name, word(one)) for one in found] == [
         ("early", "ok"),
         ("broken", "warning"),
         ("lacking", "warning"),
@@ -68,26 +67,25 @@ def test_doctor_check_without_a_result_times_out(tmp_path: Path) -> None:
     ever = threading.Event()
 
     def silent(_: CheckContext) -> Iterator[CheckResult]:
-        yield CheckResult("first", CheckStatus.OK, "seen")
+        yield CheckResult("first", CheckStatus.PASSED, "seen")
         ever.wait()
 
     def said(_: CheckContext) -> CheckResult:
-        return CheckResult("told", CheckStatus.PROBLEM, "silence")
+        return CheckResult("told", CheckStatus.FAILED, "silence")
 
     hasty = context(tmp_path, seconds=0.05)
-    found = run_checks(hasty, [Check("silent", silent), Check("other", silent, said)]).findings
+    found = run_checks(hasty, [Check("silent", silent), Check("other", silent, said)]).results
     ever.set()
     assert statuses(list(found)) == {"first": "ok", "silent": "warning", "told": "problem"}
     assert found[1].why == "no response within 0.05 s"
     assert found[1].command == "lakeload doctor --timeout 0.2s"
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_doctor_bug_in_a_check_is_raised(tmp_path: Path) -> None:
     def buggy(_: CheckContext) -> Iterator[CheckResult]:
         raise KeyError("x")
 
-    with pytest.raises(RuntimeError, match="the check buggy failed"):
+    with pytest.raises(KeyError, match="x"):
         run_checks(context(tmp_path), [Check("buggy", buggy)])
 
 
@@ -127,9 +125,9 @@ def test_doctor_checks_import_no_module_in_threads() -> None:
 
 def test_doctor_on_an_empty_machine_runs_every_check(tmp_path: Path) -> None:
     report = run_checks(context(tmp_path, offline=True, seconds=60), CHECKS)
-    found = statuses(list(report.findings))
+    found = statuses(list(report.results))
     assert (found["java"], found["bash"], found["clock"]) == ("problem", "problem", "skipped")
-    assert not report.healthy
+    assert not report.passed
     assert {check.name for check in CHECKS} - {
         "temporary-folder",
         "secrets",
@@ -151,7 +149,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, *, terminal: bool, quiet: bool = Fals
     )
     monkeypatch.setattr(console, "out", stream)
     console.configure(quiet=quiet, output=OutputFormat.TEXT)
-    show_report(SICK, Path("p.yml"), 4)
+    show_findings(SICK, Path("p.yml"), 4)
     console.configure()
     return [line.rstrip() for line in text.getvalue().splitlines()]
 
@@ -185,7 +183,7 @@ def test_doctor_quiet_prints_only_problems(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_doctor_json_has_the_documented_keys() -> None:
-    document = report_json(SICK, None, 4)
+    document = findings_json(SICK, None, 4)
     assert {key: value for key, value in document.items() if key != "findings"} == {
         "status": "problem",
         "file": None,

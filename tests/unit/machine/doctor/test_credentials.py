@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.checks import CheckStatus
 from lakeload.machine.doctor.access import credentials, judge_source, secrets
-from lakeload.machine.doctor.model import CheckContext, CheckResult, CheckStatus, Need
+from lakeload.machine.doctor.model import CheckContext, CheckResult, Need
+from lakeload.ui.checks import word
 from lakeload_jobs.aws.credentials import CredentialSource
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec
@@ -56,13 +58,13 @@ def test_keys_of_the_environment_show_their_last_four_characters_alone(
 ) -> None:
     keys(monkeypatch, AWS_SESSION_TOKEN="canary-token")
     finding = look(context(tmp_path))
-    assert finding.status is CheckStatus.OK
+    assert finding.status is CheckStatus.PASSED
     assert finding.found == "from the environment (AWS_ACCESS_KEY_ID), access key …WXYZ"
 
 
 def test_missing_credentials_are_a_problem_only_where_needed(tmp_path: Path) -> None:
     general, asked = look(context(tmp_path)), look(needing(tmp_path))
-    assert (general.status, asked.status) == (CheckStatus.WARNING, CheckStatus.PROBLEM)
+    assert (general.status, asked.status) == (CheckStatus.WARNING, CheckStatus.FAILED)
     assert look(needing(tmp_path, offline=True)).status is CheckStatus.WARNING
 
 
@@ -76,7 +78,7 @@ def test_a_profile_is_named_with_its_provider(tmp_path: Path) -> None:
 
 def test_a_profile_that_does_not_exist_names_what_lists_them(tmp_path: Path) -> None:
     finding = look(needing(tmp_path, CredentialsSpec(profile="gone")))
-    assert (finding.status, finding.command) == (CheckStatus.PROBLEM, "aws configure list-profiles")
+    assert (finding.status, finding.command) == (CheckStatus.FAILED, "aws configure list-profiles")
 
 
 def test_incomplete_access_key_is_a_problem(
@@ -84,7 +86,7 @@ def test_incomplete_access_key_is_a_problem(
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA00001234")
     finding = look(needing(tmp_path))
-    assert (finding.status, finding.command) == (CheckStatus.PROBLEM, "aws configure")
+    assert (finding.status, finding.command) == (CheckStatus.FAILED, "aws configure")
 
 
 def test_expired_login_names_the_command_that_renews_it(tmp_path: Path) -> None:
@@ -95,7 +97,7 @@ def test_expired_login_names_the_command_that_renews_it(tmp_path: Path) -> None:
     )
     spec = CredentialsSpec(profile="shop")
     finding = look(needing(tmp_path, spec))
-    assert finding.status is CheckStatus.PROBLEM
+    assert finding.status is CheckStatus.FAILED
     assert finding.command == "aws sso login --profile shop"
     offline = look(needing(tmp_path, spec, offline=True))
     assert offline.found == "from IAM Identity Center (SSO), profile `shop`"
@@ -125,7 +127,7 @@ def process(folder: Path, expires: datetime) -> None:
 def test_credential_process_with_expired_keys_is_a_problem(tmp_path: Path) -> None:
     process(tmp_path, datetime.now(UTC) - timedelta(hours=1))
     finding = look(needing(tmp_path))
-    assert finding.status is CheckStatus.PROBLEM
+    assert finding.status is CheckStatus.FAILED
     assert "have expired" in finding.found
     assert "canary" not in str(finding)
     assert finding.command == "aws configure get credential_process"
@@ -159,7 +161,7 @@ def test_keys_that_expire_soon_are_reported_unless_renewed(
 ) -> None:
     source = CredentialSource(method, None, "1234", NOW + timedelta(minutes=minutes))
     finding = judge_source(source, NOW)
-    assert str(finding.status) == status
+    assert word(finding) == status
     assert bool(finding.command) == (status != "ok")
 
 
@@ -174,10 +176,10 @@ def test_missing_secrets_of_a_file_are_a_problem(
     far = SecretReference("aws_secret", "x")
     spec = CredentialsSpec(access_key_id=here, secret_access_key=file, session_token=far)
     (finding,) = secrets(needing(tmp_path, spec))
-    assert finding.status is CheckStatus.OK
+    assert finding.status is CheckStatus.PASSED
     assert "canary" not in str(finding)
     (finding,) = secrets(needing(tmp_path, CredentialsSpec(external_id=gone)))
-    assert (finding.status, finding.command) == (CheckStatus.PROBLEM, "export SHOP_GONE=…")
+    assert (finding.status, finding.command) == (CheckStatus.FAILED, "export SHOP_GONE=…")
     lost = SecretReference("file", "/gone/my key")
     (finding,) = secrets(needing(tmp_path, CredentialsSpec(external_id=lost)))
     assert finding.command == "install -m 600 /dev/stdin '/gone/my key'"

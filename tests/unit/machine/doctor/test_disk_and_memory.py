@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.checks import CheckStatus
 from lakeload.machine.doctor.checks import (
     GIB,
     cpu_quota,
@@ -21,7 +22,8 @@ from lakeload.machine.doctor.checks import (
     scratch,
     temporary,
 )
-from lakeload.machine.doctor.model import CheckStatus, Need
+from lakeload.machine.doctor.model import Need
+from lakeload.ui.checks import word
 from tests.unit.machine.doctor.machines import context, statuses
 
 
@@ -40,7 +42,7 @@ def test_driver_heap_beyond_the_memory_is_a_problem(
 ) -> None:
     machine = context(tmp_path, need=Need(driver_memory=configured))
     finding = judge_memory(machine, available, 32 * GIB)
-    assert str(finding.status) == status
+    assert word(finding) == status
     assert "limited by a cgroup (of 32.0 GiB)" in finding.found
     assert bool(finding.command) == (status != "ok")
 
@@ -71,7 +73,7 @@ def test_a_quota_of_either_cgroup_version_counts(
 
 def test_less_than_one_processor_is_a_warning() -> None:
     assert judge_processors(4, 0.5).status is CheckStatus.WARNING
-    assert judge_processors(4, 2.0).status is CheckStatus.OK
+    assert judge_processors(4, 2.0).status is CheckStatus.PASSED
     assert judge_processors(4, None).found == "4 processors"
     assert judge_processors(4, 8.0).found == "4 processors"
 
@@ -87,7 +89,7 @@ def test_less_than_one_processor_is_a_warning() -> None:
 )
 def test_scratch_space_below_the_minimum_is_a_warning(free: int, kind: str, status: str) -> None:
     finding = judge_scratch(Path("/scratch"), "SPARK_LOCAL_DIRS", free, kind)
-    assert str(finding.status) == status
+    assert word(finding) == status
     assert finding.command.startswith("export SPARK_LOCAL_DIRS=") == (status != "ok")
 
 
@@ -102,7 +104,7 @@ def test_scratch_folder_check_names_what_gives_the_folder(tmp_path: Path) -> Non
 def test_a_scratch_folder_below_a_file_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "file").touch(0o600)
     (finding,) = scratch(context(tmp_path, SPARK_LOCAL_DIRS=str(tmp_path / "file" / "x")))
-    assert finding.status is CheckStatus.PROBLEM
+    assert finding.status is CheckStatus.FAILED
 
 
 def test_own_folders_may_be_missing_but_must_be_creatable(tmp_path: Path) -> None:
@@ -114,7 +116,7 @@ def test_own_folders_may_be_missing_but_must_be_creatable(tmp_path: Path) -> Non
 
 def test_a_cache_with_a_comma_is_a_problem(tmp_path: Path) -> None:
     (cache, _) = own_folders(context(tmp_path / "a, b"))
-    assert (cache.name, cache.status) == ("cache-folder", CheckStatus.PROBLEM)
+    assert (cache.name, cache.status) == ("cache-folder", CheckStatus.FAILED)
     assert cache.command.startswith("export LAKELOAD_CACHE_DIR=")
 
 
@@ -149,10 +151,10 @@ def test_mount_of_a_folder_is_the_innermost_and_latest(tmp_path: Path) -> None:
 
 def test_user_without_a_name_is_a_problem_where_executors_start(tmp_path: Path) -> None:
     cluster = context(tmp_path, need=Need(master="spark://host:7077"))
-    assert judge_user_name("", cluster).status is CheckStatus.OK
-    assert judge_user_name("uid-54321", context(tmp_path)).status is CheckStatus.OK
+    assert judge_user_name("", cluster).status is CheckStatus.PASSED
+    assert judge_user_name("uid-54321", context(tmp_path)).status is CheckStatus.PASSED
     finding = judge_user_name("uid-54321", cluster)
-    assert (finding.name, finding.status) == ("user-name", CheckStatus.PROBLEM)
+    assert (finding.name, finding.status) == ("user-name", CheckStatus.FAILED)
     assert finding.command == "lakeload sync pipeline.yml --master 'local[*]'"
 
 
@@ -178,6 +180,6 @@ def test_host_name_without_an_address_is_a_problem(
 ) -> None:
     machine = context(tmp_path, need=Need(master=master))
     finding = judge_host_name("box", machine, resolves=False)
-    assert str(finding.status) == status
+    assert word(finding) == status
     assert finding.command == "echo '127.0.1.1 box' | sudo tee -a /etc/hosts"
-    assert judge_host_name("box", machine, resolves=True).status is CheckStatus.OK
+    assert judge_host_name("box", machine, resolves=True).status is CheckStatus.PASSED

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.checks import CheckStatus
 from lakeload.documents.named_files import NamedFiles
 from lakeload.machine.appcds import Archive, ArchiveKey, ArchiveState, Usability
 from lakeload.machine.doctor.checks import jars, judge_archives, judge_jars
-from lakeload.machine.doctor.model import CheckContext, CheckStatus, Need
+from lakeload.machine.doctor.model import CheckContext, Need
 from lakeload.machine.jars.pins import Jar, look_at_all
+from lakeload.ui.checks import word
 from tests.unit.machine.doctor.machines import context, destination
 
 CONTENTS = {"a": b"one", "b": b"two"}
@@ -33,7 +35,7 @@ def machine(tmp_path: Path) -> CheckContext:
 
 def test_a_complete_cache_is_in_order(machine: CheckContext) -> None:
     finding = judge_jars(look_at_all(JARS, machine.host.cache / "jars"), machine)
-    assert (finding.status, finding.command) == (CheckStatus.OK, "")
+    assert (finding.status, finding.command) == (CheckStatus.PASSED, "")
     assert "all 2 (s3)" in finding.found
 
 
@@ -54,7 +56,7 @@ def test_missing_jars_are_a_warning_only_where_they_are_known_to_be_needed(
     (machine.host.cache / "jars" / "a-1.jar").unlink()
     states = look_at_all(JARS, machine.host.cache / "jars")
     asked, general = judge_jars(states, machine), judge_jars(states, context(tmp_path))
-    assert (asked.status, general.status) == (CheckStatus.WARNING, CheckStatus.OK)
+    assert (asked.status, general.status) == (CheckStatus.WARNING, CheckStatus.PASSED)
     assert asked.found.startswith("1 of 2 are not in")
 
 
@@ -85,7 +87,7 @@ def test_archive_of_other_jars_is_reported_as_missing(
     machine: CheckContext, states: list[ArchiveState], status: str, found: str
 ) -> None:
     finding = judge_archives(states, machine.need)
-    assert str(finding.status) == status
+    assert word(finding) == status
     assert finding.found.startswith(found)
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.checks import CheckStatus
 from lakeload.machine.doctor.checks import NEEDED_MODULES, judge, judge_encoding, judge_pyspark
 from lakeload.machine.doctor.checks import java as look_at_java
 from lakeload.machine.doctor.checks import spark as look_at_spark
-from lakeload.machine.doctor.model import CheckStatus
+from lakeload.ui.checks import word
 from tests.unit.machine.doctor.machines import context, java, spark, statuses
 
 INSTALL = "sudo apt-get update && sudo apt-get install -y openjdk-17-jre-headless"
@@ -24,7 +25,7 @@ def test_python_outside_the_supported_range_is_a_problem(
     tmp_path: Path, version: tuple[int, int], status: str
 ) -> None:
     finding = judge(version, context(tmp_path))
-    assert str(finding.status) == status
+    assert word(finding) == status
     assert bool(finding.command) == (status != "ok")
 
 
@@ -50,19 +51,19 @@ def test_java_finding_names_its_origin(tmp_path: Path) -> None:
     (from_path,) = look_at_java(context(tmp_path, PATH=f"{home}/bin"))
     assert from_home.found == f"Java 17.0.9 (Acme) in `{home}`, from JAVA_HOME"
     assert from_path.found == f"Java 17.0.9 (Acme) in `{home}`, from PATH"
-    assert from_home.status is from_path.status is CheckStatus.OK
+    assert from_home.status is from_path.status is CheckStatus.PASSED
 
 
 def test_no_java_is_a_problem_with_the_command_of_this_system(tmp_path: Path) -> None:
     (finding,) = look_at_java(context(tmp_path))
-    assert (finding.status, finding.command) == (CheckStatus.PROBLEM, INSTALL)
+    assert (finding.status, finding.command) == (CheckStatus.FAILED, INSTALL)
 
 
 @pytest.mark.parametrize("version", ["11.0.20", "24"])
 def test_a_java_that_is_too_old_or_too_new_is_a_problem(tmp_path: Path, version: str) -> None:
     home = java(tmp_path / "jvm", version)
     first, second = look_at_java(context(tmp_path, JAVA_HOME=str(home)))
-    assert (first.name, first.status, first.command) == ("java", CheckStatus.PROBLEM, INSTALL)
+    assert (first.name, first.status, first.command) == ("java", CheckStatus.FAILED, INSTALL)
     assert f"Java {version}" in first.found
     assert (second.name, second.command) == ("java-home", "unset JAVA_HOME")
 
@@ -79,7 +80,7 @@ def test_a_runtime_without_a_module_that_spark_loads_is_a_problem(tmp_path: Path
     small = java(tmp_path / "small", "17.0.9", "java.base java.logging java.sql java.xml")
     assert statuses(list(look_at_java(context(tmp_path, JAVA_HOME=str(whole))))) == {"java": "ok"}
     (finding,) = look_at_java(context(tmp_path, JAVA_HOME=str(small)))
-    assert finding.status is CheckStatus.PROBLEM
+    assert finding.status is CheckStatus.FAILED
     assert "`java.naming`" in finding.why
     assert "`java.sql`" not in finding.why
 
@@ -90,14 +91,14 @@ def test_pyspark_outside_the_pinned_range_is_a_problem(
 ) -> None:
     home = spark(tmp_path / "pyspark", version)
     (finding,) = judge_pyspark(home, context(tmp_path))
-    assert str(finding.status) == status
+    assert word(finding) == status
     assert ("pip install" in finding.command) == (status == "problem")
 
 
 def test_a_pyspark_without_its_jars_or_none_at_all_is_a_problem(tmp_path: Path) -> None:
     for installed in (tmp_path, None):
         (finding,) = judge_pyspark(installed, context(tmp_path))
-        assert finding.status is CheckStatus.PROBLEM
+        assert finding.status is CheckStatus.FAILED
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_spark_home_is_compared_with_pyspark(tmp_path: Path, version: str, statu
     installed = spark(tmp_path / "pyspark", "4.1.4")
     chosen = spark(tmp_path / "chosen", version)
     _, finding = judge_pyspark(installed, context(tmp_path, SPARK_HOME=str(chosen)))
-    assert (finding.name, str(finding.status)) == ("spark-home", status)
+    assert (finding.name, word(finding)) == ("spark-home", status)
     assert f"Spark {version}" in finding.found
     assert finding.command == ("" if status == "ok" else "unset SPARK_HOME")
 
@@ -115,7 +116,7 @@ def test_spark_home_is_compared_with_pyspark(tmp_path: Path, version: str, statu
 def test_a_spark_home_with_nothing_in_it_is_a_problem(tmp_path: Path) -> None:
     installed = spark(tmp_path / "pyspark", "4.1.4")
     _, finding = judge_pyspark(installed, context(tmp_path, SPARK_HOME="/gone"))
-    assert finding.status is CheckStatus.PROBLEM
+    assert finding.status is CheckStatus.FAILED
     assert "/gone" in finding.found
 
 
@@ -124,7 +125,7 @@ def test_a_spark_submit_that_cannot_be_executed_is_a_problem(tmp_path: Path) -> 
     (home / "bin" / "spark-submit").chmod(0o644)
     found = list(look_at_spark(context(tmp_path, SPARK_HOME=str(home))))
     (finding,) = [one for one in found if one.name == "spark-submit"]
-    assert finding.status is CheckStatus.PROBLEM
+    assert finding.status is CheckStatus.FAILED
     assert finding.command == f"chmod +x '{home}/bin/spark-submit'"
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lakeload.checks import CheckStatus
 from lakeload.machine.doctor.access import (
     clock,
     endpoint_of,
@@ -20,7 +21,8 @@ from lakeload.machine.doctor.access import (
     silent_endpoint,
     variables,
 )
-from lakeload.machine.doctor.model import CheckStatus, Need
+from lakeload.machine.doctor.model import Need
+from lakeload.ui.checks import word
 from lakeload_jobs.contract.spec import CredentialsSpec
 from tests.unit.machine.doctor.machines import context, destination, statuses
 
@@ -64,7 +66,7 @@ def test_the_clock_is_compared_with_the_endpoints(
     machine = context(tmp_path, need=Need(destination=destination(s3=noon)))
     here = NOON + timedelta(seconds=seconds)
     (finding,) = clock(machine, now=here.timestamp)
-    assert (finding.name, str(finding.status)) == ("clock", status)
+    assert (finding.name, word(finding)) == ("clock", status)
     assert text in finding.found
     assert ("chrony" in finding.command) == (status != "ok")
 
@@ -81,10 +83,10 @@ def test_the_environments_proxy_is_used_and_its_password_not_shown(
     far = Need(destination=destination(s3="http://s3.example.invalid"))
     through = noon.replace("://", "://user:canary@")
     (finding,) = clock(context(tmp_path, need=far, http_proxy=through), now=NOON.timestamp)
-    assert finding.status is CheckStatus.OK
+    assert finding.status is CheckStatus.PASSED
     dead = "http://user:canary@127.0.0.1:1"
     (finding,) = clock(context(tmp_path, need=far, http_proxy=dead))
-    assert (finding.name, finding.status) == ("endpoint", CheckStatus.PROBLEM)
+    assert (finding.name, finding.status) == ("endpoint", CheckStatus.FAILED)
     assert "through the proxy `http://127.0.0.1:1`" in finding.found
     assert "canary" not in str(finding)
 
@@ -93,14 +95,14 @@ def test_unreachable_endpoint_is_a_problem_only_where_needed(tmp_path: Path) -> 
     dead = "http://127.0.0.1:1"
     (asked,) = clock(context(tmp_path, need=Need(destination=destination(s3=dead))))
     (general,) = clock(context(tmp_path, AWS_ENDPOINT_URL=dead))
-    assert (asked.status, general.status) == (CheckStatus.PROBLEM, CheckStatus.WARNING)
+    assert (asked.status, general.status) == (CheckStatus.FAILED, CheckStatus.WARNING)
     assert asked.command == f"curl -sSI {dead}"
 
 
 def test_silent_endpoint_is_unreachable(tmp_path: Path) -> None:
     need = Need(destination=destination(s3="http://user:canary@s3.example.invalid"))
     finding = silent_endpoint(context(tmp_path, need=need, seconds=2))
-    assert (finding.name, finding.status) == ("endpoint", CheckStatus.PROBLEM)
+    assert (finding.name, finding.status) == ("endpoint", CheckStatus.FAILED)
     assert finding.found.endswith("does not respond: no response within 2 s")
     assert "canary" not in str(finding)
 
@@ -112,9 +114,9 @@ def test_offline_sends_no_request(tmp_path: Path) -> None:
 
 
 def test_a_clock_just_off_is_not_yet_a_problem(tmp_path: Path) -> None:
-    assert judge_clock(context(tmp_path), 59.0, "x").status is CheckStatus.OK
+    assert judge_clock(context(tmp_path), 59.0, "x").status is CheckStatus.PASSED
     assert judge_clock(context(tmp_path), 299.0, "x").status is CheckStatus.WARNING
-    assert judge_clock(context(tmp_path), -300.0, "x").status is CheckStatus.PROBLEM
+    assert judge_clock(context(tmp_path), -300.0, "x").status is CheckStatus.FAILED
 
 
 @pytest.mark.parametrize(
@@ -172,7 +174,7 @@ def test_ineffective_proxy_settings_are_reported(
     tmp_path: Path, environment: dict[str, str], status: str, command: str
 ) -> None:
     (finding,) = proxies(context(tmp_path, environment))
-    assert str(finding.status) == status
+    assert word(finding) == status
     assert finding.command.startswith(command)
     assert bool(finding.command) == bool(command)
     assert "canary" not in str(finding)
@@ -191,7 +193,7 @@ def test_local_endpoint_outside_no_proxy_is_reported(tmp_path: Path) -> None:
     (finding,) = proxies(context(tmp_path, proxy, need=need))
     assert finding.command == "export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1"
     (finding,) = proxies(context(tmp_path, proxy, need=need, NO_PROXY="127.0.0.1"))
-    assert finding.status is CheckStatus.OK
+    assert finding.status is CheckStatus.PASSED
 
 
 def test_network_in_no_proxy_is_replaced_by_the_endpoint_in_it(tmp_path: Path) -> None:
@@ -245,7 +247,7 @@ def test_each_variable_that_surprises_is_a_finding(
     tmp_path: Path, environment: dict[str, str], name: str, status: str, command: str
 ) -> None:
     (finding,) = variables(context(tmp_path, environment))
-    assert (finding.name, str(finding.status)) == (name, status)
+    assert (finding.name, word(finding)) == (name, status)
     assert finding.command.startswith(command)
     assert bool(finding.command) == bool(command)
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lakeload_jobs.sources.base import BadValuesFound
-from lakeload_jobs.sources.databases.jdbc_url import ReadRows
+from lakeload_jobs.sources.databases.engines.driver.source import ReadRows
 
 OLD, NEW = date(1, 1, 1), date(2024, 2, 29)
 

@@ -7,18 +7,18 @@ import time
 
 import pytest
 
-from lakeload_jobs.sources.databases.source import _Budget
+from lakeload_jobs.sources.databases.base import ConnectionBudget
 
 
 @pytest.mark.parametrize(
     ("tables", "most", "share"), [(1, 4, 4), (4, 4, 2), (2, 9, 4), (8, 2, 2), (0, 3, 3)]
 )
 def test_share_of_a_table_is_even_and_at_least_two(tables: int, most: int, share: int) -> None:
-    assert _Budget(tables).take(most) == share
+    assert ConnectionBudget(tables).take(most) == share
 
 
 def test_connections_of_many_tables_stay_within_the_limit() -> None:
-    budget, lock = _Budget(8), threading.Lock()
+    budget, lock = ConnectionBudget(8), threading.Lock()
     used = peak = 0
 
     def load() -> None:

@@ -16,7 +16,7 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import NO_OPTIONS, JdbcInput, TableSpec
 from lakeload_jobs.sources.databases.columns import CatalogColumn
 from lakeload_jobs.sources.databases.cursors import CursorRequest, request_of
-from lakeload_jobs.sources.databases.jdbc_driver import Relation, driver_class
+from lakeload_jobs.sources.databases.engines.driver.catalog import Relation, driver_class
 from lakeload_jobs.sources.databases.readers import check_reader
 from tests.hints import clauses, follow, follows
 from tests.unit.documents.documents import pipeline

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakeload_jobs.sources.databases.postgres import failure, free_name
+from lakeload_jobs.sources.databases.engines.postgres.catalog import failure, free_name
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,11 @@ import sqlglot
 
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput
-from lakeload_jobs.sources.databases import jdbc_driver, oracle, sqlserver
 from lakeload_jobs.sources.databases.columns import CatalogColumn
-from lakeload_jobs.sources.databases.jdbc_driver import Relation, select, statement
+from lakeload_jobs.sources.databases.engines.driver import catalog as jdbc_driver
+from lakeload_jobs.sources.databases.engines.driver.catalog import Relation, select, statement
+from lakeload_jobs.sources.databases.engines.oracle import dialect as oracle
+from lakeload_jobs.sources.databases.engines.sqlserver import dialect as sqlserver
 
 GOLDEN = Path(__file__).with_name("jdbc_dialects")
 SQLSERVER = JdbcInput("SQLSERVER", "db", 1433, "shop", "dbo", "Orders", user="sa")

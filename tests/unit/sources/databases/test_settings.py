@@ -15,7 +15,10 @@ from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import JdbcInput, TableSpec
-from lakeload_jobs.sources.databases import mysql, oracle, postgres, sqlserver
+from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
+from lakeload_jobs.sources.databases.engines.oracle import dialect as oracle
+from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
+from lakeload_jobs.sources.databases.engines.sqlserver import dialect as sqlserver
 from tests.unit.documents.documents import pipeline, problems_of, validator
 
 LOGIN = "password: {env: SHOP_PASSWORD}"

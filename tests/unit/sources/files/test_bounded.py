@@ -15,9 +15,9 @@ from lakeload.sources.files import bounded, inspection
 from lakeload.sources.files.bounded import inspect_files
 from lakeload.sources.files.inspection import InspectedFile
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.local_listing import local_files
-from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.paths.local_listing import local_files
 
 
 def end() -> None:

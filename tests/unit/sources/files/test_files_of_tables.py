@@ -19,14 +19,16 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from lakeload.sources.files.inspected_tables import InspectedTable, inspect_paths
-from lakeload.sources.files.settings import local_paths
+from lakeload.sources.paths import local_paths
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import FilesInput
-from lakeload_jobs.sources.files.file_state import FileState, is_s3
-from lakeload_jobs.sources.files.key_patterns import alternatives, names_path
-from lakeload_jobs.sources.files.listing import SourceObjects, SourceReaders, list_files
-from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.text.options import option_text
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState, is_s3
+from lakeload_jobs.sources.paths.key_patterns import alternatives, names_path
+from lakeload_jobs.sources.paths.objects import SourceObjects
+from lakeload_jobs.sources.readers import SourceReaders
 from tests.environments import EXHAUSTIVE
 
 EXAMPLES = 150 if EXHAUSTIVE else 50

@@ -15,8 +15,8 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import FilesInput, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.databases.bookmark import CursorState
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.selection import Selection, choose_files
+from lakeload_jobs.sources.paths.file_state import FileState
 from tests.hints import clauses, follow, follows
 from tests.unit.documents.documents import pipeline
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.sources.files.file_state import (
+from lakeload_jobs.sources.paths.file_state import (
     FileState,
     ListingFilter,
     choose,

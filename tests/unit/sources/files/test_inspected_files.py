@@ -21,13 +21,13 @@ import pytest
 from lakeload.sources.files import inspected_tables, inspection
 from lakeload.sources.files.inspected_tables import InspectedTable, inspect_paths
 from lakeload.sources.files.inspection import InspectedFile
-from lakeload.sources.files.settings import local_paths
+from lakeload.sources.paths import local_paths
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.local_listing import local_files
-from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.paths.local_listing import local_files
 
 pytestmark = pytest.mark.usefixtures("inspected_here")
 CSV = b"id,name,day\n1,anna,2024-02-29\n2,bert,2024-03-01\n3,,2024-03-02\n4,dora,\n"

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.sources.files.key_patterns import KeyPattern, last_name_glob
-from lakeload_jobs.sources.files.local_listing import expand
+from lakeload_jobs.sources.paths.key_patterns import KeyPattern, last_name_glob
+from lakeload_jobs.sources.paths.local_listing import expand
 from tests.environments import many
 
 KEYS = (

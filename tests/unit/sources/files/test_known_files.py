@@ -12,8 +12,8 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
 from lakeload_jobs.contract.state import Evidence
 from lakeload_jobs.sources.files.content import content_hashes
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.known_files import by_folder, known_files
+from lakeload_jobs.sources.paths.file_state import FileState
 
 NO_SOURCE = FilesInput("CSV", (), {})
 OLD = FileState("in/a.csv", 10, 1)

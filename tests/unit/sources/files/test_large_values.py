@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,6 @@ from lakeload_jobs.rows.columns import map_columns
 from lakeload_jobs.sources import batch_sizes
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import ValueTooLarge, row_ranges
-from lakeload_jobs.sources.files.local_listing import local_files
-from lakeload_jobs.sources.files.text.opening import FileBytes
-from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable
 from lakeload_jobs.sources.files.typed import parquet
 from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import unite
@@ -30,6 +26,9 @@ from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.parquet_pages import pages
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.local_listing import local_files
+from tests.text_tables import csv_table, json_table
 from tests.unit.sources.files.text.test_csv_table import here
 from tests.unit.sources.files.typed.test_avro import packed
 from tests.unit.sources.files.typed.test_avro import write as write_avro
@@ -47,7 +46,7 @@ def typed_batches(path: Path) -> Iterator[pa.RecordBatch]:
     states = file_states([path])
     reader: Any
     if path.suffix == ".parquet":
-        schemas = read_footers(states, lambda one: nullcontext(one.path), ParquetSettings())
+        schemas = read_footers(states, FileBytes(), ParquetSettings())
         reader = ParquetReader(FileBytes(), exact=True)
     elif path.suffix == ".orc":
         schemas, reader = read_orc_footers(states, FileBytes()), OrcReader(FileBytes())
@@ -60,7 +59,7 @@ def typed_batches(path: Path) -> Iterator[pa.RecordBatch]:
 
 
 def text_batches(path: Path) -> Iterator[pa.RecordBatch]:
-    table: Any = CsvTable if path.suffix == ".csv" else JsonTable
+    table: Any = csv_table if path.suffix == ".csv" else json_table
     options = {"lines": True} if path.suffix == ".json" else {}
     header = {"header": "true"} if path.suffix == ".csv" else {}
     splits = table(tuple(local_files([str(path)])), header, **options).split(here).splits
@@ -125,7 +124,7 @@ def test_parquet_rows_are_read_by_the_bytes_of_their_pages(
     path = write(tmp_path / "a.parquet", narrow_then_wide(20), write_batch_size=4, **options)
     monkeypatch.setattr(parquet, "_LARGE_CHUNK", MIB)
     ((schema,), reader) = (
-        read_footers(file_states([path]), lambda one: nullcontext(one.path), ParquetSettings()),
+        read_footers(file_states([path]), FileBytes(), ParquetSettings()),
         ParquetReader(FileBytes(), exact=True),
     )
     (part,) = split_files(
@@ -213,9 +212,7 @@ def test_a_column_that_is_not_loaded_may_have_large_values(
     path = write(tmp_path / "a.parquet", LARGE)
     monkeypatch.setattr(batch_sizes, "MAX_VALUE_BYTES", 2 * MIB)
     monkeypatch.setattr(parquet, "_LARGE_CHUNK", MIB)
-    schemas = read_footers(
-        file_states([path]), lambda one: nullcontext(one.path), ParquetSettings()
-    )
+    schemas = read_footers(file_states([path]), FileBytes(), ParquetSettings())
 
     def rows(columns: dict[str, list[str]]) -> list[int]:
         kinds: dict[str, pa.DataType] = {"id": pa.int64(), "text": pa.string()}

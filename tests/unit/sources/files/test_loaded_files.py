@@ -25,7 +25,7 @@ from lakeload_jobs.sources.files.bookmark import (
     resolve,
     state_json,
 )
-from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.paths.file_state import FileState
 from tests.environments import many
 
 

@@ -11,8 +11,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from lakeload_jobs.aws import AwsError, AwsSession
-from lakeload_jobs.sources.files.file_state import NoFiles
-from lakeload_jobs.sources.files.listing import SourceObjects
+from lakeload_jobs.sources.paths.file_state import NoFiles
+from lakeload_jobs.sources.paths.objects import SourceObjects
 
 KEYS = ("landing/flights_2026/a.json", "landing/old.csv", "landing/readme.txt", "other/x.csv")
 

@@ -12,11 +12,11 @@ import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import FilesInput
-from lakeload_jobs.sources.files.file_state import FileState, normal_path, partition_base
 from lakeload_jobs.sources.files.listing import list_again, list_files
-from lakeload_jobs.sources.files.local_listing import expand, link_warnings, local_files
-from lakeload_jobs.sources.files.spark.paths import plain_path, spark_path
-from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState, normal_path, partition_base
+from lakeload_jobs.sources.paths.local_listing import expand, link_warnings, local_files
+from lakeload_jobs.sources.paths.spark_paths import plain_path, spark_path
 
 
 def files(folder: Path, *names: str) -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from lakeload_jobs.contract.spec import RoundLimit
 from lakeload_jobs.contract.state import Bookmark, Evidence
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.selection import Selection, choose_files
+from lakeload_jobs.sources.paths.file_state import FileState
 
 
 @dataclass

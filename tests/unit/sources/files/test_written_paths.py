@@ -16,9 +16,9 @@ from lakeload.sources.files.inspected_tables import InspectedTable, inspect_path
 from lakeload.sources.registry import source_of
 from lakeload_jobs.contract.errors import LoadFailed, Refused
 from lakeload_jobs.contract.spec import FilesInput, RunOptions
-from lakeload_jobs.sources.files.key_patterns import alternatives
 from lakeload_jobs.sources.files.listing import list_files
-from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.key_patterns import alternatives
 
 pytestmark = pytest.mark.usefixtures("inspected_here")
 Given = Callable[..., FilesInput]

@@ -29,8 +29,8 @@ from lakeload_jobs.formats.data_files.encode import (
 from lakeload_jobs.formats.data_files.stage import Encoded
 from lakeload_jobs.formats.iceberg.load.arrow_schema import FloatLeaf, arrow_schema, float_leaves
 from lakeload_jobs.formats.iceberg.rules.branches import data_file_name
+from lakeload_jobs.rows.arrow import Column, pc
 from lakeload_jobs.rows.required import has_required, null_is_required, required_null
-from lakeload_jobs.rows.row_id import Column, pc
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from lakeload_jobs.contract.spec import PartitionField
-from lakeload_jobs.rows.row_id import Column, pc
+from lakeload_jobs.rows.arrow import Column, pc
 
 _HOUR = 3_600_000_000
 _DAY = 24 * _HOUR

@@ -19,7 +19,6 @@ from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.core.names import PARTITION_KEY
 from lakeload_jobs.core.nested_types import first_difference
 from lakeload_jobs.core.type_conflicts import OTHER_TABLE, types_setting
-from lakeload_jobs.formats.parquet.glue import catalog as conflicts
 from lakeload_jobs.formats.parquet.glue.tables import (
     CREATED_BY,
     SERDE,
@@ -45,7 +44,7 @@ from lakeload_jobs.formats.parquet.glue.tables import (
     united,
 )
 from lakeload_jobs.formats.parquet.log.records import Column, GlueTarget, LoadRecord
-from lakeload_jobs.formats.parquet.log.roll_forward import NO_NEW_COLUMNS
+from lakeload_jobs.formats.parquet.log.roll_forward import NewColumn
 from lakeload_jobs.storage.backoff import Waits
 from lakeload_jobs.storage.objects import Objects
 
@@ -159,7 +158,7 @@ def check_database(database: Mapping[str, Any], wanted: WantedTable) -> None:
     ours = wanted.database_location
     there = database.get("LocationUri") or ""
     if there and not same_location(there, ours):
-        raise conflicts.other_location(f"Glue's database `{wanted.database}`", there, ours, _FORMER)
+        raise other_location(f"Glue's database `{wanted.database}`", there, ours, _FORMER)
 
 
 def check_table(table: TableTypeDef, wanted: WantedTable) -> None:
@@ -169,25 +168,23 @@ def check_table(table: TableTypeDef, wanted: WantedTable) -> None:
     pipeline will do.
     """
     if kind := _other_kind(table):
-        raise conflicts.not_a_parquet_table(wanted.full_name, kind)
+        raise not_a_parquet_table(wanted.full_name, kind)
     there = table.get("StorageDescriptor", {}).get("Location", "")
     if not same_location(there, wanted.location):
         what = f"Glue's table `{wanted.full_name}`"
         hint = _DROP if wanted.has_files else _FORMER
-        raise conflicts.other_location(what, there, wanted.location, hint)
+        raise other_location(what, there, wanted.location, hint)
     parameters = table.get("Parameters", {})
     keys = [(key["Name"].lower(), key.get("Type", "")) for key in table.get("PartitionKeys", [])]
     ours = [(wanted.partition_key, "string")] if wanted.partition_key else []
     if keys != ours:
-        raise conflicts.other_keys(
-            wanted, _in_words(keys), _in_words(ours), _strategy_of(keys, parameters)
-        )
+        raise other_keys(wanted, _in_words(keys), _in_words(ours), _strategy_of(keys, parameters))
     found, wish = describe_projection(parameters), describe_projection(wanted.projection)
     if wanted.partition_key and found != wish:
-        raise conflicts.other_projection(wanted, found, wish, parameters)
+        raise other_projection(wanted, found, wish, parameters)
     strategy = parameters.get(STRATEGY, wanted.strategy)
     if wanted.partition_key and strategy != wanted.strategy:
-        raise conflicts.other_strategy(wanted, strategy)
+        raise other_strategy(wanted, strategy)
     _check_types(table, wanted)
 
 
@@ -223,7 +220,7 @@ def _check_types(table: TableTypeDef, wanted: WantedTable) -> None:
         if name in theirs and grown_glue_type(theirs[name], kind) is None
     ]
     if pairs:
-        raise conflicts.other_types(wanted, pairs)
+        raise other_types(wanted, pairs)
 
 
 def _in_words(keys: Sequence[tuple[str | None, str]]) -> str:
@@ -324,7 +321,7 @@ def _is_registered(
     if not same_location(there, ours):
         what = f"the partition `{value}` of Glue's table `{wanted.full_name}`"
         drop = "drop the partition from Glue (the files stay)"
-        raise conflicts.other_location(what, there, ours, drop)
+        raise other_location(what, there, ours, drop)
     if (changed := outdated_partition(partition, columns)) is not None:
         problems = calls.update_partition(wanted.database, wanted.name, value, changed)
         if problems:
@@ -481,26 +478,16 @@ class GlueCatalog:
         self._seen: dict[tuple[str, str], Seen] = {}
         self._comments: dict[tuple[str, str], Comments] = {}
 
-    def check(
-        self,
-        target: GlueTarget,
-        columns: Sequence[Column],
-        new_columns: Mapping[str, str] = NO_NEW_COLUMNS,
-    ) -> None:
+    def check(self, target: GlueTarget, columns: Sequence[Column]) -> None:
         """See `Catalog.check`. A second call for a table compares without asking Glue again."""
-        self.foresee(target, columns, new_columns)
+        self.foresee(target, columns)
 
-    def foresee(
-        self,
-        target: GlueTarget,
-        columns: Sequence[Column],
-        new_columns: Mapping[str, str] = NO_NEW_COLUMNS,
-    ) -> CatalogChange:
+    def foresee(self, target: GlueTarget, columns: Sequence[Column]) -> CatalogChange:
         """Check, and return what would be created and added. Only reads."""
         destination = self._destination
         location = TableLocation(destination.prefix, target.database, target.table)
         strategy = destination.parquet.partition_strategy
-        wanted = self._wanted(target, location, strategy, columns, new_columns=new_columns)
+        wanted = self._wanted(target, location, strategy, columns)
         seen = self._look(wanted)
         if seen.table is None:
             if seen.database is not None:
@@ -571,7 +558,6 @@ class GlueCatalog:
         *,
         first: str | None = None,
         created_by: str = "",
-        new_columns: Mapping[str, str] = NO_NEW_COLUMNS,
     ) -> WantedTable:
         url = self._objects.url(location.data_path)
         return WantedTable(
@@ -584,7 +570,7 @@ class GlueCatalog:
             created_by=created_by,
             projection=projection_parameters(strategy, url, first) if target.projection else {},
             comments=self._comments.get((target.database, target.table), NO_COMMENTS),
-            new_columns={name.lower(): source for name, source in new_columns.items()},
+            new_columns={c.name.lower(): c.source for c in columns if isinstance(c, NewColumn)},
         )
 
     def _look(self, wanted: WantedTable) -> Seen:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import PartitionStrategy
 from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.core.names import PARTITION_KEY
-from lakeload_jobs.core.nested_types import new_fields, with_new_fields
+from lakeload_jobs.core.nested_types import (
+    Nested,
+    NotAType,
+    Type,
+    new_fields,
+    parse_type,
+    type_text,
+    with_new_fields,
+)
 from lakeload_jobs.core.types import type_rule
 from lakeload_jobs.formats.parquet.log.records import Column
 
@@ -108,10 +116,10 @@ def glue_type(kind: str) -> str:
     """Return Glue's type for a recorded type, at any depth. Raises `NoGlueType`."""
     if _depth(kind) > MAX_DEPTH:
         raise NoGlueType(f"it is nested more than {MAX_DEPTH} levels deep")
-    reader = _Reader(re.sub(r"\s", "", kind).lower())
-    text = reader.read()
-    if reader.rest:
-        raise NoGlueType(f"`{kind}` is not a type")
+    try:
+        text = type_text(_in_glue(parse_type(re.sub(r"\s", "", kind).lower())))
+    except NotAType as error:
+        raise NoGlueType(f"`{kind}` is not a type") from error
     if len(text) > MAX_TYPE_LENGTH:
         raise NoGlueType(f"its text is longer than the {MAX_TYPE_LENGTH} characters Glue allows")
     return text
@@ -150,63 +158,24 @@ def plain_glue_type(kind: str) -> str:
     return _WORD.sub(lambda word: _GLUE_ALIASES.get(word[0], word[0]), text)
 
 
-class _Reader:
-    """Reads one type from the front of `rest`."""
-
-    def __init__(self, text: str) -> None:
-        self.rest = text
-
-    def read(self) -> str:
-        """Return the Glue type of what comes next."""
-        if decimal := _DECIMAL.match(self.rest):
-            self.rest = self.rest[decimal.end() :]
-            return decimal[0]
-        name = self._word()
-        if name in ("struct", "array", "map"):
-            self._expect("<")
-            inner = getattr(self, f"_{name}")()
-            self._expect(">")
-            return f"{name}<{inner}>"
-        rule = type_rule(_SPARK_NAMES.get(name, name))
-        if rule is None or rule.written != "AS_IS" or name == "decimal":
-            raise NoGlueType(f"Glue and Athena have no type for `{name}`")
-        return rule.glue
-
-    def _struct(self) -> str:
-        if self.rest.startswith(">"):
+def _in_glue(kind: Type) -> Type:
+    """Return the Glue type of a type in lower case, without spaces."""
+    if isinstance(kind, Nested):
+        if kind.kind == "struct" and not kind.names:
             raise NoGlueType("Athena cannot read a struct without fields")
-        fields = [self._field()]
-        while self.rest.startswith(","):
-            self._expect(",")
-            fields.append(self._field())
-        return ",".join(fields)
-
-    def _field(self) -> str:
-        name = self._word()
-        self._expect(":")
-        return f"{name}:{self.read()}"
-
-    def _array(self) -> str:
-        return self.read()
-
-    def _map(self) -> str:
-        key = self.read()
-        if "<" in key:
+        if odd := next((name for name in kind.names if not _WORD.fullmatch(name)), None):
+            raise NoGlueType(f"Athena cannot read a field of the name `{odd}`")
+        inner = tuple(map(_in_glue, kind.inner))
+        if kind.kind == "map" and isinstance(inner[0], Nested):
+            key = type_text(inner[0])
             raise NoGlueType(f"Athena reads maps with simple keys only, and this key is `{key}`")
-        self._expect(",")
-        return f"{key},{self.read()}"
-
-    def _word(self) -> str:
-        found = _WORD.match(self.rest)
-        if found is None:
-            raise NoGlueType(f"`{self.rest[:40]}` is not a type")
-        self.rest = self.rest[found.end() :]
-        return found[0]
-
-    def _expect(self, text: str) -> None:
-        if not self.rest.startswith(text):
-            raise NoGlueType(f"`{text}` is missing before `{self.rest[:40]}`")
-        self.rest = self.rest[len(text) :]
+        return replace(kind, inner=inner)
+    if _DECIMAL.fullmatch(kind):
+        return kind
+    rule = type_rule(_SPARK_NAMES.get(kind, kind))
+    if rule is None or rule.written != "AS_IS" or kind == "decimal":
+        raise NoGlueType(f"Glue and Athena have no type for `{kind}`")
+    return rule.glue
 
 
 CREATED_BY = "lakeload.created-by"

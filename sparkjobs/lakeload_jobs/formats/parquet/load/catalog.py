@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import FollowUpFailed, LakeloadError
 from lakeload_jobs.formats.parquet.log.records import Column, GlueTarget
-from lakeload_jobs.formats.parquet.log.roll_forward import NO_NEW_COLUMNS, ParquetCatalog
+from lakeload_jobs.formats.parquet.log.roll_forward import ParquetCatalog
 
 
 def check_catalog(
-    catalog: ParquetCatalog,
-    target: GlueTarget | None,
-    columns: Sequence[Column],
-    new_columns: Mapping[str, str] = NO_NEW_COLUMNS,
+    catalog: ParquetCatalog, target: GlueTarget | None, columns: Sequence[Column]
 ) -> tuple[str, ...]:
     """Return warnings; raise `LakeloadError` when the catalog holds something else in this place.
 
@@ -24,7 +21,7 @@ def check_catalog(
     if target is None:
         return ()
     try:
-        catalog.check(target, columns, new_columns)
+        catalog.check(target, columns)
     except AwsError as error:
         return (f"the catalog could not be checked before the load: {error.message}",)
     return ()

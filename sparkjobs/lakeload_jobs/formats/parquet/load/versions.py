@@ -15,9 +15,9 @@ from pyspark.sql.types import StructField, StructType
 from lakeload_jobs.contract.spec import JobSpec
 from lakeload_jobs.rows.tracking_sql import TRACKING_SQL_TYPES
 from lakeload_jobs.sources.base import Splits
-from lakeload_jobs.sources.files.file_state import S3_SCHEME, FileState
-from lakeload_jobs.sources.files.spark.typed import split_frame
-from lakeload_jobs.sources.files.text.opening import FileBytes
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import S3_SCHEME, FileState
+from lakeload_jobs.sources.spark_frames import split_frame
 from lakeload_jobs.storage.objects import ObjectEntry
 
 _PARTS = 64

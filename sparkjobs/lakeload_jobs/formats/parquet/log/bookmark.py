@@ -8,7 +8,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.state import UNKNOWN_JOB, Bookmark, Evidence, RejectedRecords
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
-from lakeload_jobs.formats.parquet.log.records import FenceRecord, LoadRecord, Rejects
+from lakeload_jobs.formats.parquet.log.records import LoadRecord, Rejects
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
 from lakeload_jobs.storage.objects import ObjectEntry, Objects
 
@@ -38,29 +38,20 @@ def find_rejected(
 ) -> RejectedRecords:
     """Return what the log says of the rejected records of a job: a GET for each record since.
 
-    Void records and those before a reset of the pipeline count for nothing; an unfinished one is
-    taken for finished. Raises `AwsError`, and `LogDamaged` for a missing record.
+    Raises `AwsError`, and `LogDamaged` for a missing record.
     """
     log = CommitLog(objects, location)
     view = log.read()
     known = view.checkpoint.pipelines.get(pipeline) if view.checkpoint else None
     number = known.done.get(job) if known else None
     entries = view.entries if number is None else log.entries_after(number - 1)
-    log.load_records(entry.number for entry in entries)
     loaded: LoadRecord | None = None
     taken_by = ""
-    for entry in entries:
-        record = log.record(entry.number)
-        if isinstance(record, FenceRecord):
-            if record.resets == pipeline:
-                loaded = None
-        elif record.pipeline == pipeline and job in (record.job_id, record.retried):
-            if log.ending_of_size(entry.number, entry.end_size) == "void":
-                continue
-            if record.job_id == job:
-                loaded, taken_by = record, ""
-            else:
-                taken_by = record.job_id
+    for record in log.jobs(entries, pipeline):
+        if record.job_id == job:
+            loaded, taken_by = record, ""
+        elif record.retried == job:
+            taken_by = record.job_id
     if loaded is None:
         return UNKNOWN_JOB
     rejects = loaded.rejected
@@ -95,22 +86,12 @@ def loaded_files(
     """Return the files of all jobs of a pipeline up to record `before`, without it, that are there:
     a LIST of the log and one of the data, and a GET for each record.
 
-    Void records and those before a reset of the pipeline count for nothing. Raises `AwsError`, and
-    `LogDamaged` for a missing record.
+    Raises `AwsError`, and `LogDamaged` for a missing record.
     """
     log = CommitLog(objects, location)
     entries = [entry for entry in log.entries_after(0) if entry.number < before]
-    log.load_records(entry.number for entry in entries)
-    keys: set[str] = set()
-    for entry in entries:
-        record = log.record(entry.number)
-        if isinstance(record, FenceRecord):
-            if record.resets == pipeline:
-                keys.clear()
-            continue
-        own = (record.pipeline, record.source) == (pipeline, source)
-        if own and log.ending_of_size(entry.number, entry.end_size) != "void":
-            keys.update(file.key for file in record.files)
+    jobs = log.jobs(entries, pipeline)
+    keys = {file.key for job in jobs if job.source == source for file in job.files}
     if not keys:
         return ()
     return tuple(entry for entry in objects.list(location.data_path) if entry.key in keys)
@@ -127,22 +108,12 @@ def read_evidence(
 ) -> tuple[Evidence, ...]:
     """Read records `since` up to `before`, without the latter: a LIST and a GET for each.
 
-    Void records and those before a reset of the pipeline count for nothing; an unfinished one is
-    taken for finished, as `inspect` does. Raises `AwsError`, and `LogDamaged` for a missing record.
+    Raises `AwsError`, and `LogDamaged` for a missing record.
     """
     log = CommitLog(objects, location)
     entries = [entry for entry in log.entries_after(since - 1) if entry.number < before]
-    log.load_records(entry.number for entry in entries)
-    found: list[Evidence] = []
-    for entry in entries:
-        record = log.record(entry.number)
-        if isinstance(record, FenceRecord) and record.resets == pipeline:
-            found = []
-        if not isinstance(record, LoadRecord) or not (record.inputs or record.known):
-            continue
-        if (record.pipeline, record.source) != (pipeline, source):
-            continue
-        if log.ending_of_size(entry.number, entry.end_size) == "void":
-            continue
-        found.append(Evidence(record.inputs, record.known))
-    return tuple(found)
+    return tuple(
+        Evidence(job.inputs, job.known)
+        for job in log.jobs(entries, pipeline)
+        if job.source == source and (job.inputs or job.known)
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -21,6 +21,7 @@ from lakeload_jobs.formats.parquet.log.records import (
     CleanMarker,
     Column,
     EndMarker,
+    FenceRecord,
     GlueTarget,
     LoadRecord,
     LogDamaged,
@@ -318,18 +319,34 @@ class CommitLog:
             self._records[number] = record
         return self._records[number]
 
-    def load_records(self, numbers: Iterable[int]) -> None:
-        """Read several records at once, for `record` to return."""
+    def records(self, entries: Sequence[LogEntry]) -> Iterator[tuple[LogEntry, Record]]:
+        """Yield the records of entries, which are read several at once."""
+        numbers = [entry.number for entry in entries]
         run_all(self.record, [n for n in numbers if n not in self._records], 8)
+        return ((entry, self.record(entry.number)) for entry in entries)
+
+    def jobs(self, entries: Sequence[LogEntry], pipeline: str) -> list[LoadRecord]:
+        """Return the jobs of a pipeline that count: void ones do not, nor those before a reset of
+        it. One that is not finished counts."""
+        jobs: list[LoadRecord] = []
+        for entry, record in self.records(entries):
+            if isinstance(record, FenceRecord):
+                if record.resets == pipeline:
+                    jobs.clear()
+            elif record.pipeline == pipeline and self.ending_of(entry) != "void":
+                jobs.append(record)
+        return jobs
 
     def ending(self, number: int) -> Ending:
         """Return how record `number` has ended by now."""
-        key = self._location.end_key(number)
-        entry = self._objects.find(key)
-        return "open" if entry is None else self.ending_of_size(number, entry.size)
+        entry = self._objects.find(self._location.end_key(number))
+        return self._ending(number, None if entry is None else entry.size)
 
-    def ending_of_size(self, number: int, size: int | None) -> Ending:
-        """The same for a marker that a LIST has shown; only void and partial are read."""
+    def ending_of(self, entry: LogEntry) -> Ending:
+        """Return how a record had ended when it was listed; only void and partial are read."""
+        return self._ending(entry.number, entry.end_size)
+
+    def _ending(self, number: int, size: int | None) -> Ending:
         if size is None:
             return "open"
         if size == 0:

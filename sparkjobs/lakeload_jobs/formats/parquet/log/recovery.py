@@ -18,10 +18,9 @@ from lakeload_jobs.formats.parquet.log.commit_log import (
     LogView,
     Outcome,
 )
-from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher, RecordDamaged
+from lakeload_jobs.formats.parquet.log.publish import Notify, RecordDamaged
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
 from lakeload_jobs.formats.parquet.log.roll_forward import (
-    CatalogStep,
     ParquetCatalog,
     Pending,
     Settled,
@@ -87,14 +86,13 @@ class _Decision:
         parallelism: int,
         notify: Notify,
     ) -> None:
-        self._log = CommitLog(objects, location)
         self._job_id = job_id
         self._pipeline = pipeline
         self._notify = notify
-        self._publisher = Publisher(objects, self._log, parallelism=parallelism, notify=notify)
-        self._step = CatalogStep(self._log, catalog)
-        waits = objects.waits
-        self._settler = Settler(self._log, self._publisher, waits, notify, self._step)
+        self._settler = Settler(
+            objects, location, catalog=catalog, parallelism=parallelism, notify=notify
+        )
+        self._log, self._publisher = self._settler.log, self._settler.publisher
 
     def void(self) -> Outcome:
         found = self._find(self._log.read())
@@ -140,10 +138,8 @@ class _Decision:
 
     def _find(self, view: LogView) -> tuple[LogEntry, LoadRecord] | None:
         """Return the job's record; None for a job that is void and clean."""
-        self._log.load_records(entry.number for entry in view.entries)
         # Records first, newest first; the checkpoint has only the outcome of older ones.
-        for entry in reversed(view.entries):
-            record = self._log.record(entry.number)
+        for entry, record in reversed(list(self._log.records(view.entries))):
             if isinstance(record, LoadRecord) and record.job_id == self._job_id:
                 self._check_pipeline(record.pipeline)
                 return entry, record
@@ -189,7 +185,7 @@ class _Decision:
     def _bring_into_step(self, view: LogView, number: int, record: LoadRecord) -> None:
         """Step 6; what fails here is told, and done by the next run."""
         columns = self._settler.foresee(view).history.columns
-        error = self._step.bring_into_step({number: record}, columns).error
+        error = self._settler.catalog_step.bring_into_step({number: record}, columns).error
         if error is not None:
             self._notify(f"the catalog is out of date: {error}")
 
@@ -244,17 +240,10 @@ def recover_table(
     A record that only a person can decide on does not keep the others from being settled. A dry
     run writes nothing. Never raises `LakeloadError`: it is in the result.
     """
-    log = CommitLog(objects, location)
-    publisher = Publisher(objects, log, parallelism=parallelism, notify=notify)
-    step = CatalogStep(log, catalog)
-    settler = Settler(log, publisher, objects.waits, notify, step)
-    stale = StaleUploads(objects, log, parallelism=parallelism)
+    settler = Settler(objects, location, catalog=catalog, parallelism=parallelism, notify=notify)
+    stale = StaleUploads(objects, settler.log, parallelism=parallelism)
     try:
-        view = log.read()
-        if dry_run:
-            found = _foresee(objects, log, settler, publisher, view)
-        else:
-            found = _settle(log, settler, view)
+        found = _foresee(objects, settler) if dry_run else _settle(settler)
     # One table that fails must not stop the others.
     except LakeloadError as error:
         return TableRecovery(location, error=error)
@@ -266,7 +255,9 @@ def recover_table(
     return replace(found, stale_uploads=uploads)
 
 
-def _settle(log: CommitLog, settler: Settler, view: LogView) -> TableRecovery:
+def _settle(settler: Settler) -> TableRecovery:
+    log = settler.log
+    view = log.read()
     damaged: list[Damaged] = []
     errors: list[LakeloadError] = []
 
@@ -291,11 +282,10 @@ def _settle(log: CommitLog, settler: Settler, view: LogView) -> TableRecovery:
     )
 
 
-def _foresee(
-    objects: Objects, log: CommitLog, settler: Settler, publisher: Publisher, view: LogView
-) -> TableRecovery:
+def _foresee(objects: Objects, settler: Settler) -> TableRecovery:
     """Say what would be done. What is lost shows only where open uploads may be listed."""
-    settled = settler.foresee(view)
+    log = settler.log
+    settled = settler.foresee(log.read())
     pending, first_error = settled.pending, next(_resets(log, settled), None)
     if not any(job.action == "publish" for job in pending):
         return TableRecovery(log.location, pending, error=first_error)
@@ -316,7 +306,7 @@ def _foresee(
             finished.append(job)
             continue
         try:
-            lost = publisher.lost(record, uploads)
+            lost = settler.publisher.lost(record, uploads)
         except LakeloadError as error:
             first_error = first_error or error
             continue

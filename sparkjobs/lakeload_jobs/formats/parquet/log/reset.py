@@ -21,7 +21,7 @@ from lakeload_jobs.formats.parquet.log.commit_log import (
     LogView,
     run_all,
 )
-from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher, RecordDamaged
+from lakeload_jobs.formats.parquet.log.publish import Notify, RecordDamaged
 from lakeload_jobs.formats.parquet.log.records import (
     FenceRecord,
     GlueTarget,
@@ -29,7 +29,7 @@ from lakeload_jobs.formats.parquet.log.records import (
     encode,
     tool_version,
 )
-from lakeload_jobs.formats.parquet.log.roll_forward import CatalogStep, Settler
+from lakeload_jobs.formats.parquet.log.roll_forward import Settler
 from lakeload_jobs.formats.parquet.log.target_claims import Bindings
 from lakeload_jobs.storage.objects import ObjectEntry, Objects
 
@@ -126,7 +126,6 @@ def plan_reset(
     """Look at every record and object. Reads only. Raises `AwsError`, `LogDamaged`."""
     location = log.location
     view = log.read(before=WHOLE_LOG)
-    log.load_records(entry.number for entry in view.entries)
     records, begun = own_records(log, view, pipeline)
     shared = others(log, view, pipeline)
     rejects = any(own.record.rejected for own in records)
@@ -163,8 +162,7 @@ def own_records(
     """Return the pipeline's jobs since its last finished reset, and the reset that has begun."""
     records: list[OwnRecord] = []
     begun: int | None = None
-    for entry in view.entries:
-        record = log.record(entry.number)
+    for entry, record in log.records(view.entries):
         if isinstance(record, FenceRecord):
             if record.resets != pipeline:
                 continue
@@ -172,21 +170,17 @@ def own_records(
             if entry.clean:
                 records.clear()
         elif record.pipeline == pipeline:
-            ending = log.ending_of_size(entry.number, entry.end_size)
-            records.append(OwnRecord(entry, record, ending))
+            records.append(OwnRecord(entry, record, log.ending_of(entry)))
     return tuple(records), begun
 
 
 def others(log: CommitLog, view: LogView, pipeline: str) -> Mapping[str, list[StagedFile]]:
     """Return what other pipelines have in the table: name → files, of jobs that are not void."""
     found: dict[str, list[StagedFile]] = {}
-    for entry in view.entries:
-        record = log.record(entry.number)
+    for entry, record in log.records(view.entries):
         if isinstance(record, FenceRecord):
             found.pop(record.resets, None)
-            continue
-        ending = log.ending_of_size(entry.number, entry.end_size)
-        if record.pipeline != pipeline and ending != "void":
+        elif record.pipeline != pipeline and log.ending_of(entry) != "void":
             found.setdefault(record.pipeline, []).extend(record.uploads)
     return found
 
@@ -239,10 +233,8 @@ class Resetter:
         self._pipeline = pipeline
         self._catalog = catalog
         self._parallelism = parallelism
-        self._log = CommitLog(objects, location)
-        self._publisher = Publisher(objects, self._log, parallelism=parallelism, notify=notify)
-        step = CatalogStep(self._log, None)
-        self._settler = Settler(self._log, self._publisher, objects.waits, notify, step)
+        self._settler = Settler(objects, location, parallelism=parallelism, notify=notify)
+        self._log, self._publisher = self._settler.log, self._settler.publisher
 
     def plan(self) -> ResetPlan:
         """Say what `run` would remove. Reads only."""
@@ -291,7 +283,6 @@ class Resetter:
         body = encode(fence)
         while True:
             view = self._log.read(before=WHOLE_LOG)
-            self._log.load_records(entry.number for entry in view.entries)
             records, begun = own_records(self._log, view, self._pipeline)
             if begun is not None or not records:
                 return begun
@@ -356,7 +347,6 @@ def check_removable(objects: Objects, location: TableLocation, pipeline: str) ->
     """Raise `LogInUse` when another pipeline has rows in the table or somebody uploads to it."""
     log = CommitLog(objects, location)
     view = log.read(before=WHOLE_LOG)
-    log.load_records(entry.number for entry in view.entries)
     if found := sorted(others(log, view, pipeline)):
         raise LogInUse(
             f"the log of `{location.data_path}` cannot be removed: pipeline `{found[0]}` "
@@ -364,8 +354,7 @@ def check_removable(objects: Objects, location: TableLocation, pipeline: str) ->
             hint="leave `--with-log` out: the reset keeps the rows of other pipelines",
         )
     # What S3 was still completing when a job became void may yet appear.
-    endings = ((entry, log.ending_of_size(entry.number, entry.end_size)) for entry in view.entries)
-    if any(ending == "void" and not entry.clean for entry, ending in endings):
+    if any(log.ending_of(entry) == "void" and not entry.clean for entry in view.entries):
         raise LogInUse(
             f"the log of `{location.data_path}` cannot be removed yet: a job was discarded "
             "so recently that S3 may still complete one of its uploads",

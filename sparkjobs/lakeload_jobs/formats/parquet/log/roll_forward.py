@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from types import MappingProxyType
 from typing import Literal, Protocol
 
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.core.comments import Comments
+from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.core.nested_types import with_new_fields
 from lakeload_jobs.formats.parquet.log.commit_log import (
+    Checkpoint,
     CommitLog,
     Ending,
     History,
@@ -19,26 +20,26 @@ from lakeload_jobs.formats.parquet.log.commit_log import (
     LogView,
     Outcome,
 )
-from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher
+from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher, tell_nobody
 from lakeload_jobs.formats.parquet.log.records import Column, FenceRecord, GlueTarget, LoadRecord
-from lakeload_jobs.storage.backoff import Waits
+from lakeload_jobs.storage.objects import Objects
 
-NO_NEW_COLUMNS: Mapping[str, str] = MappingProxyType({})
+
+@dataclass(frozen=True)
+class NewColumn(Column):
+    """A column that no file has yet, and its name in the source."""
+
+    source: str
 
 
 class ParquetCatalog(Protocol):
     """A catalog that knows tables by their files. Thread-safe: one serves all tables of a run."""
 
-    def check(
-        self,
-        target: GlueTarget,
-        columns: Sequence[Column],
-        new_columns: Mapping[str, str] = NO_NEW_COLUMNS,
-    ) -> None:
+    def check(self, target: GlueTarget, columns: Sequence[Column]) -> None:
         """Say whether the catalog could take this table: before a load, and in `plan`.
 
-        `columns` are the table's columns and those of the load; none before they are known.
-        `new_columns` are those that no file has yet: target → name in the source. Only reads.
+        `columns` are the table's columns and those of the load; none before they are known. Those
+        that no file has yet are a `NewColumn`. Only reads.
         Raises `LakeloadError` that names both sides: a table that is not ours, a database or table
         at another location, a column of another type.
         """
@@ -172,21 +173,24 @@ class _Seen:
 
 
 class Settler:
-    """Settles one table's log."""
+    """Settles one table's log, with its parts: `log` reads and appends, `publisher` finishes
+    records, `catalog_step` updates the catalog. `known` takes the place of the checkpoint."""
 
     def __init__(
         self,
-        log: CommitLog,
-        publisher: Publisher,
-        waits: Waits,
-        notify: Notify,
-        catalog_step: CatalogStep,
+        objects: Objects,
+        location: TableLocation,
+        *,
+        catalog: ParquetCatalog | None = None,
+        parallelism: int = 1,
+        notify: Notify = tell_nobody,
+        known: Checkpoint | None = None,
     ) -> None:
-        self._log = log
-        self._publisher = publisher
-        self._waits = waits
+        self.log = CommitLog(objects, location, known)
+        self.publisher = Publisher(objects, self.log, parallelism=parallelism, notify=notify)
+        self.catalog_step = CatalogStep(self.log, catalog)
+        self._waits = objects.waits
         self._notify = notify
-        self._catalog_step = catalog_step
 
     def settle(self, view: LogView, stopped: Stopped | None = None) -> Settled:
         """Finish every unfinished record, then bring the catalog into step.
@@ -203,7 +207,7 @@ class Settler:
             for one in seen
             if one.uncataloged and one.record is not None
         }
-        cataloged = self._catalog_step.bring_into_step(stale, history.columns)
+        cataloged = self.catalog_step.bring_into_step(stale, history.columns)
         pending += [_pending(n, stale[n], "catalog") for n in sorted(cataloged.numbers)]
         covered = _covered(view, seen, cataloged)
         return Settled(history, covered, tuple(pending), cataloged.error)
@@ -223,12 +227,12 @@ class Settler:
         ending = self.wait_for_author(number, written)
         # Its author, or another process, has finished it during the wait.
         if ending != "open":
-            return self._publisher.after_end(number, record, ending)
+            return self.publisher.after_end(number, record, ending)
         self._notify(
             f"finishing job `{record.job_id}` of pipeline `{record.pipeline}` (record {number}, "
             f"{len(record.uploads)} files), which its process did not finish"
         )
-        return self._publisher.finish(number, record)
+        return self.publisher.finish(number, record)
 
     def wait_for_author(self, number: int, written: datetime) -> Ending:
         """Return how a record has ended, once its author had 10 s from writing it."""
@@ -236,7 +240,7 @@ class Settler:
         # Clocks may differ: whatever they say, the wait is neither negative nor longer than agreed.
         left = min(max(self._waits.live_author - age, 0), self._waits.live_author)
         for _ in self._waits.attempts(left):
-            if (ending := self._log.ending(number)) != "open":
+            if (ending := self.log.ending(number)) != "open":
                 return ending
         return "open"
 
@@ -248,16 +252,14 @@ class Settler:
         act: bool,
         stopped: Stopped | None = None,
     ) -> list[_Seen]:
-        self._log.load_records(entry.number for entry in view.entries)
         seen: list[_Seen] = []
-        for entry in view.entries:
-            record = self._log.record(entry.number)
+        for entry, record in self.log.records(view.entries):
             # A fence has no files; only a reset leaves work, for the command `reset`.
             if isinstance(record, FenceRecord):
                 finished = not record.resets or entry.clean
                 seen.append(_Seen(entry, None, None, finished, record.resets))
                 continue
-            ending = self._log.ending_of_size(entry.number, entry.end_size)
+            ending = self.log.ending_of(entry)
             action = _action(entry, ending)
             if action is not None:
                 pending.append(_pending(entry.number, record, action))
@@ -291,7 +293,7 @@ class Settler:
             outcome = self.settle_record(entry.number, record, entry.modified)
             # Whether a void is clean is known when its marker is seen.
             return _Seen(entry, record, outcome, finished=outcome != "void")
-        clean = action != "clean" or self._publisher.clean(entry.number, record)
+        clean = action != "clean" or self.publisher.clean(entry.number, record)
         return _Seen(entry, record, "done" if ending == "open" else ending, finished=clean)
 
 

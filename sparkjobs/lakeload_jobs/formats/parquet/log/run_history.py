@@ -77,11 +77,9 @@ def read_runs(
     """
     log = found.log
     entries = [entry for entry in found.entries if entry.modified >= since]
-    log.load_records(entry.number for entry in entries)
     runs, fences = [], []
     reset: set[str] = set()
-    for entry in reversed(entries):
-        record = log.record(entry.number)
+    for entry, record in reversed(list(log.records(entries))):
         if isinstance(record, FenceRecord):
             fences.append(Fence(entry.number, entry.modified, record))
             reset.add(record.resets)
@@ -93,7 +91,7 @@ def read_runs(
 
 
 def _run(objects: Objects, log: CommitLog, entry: LogEntry, record: LoadRecord) -> Run:
-    ending = log.ending_of_size(entry.number, entry.end_size)
+    ending = log.ending_of(entry)
     lost = lost_files(objects, record) if ending == "open" else ()
     catalog: CatalogState | None = None
     if record.glue is not None and ending in ("done", "partial"):
@@ -110,7 +108,7 @@ def _run(objects: Objects, log: CommitLog, entry: LogEntry, record: LoadRecord) 
 
 
 def _reset_run(log: CommitLog, entry: LogEntry, record: LoadRecord) -> Run:
-    void = log.ending_of_size(entry.number, entry.end_size) == "void"
+    void = log.ending_of(entry) == "void"
     return Run(entry.number, entry.modified, record, "void" if void else "reset")
 
 

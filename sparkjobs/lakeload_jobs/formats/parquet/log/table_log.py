@@ -10,12 +10,11 @@ from typing import Any
 
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed, Refused
-from lakeload_jobs.contract.spec import AppendAgain, TableHandling
 from lakeload_jobs.core.append_again import LastLoad, append_again_warnings
 from lakeload_jobs.core.layout import TableLocation, log_root
 from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.parquet.log import admission
-from lakeload_jobs.formats.parquet.log.admission import LoadAttempt, TableSettings, check_passed
+from lakeload_jobs.formats.parquet.log.admission import LoadAttempt, check_passed
 from lakeload_jobs.formats.parquet.log.commit_log import (
     Checkpoint,
     CommitLog,
@@ -24,7 +23,7 @@ from lakeload_jobs.formats.parquet.log.commit_log import (
     Outcome,
     PipelineHistory,
 )
-from lakeload_jobs.formats.parquet.log.publish import Notify, Publisher, tell_nobody
+from lakeload_jobs.formats.parquet.log.publish import Notify, tell_nobody
 from lakeload_jobs.formats.parquet.log.records import (
     Column,
     FenceRecord,
@@ -35,7 +34,6 @@ from lakeload_jobs.formats.parquet.log.records import (
 )
 from lakeload_jobs.formats.parquet.log.roll_forward import (
     Cataloged,
-    CatalogStep,
     ParquetCatalog,
     Pending,
     Settled,
@@ -292,12 +290,15 @@ class TableLog:
         self._objects = objects
         self._location = location
         self._inspected = inspected
-        self._log = CommitLog(objects, location, inspected.checkpoint if inspected else None)
-        self._publisher = Publisher(objects, self._log, parallelism=parallelism, notify=notify)
-        self._catalog_step = CatalogStep(self._log, catalog)
         self._settler = Settler(
-            self._log, self._publisher, objects.waits, notify, self._catalog_step
+            objects,
+            location,
+            catalog=catalog,
+            parallelism=parallelism,
+            notify=notify,
+            known=inspected.checkpoint if inspected else None,
         )
+        self._log = self._settler.log
         self._stale_uploads = StaleUploads(objects, self._log, parallelism=parallelism)
         self._bindings = Bindings(objects, location.prefix)
         self._notify = notify
@@ -305,33 +306,13 @@ class TableLog:
         self._opened: OpenedLog | None = None
         self._covered = History()
 
-    def open(
-        self,
-        pipeline: str,
-        job_id: str,
-        attempt_id: str,
-        fingerprint: str,
-        source: str,
-        table_handling: TableHandling,
-        settings: TableSettings | None = None,
-        append_again: AppendAgain | None = None,
-    ) -> OpenedLog:
+    def open(self, job: LoadAttempt) -> OpenedLog:
         """Step 0: settle what others left, then say whether and from where this job may load.
 
         Raises `InvalidInput` (the id or the target is another's, or the source has been loaded into
         another table, or the table under other `settings`), `LoadFailed` (first run into a
         table that is not empty), `RecordDamaged`, `UnexpectedObject`, `LogDamaged`, `NewerFormat`.
         """
-        job = LoadAttempt(
-            pipeline,
-            job_id,
-            attempt_id,
-            fingerprint,
-            source,
-            table_handling,
-            settings,
-            append_again,
-        )
         view, settled = self._settle()
         # Before admission, so that even a load that is rejected keeps the log short.
         self._keep_short(view, settled)
@@ -339,32 +320,20 @@ class TableLog:
         opened = self._admit(job, view, settled, checked=checked)
         # On a later run the table's own log shows that this pipeline loads into it.
         if opened.first_run and not checked:
-            self._bindings.check(pipeline, source, self._location)
+            self._bindings.check(job.pipeline, job.source, self._location)
         self._job, self._opened, self._covered = job, opened, settled.covered
         return opened
 
-    def inspect(
-        self,
-        pipeline: str,
-        job_id: str,
-        fingerprint: str,
-        source: str,
-        table_handling: TableHandling,
-        settings: TableSettings | None = None,
-        append_again: AppendAgain | None = None,
-    ) -> OpenedLog:
+    def inspect(self, job: LoadAttempt) -> OpenedLog:
         """The same without writing or waiting: `settled` is then what `open` would settle.
 
         Unfinished jobs are taken for finished. Raises what `open` would raise.
         """
-        job = LoadAttempt(
-            pipeline, job_id, "", fingerprint, source, table_handling, settings, append_again
-        )
         view = self._log.read()
         settled = self._settler.foresee(view)
         opened = self._admit(job, view, settled, checked=False)
         if opened.first_run:
-            self._bindings.check(pipeline, source, self._location)
+            self._bindings.check(job.pipeline, job.source, self._location)
         return replace(opened, inspected=_inspected(view, settled, opened))
 
     def commit(self, record: LoadRecord) -> Committed:
@@ -398,7 +367,7 @@ class TableLog:
         if placed.by_other_attempt is not None:
             return self._report_other_attempt(self._job, placed.number, placed.by_other_attempt)
         with committed(placed.number, record):
-            outcome = self._publisher.finish(placed.number, record)
+            outcome = self._settler.publisher.finish(placed.number, record)
         # Recovery in another process has discarded or accepted it meanwhile.
         if outcome == "void":
             raise voided(placed.number, record)
@@ -538,7 +507,7 @@ class TableLog:
         if record.glue is None or self._opened is None:
             return Cataloged()
         columns = union(self._opened.columns, record.columns)
-        return self._catalog_step.bring_into_step({number: record}, columns)
+        return self._settler.catalog_step.bring_into_step({number: record}, columns)
 
     def _remember(self, number: int, record: LoadRecord, outcome: Outcome) -> None:
         """Move the checkpoint on when nothing undecided lies between it and our record.

@@ -12,10 +12,8 @@ from typing import ClassVar
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.core.layout import TableLocation, binding_key
-from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
-from lakeload_jobs.formats.parquet.log.publish import Publisher, tell_nobody
 from lakeload_jobs.formats.parquet.log.records import damaged, decode, encode, tool_version
-from lakeload_jobs.formats.parquet.log.roll_forward import CatalogStep, Settler
+from lakeload_jobs.formats.parquet.log.roll_forward import Settler
 from lakeload_jobs.storage.objects import Objects
 
 
@@ -103,9 +101,6 @@ class Bindings:
 
     def _loaded(self, binding: Binding, location: TableLocation) -> int | None:
         """Return the newest record of the claim in the claimed table, None without any."""
-        log = CommitLog(self._objects, location)
-        publisher = Publisher(self._objects, log, parallelism=1, notify=tell_nobody)
-        waits, step = self._objects.waits, CatalogStep(log, None)
-        settler = Settler(log, publisher, waits, tell_nobody, step)
-        known = settler.foresee(log.read()).history.pipelines.get(binding.pipeline)
+        settler = Settler(self._objects, location)
+        known = settler.foresee(settler.log.read()).history.pipelines.get(binding.pipeline)
         return known.latest if known and known.source == binding.source else None

@@ -4,32 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.spec import FilesInput
-from lakeload_jobs.sources.files.file_state import S3_SCHEME, FileState, is_s3
-from lakeload_jobs.sources.files.key_patterns import last_name_glob
-
-_HADOOP_MAGIC = "{}[]*?\\"
-
-
-def spark_path(path: str, *, literal: bool = True) -> str:
-    """Return `path` as Spark wants it: every character taken literally where it expands globs,
-    and `literal` False for settings in which it does not."""
-    place = path.replace(S3_SCHEME, "s3a://", 1) if is_s3(path) else f"file:{path}"
-    return "".join(f"\\{c}" if c in _HADOOP_MAGIC else c for c in place) if literal else place
-
-
-def plain_path(uri: str) -> str:
-    """Return the path behind one of Spark's `file:///…` or `s3a://…` URIs."""
-    parts = urlsplit(uri.replace("#", "%23").replace("?", "%3F"))
-    path = unquote(parts.path)
-    return f"{S3_SCHEME}{parts.netloc}{path}" if parts.scheme == "s3a" else path
-
+from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.paths.key_patterns import last_name_glob
+from lakeload_jobs.sources.paths.spark_paths import plain_path, spark_path
 
 _FEW = 32
 """Up to so many paths Spark lists in the driver, beyond it by a job."""

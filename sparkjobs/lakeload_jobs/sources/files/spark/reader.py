@@ -19,18 +19,14 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import FilesInput, OnBadValue, TableSpec
 from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.comments import NO_COMMENTS, Comments
-from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.rows.arrow import Column as Array
+from lakeload_jobs.rows.arrow import pc
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.casts import RECORD_HELPER, cast_types
-from lakeload_jobs.rows.columns import source_names
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
-from lakeload_jobs.rows.row_id import Column as Array
-from lakeload_jobs.rows.row_id import pc
-from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
+from lakeload_jobs.rows.tracking import PLACE_HELPER
 from lakeload_jobs.sources.base import (
-    BadValue,
-    BadValuesFound,
     CheckType,
     Keys,
     Reader,
@@ -38,17 +34,19 @@ from lakeload_jobs.sources.base import (
     Splits,
     UnreadableFile,
 )
-from lakeload_jobs.sources.files.file_state import FileState, hidden, partition_base
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
-from lakeload_jobs.sources.files.reader_options import option_problems
-from lakeload_jobs.sources.files.spark.paths import by_name, plain_path, shortest, spark_path
+from lakeload_jobs.sources.files.spark.paths import by_name, shortest
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.schemas import open_avro
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed.avro import read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import Column, FileSchema
 from lakeload_jobs.sources.files.typed.exact import column_notes, record_bytes
-from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT, place_text
+from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState, hidden, partition_base
+from lakeload_jobs.sources.paths.spark_paths import plain_path, spark_path
+from lakeload_jobs.sources.settings import check_types
 
 NO_TYPES: Mapping[str, str] = {}
 NO_FILE = "no file can be read"
@@ -226,28 +224,6 @@ class _KeepRecords:
         return pa.StructArray.from_arrays(arrays, fields=fields, mask=rejects.is_null())
 
 
-def check_casts(frame: DataFrame, types: Mapping[str, str], source: str = "") -> None:
-    """Raise `BadValuesFound` with the first values that are no `types` and how many there are.
-    `frame` are the rows before the cast, with `PLACE_HELPER` where that is known; else they are of
-    `source`."""
-    counted = cast_types(frame, types, "NULL").agg(F.sum(BAD_VALUES_HELPER)).head()
-    count = int(counted[0] or 0) if counted is not None else 0
-    if not count:
-        return
-    rejected = cast_types(frame, types, "QUARANTINE").select(f"{REJECTED_HELPER}.*")
-    some = rejected.where("reason is not null").orderBy(*_PLACE).limit(_SHOWN).collect()
-    found = []
-    for row in some:
-        place = place_text(row.row_group, row.row_number) if row.source_file else ""
-        text = f": column `{row.column_name}`: {row.reason}"
-        found.append(BadValue(row.source_file or source, place, text))
-    raise BadValuesFound.of(found, count, hint="set `on_bad_value: 'NULL'`")
-
-
-_SHOWN = 10
-_PLACE = ("source_file", "row_group", "row_number")
-
-
 Read = Callable[[DataFrameReader, tuple[str, ...]], tuple[DataFrame, tuple[str, ...]]]
 """Opens paths as Spark takes them; returns the frame and the names of the source's columns."""
 
@@ -315,19 +291,5 @@ def _difference(frame: DataFrame, files: Sequence[FileState]) -> str | None:
 
 def check_options(source: FilesInput) -> None:
     """Raise `InvalidInput` for a reader option that the format does not have."""
-    for problem in option_problems(source.format, source.options):
+    for problem in FILE_FORMATS[source.format].option_problems(source.options):
         raise InvalidInput(problem.message, hint=problem.hint)
-
-
-def check_types(types: Mapping[str, str], names: Sequence[str]) -> Mapping[str, str]:
-    """Return `types` by the source's names. Raises `InvalidInput` for a column that the source does
-    not have."""
-    own = source_names(types, names)
-    types = {own[name]: kind for name, kind in types.items()}
-    for name in types:
-        if name not in names:
-            raise InvalidInput(
-                f"`columns.types` names the column `{name}`, which the source does not have",
-                hint=did_you_mean(name, names) or f"the columns are `{'`, `'.join(names)}`",
-            )
-    return types

@@ -22,18 +22,17 @@ from lakeload_jobs.contract.state import Bookmark, Evidence, RejectedRecords, St
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.rows.rejects import of_records
 from lakeload_jobs.sources.base import EarlierColumns, Rows
-from lakeload_jobs.sources.files.file_state import FileState, is_s3
-from lakeload_jobs.sources.files.key_patterns import KeyPattern
-from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS
-from lakeload_jobs.sources.files.source_bytes import python_codec
+from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS
 from lakeload_jobs.sources.files.spark.reader import FilesRows
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.text import open_text_files
 from lakeload_jobs.sources.files.spark.typed import TypedTable, open_typed_files
-from lakeload_jobs.sources.files.text.options import read_csv_options, read_json_options
 from lakeload_jobs.sources.files.text.stored import StoredFiles, StoredText, stored_text
 from lakeload_jobs.sources.files.typed.exact import is_exact_record
 from lakeload_jobs.sources.files.typed.stored import StoredRecord, StoredRecords
+from lakeload_jobs.sources.paths.file_state import FileState, is_s3
+from lakeload_jobs.sources.paths.key_patterns import KeyPattern
+from lakeload_jobs.sources.paths.source_bytes import python_codec
 
 
 def connect_rejected(
@@ -182,14 +181,13 @@ def stored_records(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Stor
 
 def stored_texts(records: Sequence[Mapping[str, Any]], given: FilesInput) -> dict[str, StoredText]:
     """Return the text of the records of each file, in the order of their job."""
-    encoding, line_break = _encoding(given), b"\n"
-    if given.format == "CSV":
-        line_break = read_csv_options(given.options)[0].line_break.encode() or line_break
+    reading = TEXT_FORMATS[given.format].reading(given.options)
+    encoding = reading.encoding
     found = {}
     for path, own in _by_file(records).items():
         names = json.loads(own[0]["source_columns"] or "[]")
         lines = [(record["source_line"] or 1, _bytes_of(record, encoding)) for record in own]
-        found[path] = stored_text(names, lines, line_break)
+        found[path] = stored_text(names, lines, reading.line_break)
     return found
 
 
@@ -198,12 +196,6 @@ def _by_file(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str
     for record in sorted(records, key=lambda record: record["_supa_index"]):
         by_file.setdefault(record["source_file"], []).append(record)
     return dict(sorted(by_file.items()))
-
-
-def _encoding(given: FilesInput) -> str | None:
-    if given.format == "CSV":
-        return read_csv_options(given.options)[0].encoding
-    return read_json_options(given.options)[0].encoding
 
 
 def _bytes_of(record: Mapping[str, Any], encoding: str | None) -> bytes:

@@ -21,9 +21,9 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, JobSpec
-from lakeload_jobs.sources.files.file_state import FileState, is_s3
-from lakeload_jobs.sources.files.key_patterns import KeyPattern
-from lakeload_jobs.sources.files.listing import SourceReaders
+from lakeload_jobs.sources.paths.file_state import FileState, is_s3
+from lakeload_jobs.sources.paths.key_patterns import KeyPattern
+from lakeload_jobs.sources.readers import SourceReaders
 
 _PROFILE = "lakeload"
 _PROVIDER = "org.apache.hadoop.fs.s3a.auth.ProfileAWSCredentialsProvider"

@@ -25,9 +25,9 @@ from pyspark.sql.types import (
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import FilesInput, TableSpec
 from lakeload_jobs.rows.columns import in_source_spelling, is_read
-from lakeload_jobs.sources.files.file_state import FileState, is_s3
-from lakeload_jobs.sources.files.spark.paths import spark_path
 from lakeload_jobs.sources.files.spark.s3a import S3Source
+from lakeload_jobs.sources.paths.file_state import FileState, is_s3
+from lakeload_jobs.sources.paths.spark_paths import spark_path
 
 ReadStart = Callable[[FileState, int], bytes]
 """Returns the first bytes of a file, as many as asked for or as it has."""

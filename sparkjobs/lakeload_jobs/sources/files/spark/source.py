@@ -11,14 +11,12 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.rows.casts import quoted
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.sources.base import (
     EarlierColumns,
     Rows,
@@ -26,18 +24,19 @@ from lakeload_jobs.sources.base import (
     explained_by_change,
     with_all_bad_values,
 )
-from lakeload_jobs.sources.files.bookmark import refuse_limit
 from lakeload_jobs.sources.files.content import content_hashes
-from lakeload_jobs.sources.files.file_state import FileState
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS, TEXT_FORMATS
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
-from lakeload_jobs.sources.files.local_listing import link_warnings
-from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
 from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.sources.files.selection_texts import selection_warnings
 from lakeload_jobs.sources.files.spark.reader import FilesRows, open_files
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.text import open_text_files
 from lakeload_jobs.sources.files.spark.typed import TypedTable, open_typed_files
+from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.paths.local_listing import link_warnings
+from lakeload_jobs.sources.settings import refuse_limit
+from lakeload_jobs.sources.spark_frames import no_rows
 
 
 def connect_files(spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, FilesInput], FilesSource]:
@@ -200,10 +199,8 @@ class FilesSlice:
         given, table, s3 = self.given, self.table, self.s3
         typed_by = self.selection.typed_by if self.selection and self.selection.later else None
         if not files:
-            empty = StructType([])
-            nothing = DeferredFrame(empty, lambda: spark.createDataFrame([], empty))
-            return FilesRows(nothing, (), (), False, given, s3)
-        sparks = only_sparks(given.format, given.options)
+            return FilesRows(no_rows(spark), (), (), False, given, s3)
+        sparks = FILE_FORMATS[given.format].only_spark(given.options)
         if given.format in TEXT_FORMATS:
             return open_text_files(
                 spark,

@@ -19,16 +19,17 @@ from lakeload_jobs.rows.rejects import REJECT_TYPE, REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.session import setting
 from lakeload_jobs.sources.base import NO_COLUMNS, EarlierColumns
-from lakeload_jobs.sources.files.file_state import FileState, is_s3
+from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.spark.reader import NO_FILE, FilesRows, check_options
 from lakeload_jobs.sources.files.spark.s3a import S3Source
-from lakeload_jobs.sources.files.spark.typed import split_frame
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned, put_together, weight
 from lakeload_jobs.sources.files.text.stored import StoredFiles
 from lakeload_jobs.sources.files.text.table import TextTable, text_files
 from lakeload_jobs.sources.part_sizes import Parallelism
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState, is_s3
+from lakeload_jobs.sources.spark_frames import no_rows, split_frame
 
 _SMALL = 4 << 20
 """Up to so many bytes are looked through in the driver, which takes less than starting tasks."""
@@ -61,7 +62,9 @@ def open_text_files(
     if stored is None:
         s3.check_runtime(listed)
     opener = stored or FileBytes(s3.readers.identity(given), s3.label)
-    read = text_files(spec, table, given, listed, earlier, opener, spec.max_rejected_of(table))
+    as_text = spec.nested == "JSON"
+    reading = TEXT_FORMATS[given.format].reading(given.options, nested_as_text=as_text)
+    read = text_files(spec, table, reading, listed, earlier, opener, spec.max_rejected_of(table))
     if typed_by is not None:
         read = replace(read, files=tuple(typed_by), loaded=frozenset(listed))
     parallelism = _parallelism(spark)
@@ -123,8 +126,7 @@ class _InTask:
 
 def _frame(spark: SparkSession, table: TextTable) -> DeferredFrame:
     if not table.schema.names or (not table.names and not table.splits.parts):
-        empty = StructType([])
-        return DeferredFrame(empty, lambda: spark.createDataFrame([], empty))
+        return no_rows(spark)
     helpers = {BAD_VALUES_HELPER: "int", REJECTED_HELPER: REJECT_TYPE}
     columns = from_arrow_schema(pa.schema(table.columns), prefer_timestamp_ntz=True)
     own = [name for name in table.schema.names if name in helpers]

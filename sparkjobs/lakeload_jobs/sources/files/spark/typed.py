@@ -4,7 +4,6 @@ by Arrow and fastavro, and by Spark's reader of Parquet where only that reads th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -15,64 +14,49 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arrow_type
-from pyspark.sql.types import (
-    DataType,
-    StructField,
-    StructType,
-    _parse_datatype_json_value,
-)
+from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_json_value
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, OnBadValue, TableSpec
+from lakeload_jobs.rows.arrow import Kind
 from lakeload_jobs.rows.arrow_casts import ArrowCast, arrow_cast
-from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.columns import in_condition, in_source_spelling, is_read, types_of
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.failures import failures_for_driver
-from lakeload_jobs.rows.row_id import Kind
 from lakeload_jobs.session import setting
 from lakeload_jobs.sources.base import (
     EarlierColumns,
     ReadAgain,
     Splits,
     UnreadableFile,
-    check_part,
     set_aside_warnings,
 )
-from lakeload_jobs.sources.files.file_state import FileState, folder_base, is_s3
 from lakeload_jobs.sources.files.files_in_use import in_use
-from lakeload_jobs.sources.files.listing import ObjectFile
+from lakeload_jobs.sources.files.formats.base import TypedFormat
+from lakeload_jobs.sources.files.formats.registry import TYPED_FORMATS
 from lakeload_jobs.sources.files.spark.reader import (
     NO_FILE,
     FilesRows,
     cast_rows,
-    check_casts,
     check_options,
     check_rows,
-    check_types,
     read_listed,
     with_places,
 )
 from lakeload_jobs.sources.files.spark.s3a import S3Source
-from lakeload_jobs.sources.files.text.opening import FileBytes
-from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
 from lakeload_jobs.sources.files.typed.casts import ReadCast
 from lakeload_jobs.sources.files.typed.columns import (
     Column,
     FileSchema,
-    OpenFile,
     kind_in_table,
-    lists_of_spark,
     readable_by_spark,
     set_aside,
     settled,
     unite,
     unreadable,
 )
-from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
-from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
-from lakeload_jobs.sources.files.typed.parquet_encryption import END_BYTES
+from lakeload_jobs.sources.files.typed.parquet import ParquetReader
 from lakeload_jobs.sources.files.typed.rows import (
     DAMAGED_HINT,
     Failures,
@@ -93,6 +77,10 @@ from lakeload_jobs.sources.files.united_columns import (
     other_spellings,
     shared_names,
 )
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState, folder_base
+from lakeload_jobs.sources.settings import check_types
+from lakeload_jobs.sources.spark_frames import check_casts, split_frame
 
 _CALENDARS = {
     "datetimerebasemode": "spark.sql.parquet.datetimeRebaseModeInRead",
@@ -120,6 +108,11 @@ class TypedTable:
     stored: StoredRecords | None = None
     typed_by: tuple[FileState, ...] | None = None
     """The files that the columns are found by; None: those whose rows are loaded."""
+
+    @property
+    def format(self) -> TypedFormat:
+        """The format of the files."""
+        return TYPED_FORMATS[self.given.format]
 
     @property
     def on_bad_value(self) -> OnBadValue:
@@ -270,13 +263,12 @@ class _CheckColumns:
 def _schemas(table: TypedTable) -> tuple[FileSchema, ...]:
     if table.stored is not None:
         return stored_schemas(table.stored, table.files)
-    if table.given.format == "AVRO":
-        schemas = read_avro_headers(table.files, table.opener, sets_aside=table.sets_aside)
-    elif table.given.format == "ORC":
-        schemas = read_orc_footers(table.files, table.opener, sets_aside=table.sets_aside)
-    else:
-        settings = _settings(table.spark)
-        schemas = read_footers(table.files, _opener(table), settings, sets_aside=table.sets_aside)
+    schemas = table.format.schemas(
+        table.files,
+        table.opener,
+        sets_aside=table.sets_aside,
+        setting=partial(setting, table.spark),
+    )
     return tuple(
         set_aside(schema.file, fault) if (fault := table.unreadable.get(schema.file)) else schema
         for schema in schemas
@@ -450,34 +442,6 @@ class _FailuresOf:
             yield from map(self.read.failures, parts)
 
 
-def split_frame(spark: SparkSession, splits: Splits, schema: StructType) -> DeferredFrame:
-    """Return the rows of splits as a DataFrame, part n as its partition n."""
-
-    def make() -> DataFrame:
-        return map_batches(part_numbers(spark, len(splits.parts)), _ReadParts(splits), schema)
-
-    return DeferredFrame(schema, make)
-
-
-@dataclass(frozen=True)
-class _ReadParts:
-    """The function of tasks that hand on what they read, with failures as they cross to the
-    driver."""
-
-    splits: Splits
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with failures_for_driver("stage"):
-            for number in numbers(batches):
-                rows = 0
-                for batch in self.splits.read(self.splits.parts[number]):
-                    rows += batch.num_rows
-                    yield batch
-                # Not where a limit ends the read. Behind a condition of Spark nobody counts them.
-                if self.splits.counts is not None:
-                    check_part(number, self.splits.counts[number], rows)
-
-
 def _names(table: TypedTable, schemas: Sequence[FileSchema]) -> tuple[str, ...]:
     """Return the names of all columns; those of the first file alone without `mergeSchema`."""
     if table.options.get("mergeschema", "true").lower() == "false":
@@ -528,16 +492,9 @@ def _reader(
     on_loss: OnLoss = "TRUNCATE" if truncates else "FAIL"
     # What cannot be bad is read as with FAIL, where it costs nothing.
     on_bad_value = table.on_bad_value if may_be_bad else "FAIL"
-    reader: FormatReader = AvroReader(table.opener)
-    hint = "check the file"
-    if table.given.format == "ORC":
-        reader = OrcReader(table.opener)
-    elif table.given.format == "PARQUET":
-        reader = ParquetReader(table.opener, exact=on_loss == "FAIL")
-        if lists_of_spark(columns):
-            hint = "check the file; `spark: {reader: JVM}` lets Spark read it"
-    if table.stored is not None:
-        reader = table.stored
+    reader: FormatReader | None = table.stored
+    if reader is None:
+        reader = table.format.reader(table.opener, exact=on_loss == "FAIL")
     in_files = {column.name for column in columns}
     folders = (Column(own.name, own.type, "") for own in schema if own.name not in in_files)
     return ReadTyped(
@@ -546,7 +503,7 @@ def _reader(
         on_loss,
         on_bad_value,
         places,
-        hint,
+        table.format.damage_hint(columns),
         table.sets_aside,
         (*columns, *folders),
     )
@@ -580,7 +537,7 @@ def _only_spark(table: TypedTable, schemas: Sequence[FileSchema], columns: Seque
     old = next((schema.file.path for schema in schemas if schema.old_calendar), None)
     has_old_days = old is not None and any(_has_dates(column.kind) for column in columns)
     julian = f"`{old}` was written with dates of the Julian calendar" if has_old_days else ""
-    if table.given.format != "PARQUET":
+    if not table.format.spark_reads:
         return julian
     if table.spec.reader == "JVM":
         return "`spark.reader` is `JVM`"
@@ -623,7 +580,7 @@ def _check_spark_reads(table: TypedTable, columns: Sequence[Column], why: str) -
             if "`columns.types`" in why
             else "remove it from `where` and `deleted_when`",
         )
-    if table.given.format != "PARQUET":
+    if not table.format.spark_reads:
         raise InvalidInput(
             f"the {table.given.format} files cannot be read: {why}",
             hint="set the reader option `recursiveFileLookup: true`, with which folders are no "
@@ -640,32 +597,3 @@ def _check_spark_reads(table: TypedTable, columns: Sequence[Column], why: str) -
                 if table.spec.reader == "JVM"
                 else "leave the column out with `columns.exclude`",
             )
-
-
-def _settings(spark: SparkSession) -> ParquetSettings:
-    def is_set(name: str) -> bool:
-        return setting(spark, f"spark.sql.{name}").lower() == "true"
-
-    return ParquetSettings(
-        bytes_are_text=is_set("parquet.binaryAsString"),
-        nanoseconds_are_numbers=is_set("legacy.parquet.nanosAsLong"),
-        local_times_are_instants=not is_set("parquet.inferTimestampNTZ.enabled"),
-    )
-
-
-def _opener(table: TypedTable) -> OpenFile:
-    objects = (
-        table.s3.readers.objects(table.given)
-        if any(is_s3(file.path) for file in table.files)
-        else None
-    )
-
-    def open_file(file: FileState) -> AbstractContextManager[Any]:
-        if objects is None or not is_s3(file.path):
-            return nullcontext(file.path)
-        opened = ObjectFile(objects, file)
-        # One request for what Arrow and `check_columns` read of most footers.
-        opened.prefetch([(max(file.size - END_BYTES, 0), file.size)] if file.size else [])
-        return nullcontext(pa.PythonFile(opened, mode="r"))
-
-    return open_file

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lakeload_jobs.rows.row_id import Column
+from lakeload_jobs.rows.arrow import Column
 
 Codes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]

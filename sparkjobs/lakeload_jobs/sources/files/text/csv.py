@@ -25,7 +25,6 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from lakeload_jobs.sources.batch_sizes import MAX_VALUE_BYTES, is_too_large
-from lakeload_jobs.sources.files.source_bytes import Bytes, is_utf8, read_more
 from lakeload_jobs.sources.files.text.backslashes import (
     END_MARK,
     PlainBytes,
@@ -35,6 +34,7 @@ from lakeload_jobs.sources.files.text.backslashes import (
     unescaped,
 )
 from lakeload_jobs.sources.files.text.batches import BadRecord, LineFinder, RecordFinder, TextBatch
+from lakeload_jobs.sources.paths.source_bytes import Bytes, is_utf8, read_more
 
 BLOCK = 2 << 20
 _LEAST_READ = 1 << 16

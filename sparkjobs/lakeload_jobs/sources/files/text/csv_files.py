@@ -14,8 +14,6 @@ from lakeload_jobs.core.names import spelling
 from lakeload_jobs.core.yaml_lines import yaml_mapping
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import MAX_VALUE_BYTES, is_too_large, shown_size
-from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.source_bytes import Bytes
 from lakeload_jobs.sources.files.text.backslashes import NULL
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
 from lakeload_jobs.sources.files.text.csv import (
@@ -30,16 +28,14 @@ from lakeload_jobs.sources.files.text.csv import (
     guess_start,
     records,
 )
-from lakeload_jobs.sources.files.text.opening import (
-    ENCODING_HINT,
-    FileBytes,
-    StartOfStream,
-    open_text,
-)
+from lakeload_jobs.sources.files.text.opening import ENCODING_HINT, StartOfStream, open_text
 from lakeload_jobs.sources.files.text.options import CsvOptions
 from lakeload_jobs.sources.files.text.splits import Piece
 from lakeload_jobs.sources.files.text.values import shortened
 from lakeload_jobs.sources.files.united_columns import OTHER_TABLE_HINT
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.paths.source_bytes import Bytes
 
 _WINDOW = 1 << 16
 _WIDEST_WINDOW = 4 << 20

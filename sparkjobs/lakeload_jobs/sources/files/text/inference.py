@@ -19,12 +19,11 @@ import pyarrow.compute
 import pyarrow.types as pt
 
 from lakeload_jobs.contract.spec import OnTypeConflict
-from lakeload_jobs.rows.row_id import Column
+from lakeload_jobs.rows.arrow import Column
 from lakeload_jobs.sources.files.text.values import (
     DEFAULT_FORMATS,
     EXACT_LENGTH,
     TextFormats,
-    UnknownType,
     decimal_parts,
     has_iso_moments,
     is_exact_double,
@@ -36,11 +35,11 @@ from lakeload_jobs.sources.files.text.values import (
     plain_integers,
     plain_number,
     replaced_formats,
-    text_type,
     usual_numbers,
     whole_number,
     without_null_texts,
 )
+from lakeload_jobs.sources.type_names import UnknownType, text_type
 
 pc: Any = pyarrow.compute
 

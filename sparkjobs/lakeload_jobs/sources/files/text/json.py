@@ -21,11 +21,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from lakeload_jobs.rows.row_id import Column
+from lakeload_jobs.rows.arrow import Column
 from lakeload_jobs.sources.batch_sizes import MAX_VALUE_BYTES
-from lakeload_jobs.sources.files.source_bytes import Bytes, is_utf8, read_more
 from lakeload_jobs.sources.files.text.batches import BadRecord
 from lakeload_jobs.sources.files.text.values import shortened
+from lakeload_jobs.sources.paths.source_bytes import Bytes, is_utf8, read_more
 
 pc: Any = pyarrow.compute
 

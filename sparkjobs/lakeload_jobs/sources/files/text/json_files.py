@@ -12,7 +12,6 @@ import pyarrow as pa
 from lakeload_jobs.core.yaml_lines import yaml_text
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import shown_size
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
 from lakeload_jobs.sources.files.text.json import (
     MAX_RECORD,
@@ -25,9 +24,11 @@ from lakeload_jobs.sources.files.text.json import (
     line_start,
     read_block,
 )
-from lakeload_jobs.sources.files.text.opening import FileBytes, open_text
+from lakeload_jobs.sources.files.text.opening import open_text
 from lakeload_jobs.sources.files.text.options import JsonOptions
 from lakeload_jobs.sources.files.text.splits import Piece
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
 
 _FEW = 256
 """Blocks of fewer records become larger, up to `_LARGEST` bytes."""

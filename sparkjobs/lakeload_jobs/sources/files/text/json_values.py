@@ -23,21 +23,19 @@ import pyarrow.compute
 import pyarrow.types as pt
 
 from lakeload_jobs.core.names import normalize
+from lakeload_jobs.rows.arrow import Column, Kind
 from lakeload_jobs.rows.rejects import SET_ASIDE
-from lakeload_jobs.rows.row_id import Column, Kind
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence, Infer
 from lakeload_jobs.sources.files.text.json import split_lists, split_objects, to_arrow
 from lakeload_jobs.sources.files.text.values import (
     DEFAULT_FORMATS,
     Positions,
     TextFormats,
-    UnknownType,
     describe_bad,
     parse_text,
     shortened,
-    spark_name,
-    text_type,
 )
+from lakeload_jobs.sources.type_names import UnknownType, spark_name, text_type
 
 pc: Any = pyarrow.compute
 

@@ -17,7 +17,7 @@ import pyarrow.compute
 import pyarrow.types as pt
 
 from lakeload_jobs.core.type_conflicts import types_setting
-from lakeload_jobs.rows.row_id import Column
+from lakeload_jobs.rows.arrow import Column
 from lakeload_jobs.sources.files.text.batches import TextBatch
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence, undeclared_formats
 from lakeload_jobs.sources.files.text.json_values import JsonEvidence, Seen, texts
@@ -27,9 +27,9 @@ from lakeload_jobs.sources.files.text.values import (
     is_value,
     parse_text,
     shortened,
-    text_type,
     without_null_texts,
 )
+from lakeload_jobs.sources.type_names import text_type
 
 pc: Any = pyarrow.compute
 

@@ -9,13 +9,9 @@ from __future__ import annotations
 import bz2
 import codecs
 import gzip
-import io
 import lzma
-import os
 import re
-import stat
 import struct
-import threading
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -25,14 +21,11 @@ from typing import IO, Any, cast
 
 import pyarrow as pa
 
-from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.sources.base import UnreadableFile
-from lakeload_jobs.sources.files.file_state import FileState, is_damage, is_s3
-from lakeload_jobs.sources.files.listing import ObjectFile, SourceObjects, changed
-from lakeload_jobs.sources.files.local_listing import not_a_file
-from lakeload_jobs.sources.files.source_bytes import (
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState, is_damage
+from lakeload_jobs.sources.paths.source_bytes import (
     CHUNK,
     Bytes,
     byte_order_mark,
@@ -41,7 +34,6 @@ from lakeload_jobs.sources.files.source_bytes import (
 )
 
 _HEAD = 16
-_RANGE = 1 << 20
 ENCODING_HINT = (
     "set the reader option `encoding`, such as `encoding: windows-1252`; `lakeload inspect` with "
     "the file suggests one"
@@ -74,81 +66,6 @@ def compression(name: str, head: bytes) -> str:
         return "deflate"
     # Hadoop's own framing of these has no magic.
     return ending if ending in ("lz4", "snappy") else ""
-
-
-@dataclass(frozen=True)
-class FileBytes:
-    """Opens the files of a table. It travels to the tasks, so it holds references to secrets and
-    no secret: `identity` reads `s3://` paths, in sessions named after `label`."""
-
-    identity: DestinationSpec | None = None
-    label: str = ""
-
-    @contextmanager
-    def stream(self, file: FileState, start: int = 0) -> Iterator[Bytes]:
-        """Open a file from byte `start` on. Raises `LoadFailed` and `AwsError`."""
-        if is_s3(file.path):
-            with self._objects.stream(file, start) as body:
-                yield body
-            return
-        with _opened(file) as local:
-            local.seek(start)
-            yield local
-
-    @contextmanager
-    def seekable(self, file: FileState) -> Iterator[IO[bytes]]:
-        """Open a file for reads in any order."""
-        if is_s3(file.path):
-            with io.BufferedReader(self.object_file(file), _RANGE) as ranges:
-                yield cast("IO[bytes]", ranges)
-            return
-        with _opened(file) as local:
-            yield local
-
-    def object_file(self, file: FileState) -> ObjectFile:
-        """Return an object in S3 as a file."""
-        return ObjectFile(self._objects, file)
-
-    @property
-    def _objects(self) -> SourceObjects:
-        if self.identity is None:
-            raise ValueError("`s3://` paths need an S3 reader")
-        key = repr((self.identity, self.label))
-        # The driver reads in several threads.
-        with _clients_lock:
-            if key not in _clients:
-                # Of a worker, which runs many tasks; no more than one, as sessions of a driver go
-                # on.
-                _clients.clear()
-                _clients[key] = SourceObjects(AwsSession(self.identity, label=self.label))
-            return _clients[key]
-
-
-_clients: dict[str, SourceObjects] = {}
-_clients_lock = threading.Lock()
-
-
-@contextmanager
-def _opened(file: FileState) -> Iterator[IO[bytes]]:
-    try:
-        opened = open(file.path, "rb", buffering=0, opener=_without_waiting)  # noqa: SIM115
-    except FileNotFoundError as error:
-        raise changed(file.path, "was removed") from error
-    except OSError as error:
-        raise LoadFailed(
-            f"reading `{file.path}`: {error.strerror}",
-            hint="allow the user who runs lakeload to read it",
-        ) from error
-    with opened:
-        mode = os.fstat(opened.fileno()).st_mode
-        if not stat.S_ISREG(mode):
-            raise not_a_file(file.path, mode)
-        yield cast("IO[bytes]", opened)
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """Open a file: a named pipe would wait for a program that writes."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 @dataclass

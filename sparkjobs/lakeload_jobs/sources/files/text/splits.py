@@ -21,6 +21,7 @@ import pyarrow as pa
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import REJECT_LIMIT, OnBadValue, RejectLimit
 from lakeload_jobs.core.names import spelling
+from lakeload_jobs.rows.arrow import Column, Kind
 from lakeload_jobs.rows.rejects import (
     REJECT,
     REJECTED_HELPER,
@@ -31,12 +32,8 @@ from lakeload_jobs.rows.rejects import (
     reject_column,
     with_records,
 )
-from lakeload_jobs.rows.row_id import Column, Kind
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValue, BadValuesFound, Splits, UnreadableFile
-from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.listing import changed
-from lakeload_jobs.sources.files.source_bytes import splittable
 from lakeload_jobs.sources.files.text.batches import TextBatch
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
 from lakeload_jobs.sources.files.text.mostly_numbers import MostlyNumbers, NumberCounts
@@ -49,6 +46,9 @@ from lakeload_jobs.sources.files.text.values import (
     shortened,
 )
 from lakeload_jobs.sources.part_sizes import Parallelism
+from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.paths.objects import changed
+from lakeload_jobs.sources.paths.source_bytes import splittable
 
 _SHOWN = 10
 

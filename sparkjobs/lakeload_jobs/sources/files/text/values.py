@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Literal, cast
+from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.types as pt
 
-from lakeload_jobs.rows.row_id import Column, Kind
+from lakeload_jobs.rows.arrow import Column, Kind
 from lakeload_jobs.sources.files.text.patterns import (
     BadPattern,
     Pattern,
@@ -32,10 +32,10 @@ from lakeload_jobs.sources.files.text.patterns import (
     microseconds,
     utc_offset,
 )
+from lakeload_jobs.sources.type_names import TimestampUnit, UnknownType, spark_name
 
 pc: Any = pyarrow.compute
 
-TimestampUnit = Literal["s", "ms", "us", "ns"]
 Positions = npt.NDArray[np.int64]
 Words = tuple[str, ...]
 
@@ -45,10 +45,6 @@ _INTEGERS: dict[Kind, int] = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.i
 _READ_ALIKE = frozenset(
     (*_INTEGERS, pa.float32(), pa.float64(), pa.bool_(), pa.date32(), _LOCAL, _INSTANT)
 )
-
-
-class UnknownType(ValueError):
-    """A name of a type that text cannot be read as."""
 
 
 @dataclass(frozen=True)
@@ -176,66 +172,6 @@ def expected(kind: Kind, formats: TextFormats = DEFAULT_FORMATS) -> str:
             return f"a timestamp or a whole number of `{formats.timestamp_unit}` since 1970"
         return f"a timestamp without zone like `{formats.timestamp_ntz_pattern or usual}`"
     return "Base64" if pt.is_binary(kind) and formats.binary == "BASE64" else "text"
-
-
-_TYPES: dict[str, Kind] = {
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-    "string": pa.string(),
-    "binary": pa.binary(),
-}
-_ALIASES = {
-    "byte": "tinyint",
-    "short": "smallint",
-    "integer": "int",
-    "long": "bigint",
-    "real": "float",
-    "timestamp_ltz": "timestamp",
-}
-_DECIMAL = re.compile(r"(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
-_WITH_UNIT = re.compile(r"(timestamp|timestamp_ntz)\(\s*(s|ms|us|ns)\s*\)")
-_TEXT = re.compile(r"(?:varchar|char|character)\(\s*\d+\s*\)")
-
-
-def declared_type(name: str) -> tuple[Kind, TimestampUnit | None]:
-    """Return what a name in `columns.types` stands for: the type, and for `timestamp(ms)` and the
-    like what whole numbers count. Raises `UnknownType`."""
-    if found := _WITH_UNIT.fullmatch(name.strip().lower()):
-        return _TYPES[found[1]], cast(TimestampUnit, found[2])
-    return text_type(name), None
-
-
-def text_type(name: str) -> Kind:
-    """Return the Arrow type that Spark's name of a type stands for. Raises `UnknownType`."""
-    plain = name.strip().lower()
-    plain = _ALIASES.get(plain, plain)
-    if plain in _TYPES:
-        return _TYPES[plain]
-    if found := _DECIMAL.fullmatch(plain):
-        precision, scale = int(found[1] or "10"), int(found[2] or "0")
-        if 1 <= precision <= 38 and scale <= precision:
-            return pa.decimal128(precision, scale)
-    if _TEXT.fullmatch(plain):
-        return pa.string()
-    raise UnknownType(f"text cannot be read as `{name}`")
-
-
-def spark_name(kind: Kind) -> str:
-    """Return Spark's name of a type. Raises `UnknownType`."""
-    if pt.is_decimal(kind):
-        return f"decimal({kind.precision},{kind.scale})"
-    for name, own in _TYPES.items():
-        if own == kind:
-            return name
-    raise UnknownType(f"text cannot be read as `{kind}`")
 
 
 Value = Callable[[str], Any]

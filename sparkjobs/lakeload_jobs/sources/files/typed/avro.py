@@ -21,8 +21,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakeload_jobs.rows.row_id import Column as Array
-from lakeload_jobs.rows.row_id import Kind, with_child
+from lakeload_jobs.rows.arrow import Column as Array
+from lakeload_jobs.rows.arrow import Kind, with_child
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import (
     LARGE_RECORD_HINT,
@@ -30,9 +30,7 @@ from lakeload_jobs.sources.batch_sizes import (
     is_too_large,
     too_large,
 )
-from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.source_bytes import CHUNK, Bytes
-from lakeload_jobs.sources.files.text.opening import FileBytes, StartOfStream
+from lakeload_jobs.sources.files.text.opening import StartOfStream
 from lakeload_jobs.sources.files.typed.columns import (
     INSTANT,
     LOCAL,
@@ -44,6 +42,9 @@ from lakeload_jobs.sources.files.typed.columns import (
     without_twins,
 )
 from lakeload_jobs.sources.files.typed.rows import Batch, TypedPiece
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.paths.source_bytes import CHUNK, Bytes
 
 _MAGIC = b"Obj\x01"
 _SYNC = 16

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from lakeload_jobs.contract.spec import OnBadValue
+from lakeload_jobs.rows.arrow import Column, pc
 from lakeload_jobs.rows.arrow_casts import ArrowCast
-from lakeload_jobs.rows.row_id import Column, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPiece

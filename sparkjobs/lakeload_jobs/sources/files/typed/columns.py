@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,11 +19,11 @@ import pyarrow.types as pt
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.core.names import normalize
-from lakeload_jobs.rows.row_id import Kind
+from lakeload_jobs.rows.arrow import Kind
 from lakeload_jobs.sources.base import UnreadableFile
-from lakeload_jobs.sources.files.file_state import FileState, is_damage
 from lakeload_jobs.sources.files.files_in_use import in_use
-from lakeload_jobs.sources.files.listing import changed
+from lakeload_jobs.sources.paths.file_state import FileState, is_damage
+from lakeload_jobs.sources.paths.objects import changed
 
 _AT_ONCE = 16
 INSTANT, LOCAL = pa.timestamp("us", "UTC"), pa.timestamp("us")
@@ -122,10 +121,6 @@ class FileSchema:
         return replace(
             self, columns=columns, own_names=tuple((new, own) for own, new in shared.items())
         )
-
-
-OpenFile = Callable[[FileState], AbstractContextManager[Any]]
-"""Opens a source file for random access: a path, or a file object, as Arrow takes it."""
 
 
 def read_all(

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.types as pt
 
-from lakeload_jobs.rows.row_id import Column as Array
-from lakeload_jobs.rows.row_id import Kind
+from lakeload_jobs.rows.arrow import Column as Array
+from lakeload_jobs.rows.arrow import Kind
 from lakeload_jobs.sources.files.typed.columns import VARIANT, Column
 
 _KINDS, _STORED = b"lakeload.kinds", b"lakeload.stored"

@@ -1,9 +1,9 @@
 """ORC files: the columns that their footers name, and stripes as Arrow reads them.
 
 Arrow refuses timestamps before 1677 and after 2262. It is therefore given a small ORC file for each
-stripe, which holds the streams of the columns that are read, byte for byte, under types of the same
-encoding: dates and the seconds of timestamps are integers. The nanoseconds come from a second such
-file, in which all seconds are 0.
+stripe: the stripe as it is, and other footers, under which dates are integers, and timestamps are
+structs of their seconds, as integers, and of timestamps with the nanoseconds, in which all seconds
+are 0.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from itertools import repeat
-from threading import Lock
 from typing import IO, Any, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -24,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.rows.row_id import Column as Array
-from lakeload_jobs.rows.row_id import Kind, pc, with_child
+from lakeload_jobs.rows.arrow import Column as Array
+from lakeload_jobs.rows.arrow import Kind, pc, with_child
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import (
     BATCH_BYTES,
@@ -34,10 +32,6 @@ from lakeload_jobs.sources.batch_sizes import (
     is_too_large,
     too_large,
 )
-from lakeload_jobs.sources.files.file_state import FileState, is_s3
-from lakeload_jobs.sources.files.listing import changed
-from lakeload_jobs.sources.files.source_bytes import SeekableFile
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed.columns import (
     INSTANT,
     LOCAL,
@@ -48,6 +42,10 @@ from lakeload_jobs.sources.files.typed.columns import (
     without_twins,
 )
 from lakeload_jobs.sources.files.typed.rows import Batch, TypedPiece
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState, is_s3
+from lakeload_jobs.sources.paths.objects import changed
+from lakeload_jobs.sources.paths.source_bytes import SeekableFile
 
 _MAGIC = b"ORC"
 _TAIL = 16 << 10
@@ -62,8 +60,10 @@ _EXPANDS = 4
 # Kinds of types, streams and encodings, as orc_proto.proto numbers them.
 _INT, _LONG, _STRING, _TIMESTAMP, _LIST, _MAP, _STRUCT, _UNION = 3, 4, 7, 9, 10, 11, 12, 13
 _DECIMAL, _DATE, _VARCHAR, _CHAR, _INSTANT = 14, 15, 16, 17, 18
-_DATA, _DIRECT_V2 = 1, 2
-_INDEXES = (6, 7, 8)
+_PRESENT, _DATA, _SECONDARY = 0, 1, 5
+_INDEX = 6
+_INDEXES = (_INDEX, 7, 8)
+_DIRECT, _DIRECT_V2 = 0, 2
 _JAVA, _JULIAN, _PROLEPTIC = 0, 1, 2
 
 _LEAVES: Mapping[int, Kind] = {
@@ -82,7 +82,7 @@ _LEAVES: Mapping[int, Kind] = {
     _CHAR: pa.string(),
     _INSTANT: INSTANT,
 }
-_READ_AS = {_TIMESTAMP: _LONG, _INSTANT: _LONG, _DATE: _INT}
+_READ_AS = {_DATE: _INT, _VARCHAR: _STRING, _CHAR: _STRING}
 _SPARK_TYPE = b"spark.sql.catalyst.type"
 
 _EPOCH = 1_420_070_400
@@ -214,11 +214,6 @@ class _Type:
     def is_local_number(self) -> bool:
         """Whether it is a number of microseconds, as which Spark writes its `timestamp_ntz`."""
         return self.kind == _LONG and self.spark_type == "timestamp_ntz"
-
-    @property
-    def has_times(self) -> bool:
-        """Whether it is a timestamp or has one in it."""
-        return self.is_time or any(child.has_times for child in self.children)
 
 
 def _types(messages: Sequence[bytes]) -> _Type:
@@ -625,29 +620,25 @@ class _Values:
         return self.array if self.texts is None else self.texts
 
 
-class _SmallFile(SeekableFile):
-    """A file made of bytes, and of parts of another file that are read when they are needed.
+class _WithOtherEnd(SeekableFile):
+    """Another file up to the byte `end`, and then other bytes, which are added.
 
     Arrow reads it in threads of its own, and does not keep the type of an error: it is in `error`.
-    `lock` is for the other file.
     """
 
-    def __init__(self, stream: Any, lock: Lock) -> None:
-        super().__init__(0)
+    def __init__(self, stream: Any, end: int) -> None:
+        super().__init__(end)
         self._stream = stream
-        self._lock = lock
-        self._starts: list[int] = []
-        self._parts: list[bytes | int] = []
+        self._starts = [0]
+        self._parts = [b""]
         self.error: Exception | None = None
 
-    def add(self, part: bytes | int, size: int) -> int:
-        """Add `size` bytes and return `size`: `part`, repeated, or what begins there in the other
-        file."""
-        if size:
-            self._starts.append(self.size)
-            self._parts.append(part)
-            self.size += size
-        return size
+    def add(self, part: bytes, times: int = 1) -> int:
+        """Add bytes, repeated, and return how many they are."""
+        self._starts.append(self.size)
+        self._parts.append(part)
+        self.size += len(part) * times
+        return len(part) * times
 
     def readinto(self, buffer: Any) -> int:
         """Fill `buffer` with the next bytes and return how many they are."""
@@ -669,13 +660,10 @@ class _SmallFile(SeekableFile):
     def _next(self, most: int) -> bytes:
         """Return at least one of the next bytes."""
         place = bisect_right(self._starts, self._at) - 1
-        part, within = self._parts[place], self._at - self._starts[place]
-        if isinstance(part, bytes):
-            within %= len(part)
+        if part := self._parts[place]:
+            within = (self._at - self._starts[place]) % len(part)
             return part[within : within + most]
-        end = self._starts[place + 1] if place + 1 < len(self._starts) else self.size
-        with self._lock:
-            return _bytes_at(self._stream, part + within, min(most, end - self._at))
+        return _bytes_at(self._stream, self._at, min(most, self._starts[1] - self._at))
 
 
 class _OpenStripe:
@@ -683,49 +671,40 @@ class _OpenStripe:
     that is not known."""
 
     def __init__(self, file: FileState, stream: Any, tail: _Tail, stripe: _Stripe) -> None:
+        self._file = file
         self._stream = stream
         self._tail = tail
-        self._rows = stripe.rows
+        self._stripe = stripe
         at = stripe.start + stripe.index + stripe.data
         data = _bytes_at(stream, at, stripe.footer)
         footer = _Message(_unpacked(tail.codec, data, tail.block))
         self._encodings = footer.many(2)
         if len(self._encodings) < len(tail.footer.many(4)):
             raise _Damaged("a stripe has columns without an encoding")
-        self._streams: list[tuple[int, int, int, int]] = []
-        at = stripe.start
-        for one in map(_Message, footer.many(1)):
-            kind, column, size = one.number(1), one.number(2), one.number(3)
-            if kind not in _INDEXES:
-                self._streams.append((kind, column, at, size))
-            at += size
-        if at > file.size:
+        self._streams = [
+            (one.number(1), one.number(2), one.number(3)) for one in map(_Message, footer.many(1))
+        ]
+        self._end = stripe.start + sum(size for _, _, size in self._streams)
+        if self._end > file.size:
             raise _Damaged("a stripe is longer than the file")
-        self._file = file
-        self._lock = Lock()
         self._zone = footer.text(3) or "UTC"
 
     def ranges(self, columns: Iterable[_Type]) -> Iterator[tuple[int, int]]:
         """Yield where the streams of columns lie."""
         numbers = {number for column in columns for number in _numbers(column)}
-        for _, column, at, size in self._streams:
-            if column in numbers:
+        at = self._stripe.start
+        for kind, column, size in self._streams:
+            if column in numbers and kind not in _INDEXES:
                 yield at, at + size
+            at += size
 
     def batches(self, columns: Sequence[_Type]) -> Iterator[list[_Values]]:
         """Yield the values of columns in parts."""
-        rows = self._rows_at_once(columns)
-        timed = [column for column in columns if column.has_times]
-        with ExitStack() as stack:
-            seconds = stack.enter_context(closing(self._read(columns, rows, timed=False)))
-            nanos: Iterable[Sequence[Array]] = repeat(())
-            if timed:
-                nanos = stack.enter_context(closing(self._read(timed, rows, timed=True)))
-            for whole, fine in zip(seconds, nanos, strict=bool(timed)):
-                left = iter(fine)
+        with closing(self._read(columns)) as batches:
+            for arrays in batches:
                 yield [
-                    self._values(column, array, next(left) if column.has_times else None)
-                    for column, array in zip(columns, whole, strict=True)
+                    self._values(column, array)
+                    for column, array in zip(columns, arrays, strict=True)
                 ]
 
     def _rows_at_once(self, columns: Sequence[_Type]) -> int:
@@ -733,17 +712,17 @@ class _OpenStripe:
         stored = sum(end - start for start, end in self.ranges(columns))
         statistics, rows = self._tail.footer.many(7), max(self._tail.footer.number(6), 1)
         texts = sum(size for column in columns for _, size in _lengths(statistics, column))
-        row = max(_EXPANDS * stored // max(self._rows, 1), texts // rows, 1)
+        row = max(_EXPANDS * stored // max(self._stripe.rows, 1), texts // rows, 1)
         return min(BATCH_ROWS, max(BATCH_BYTES // row, 1))
 
-    def _read(self, columns: Sequence[_Type], rows: int, *, timed: bool) -> Generator[list[Array]]:
-        """Yield batches of columns as Arrow reads them, with seconds for timestamps. With `timed`
-        those are read with 0 for all seconds, and no others beside them."""
+    def _read(self, columns: Sequence[_Type]) -> Generator[list[Array]]:
+        """Yield batches of columns as Arrow reads them."""
         # Slow to import, and only reads of rows need it.
         from pyarrow import dataset
 
-        small = self._small_file(columns, timed=timed)
+        small = self._small_file(columns)
         file = dataset.OrcFileFormat().make_fragment(cast("IO[bytes]", small))
+        rows = self._rows_at_once(columns)
         scanner = file.scanner(
             batch_size=rows, batch_readahead=0, fragment_readahead=0, use_threads=False
         )
@@ -762,72 +741,66 @@ class _OpenStripe:
             with suppress(OSError, ValueError, pa.ArrowException):
                 reader.close()
 
-    def _small_file(self, columns: Sequence[_Type], *, timed: bool) -> _SmallFile:
+    def _small_file(self, columns: Sequence[_Type]) -> _WithOtherEnd:
+        """Return the stripe as an ORC file of these columns alone."""
         types, encodings = [b""], [self._encodings[0]]
-        numbers: dict[int, int] = {}
-        zeros = set()
+        numbers: dict[tuple[int, int], int] = {}
+        """The new number of a column, by the old one and the kind of a stream."""
+        zeros: list[int] = []
 
         def add(own: _Type) -> int:
-            new = numbers[own.number] = len(types)
+            new = len(types)
+            encoding = self._encodings[own.number]
+            if own.is_time:
+                numbers.update(
+                    ((own.number, kind), new + place)
+                    for place, kind in enumerate((_PRESENT, _DATA, _SECONDARY))
+                )
+                zeros.append(new + 2)
+                types.extend((_small_struct((new + 1, new + 2)), *_SMALL_TIME))
+                encodings.extend((_encoded((1, _DIRECT)), encoding, encoding))
+                return new
+            numbers.update(((own.number, kind), new) for kind in range(_INDEX))
             types.append(b"")
-            encodings.append(self._encodings[own.number])
-            if timed and own.is_time:
-                zeros.add(own.number)
-            children = [(child.number, add(child)) for child in _kept(own, timed=timed)]
-            types[new] = _small_type(own, children, timed=timed)
+            encodings.append(encoding)
+            types[new] = _small_type(own, [add(child) for child in own.children])
             return new
 
-        roots = [(column.number, add(column)) for column in columns]
-        types[0] = _encoded(
-            (1, _STRUCT),
-            *((2, new) for _, new in roots),
-            *((3, f"c{old}".encode()) for old, _ in roots),
-        )
-        small, streams = _SmallFile(self._stream, self._lock), []
-        small.add(_MAGIC, len(_MAGIC))
-        for kind, column, at, size in self._streams:
-            if column not in numbers:
-                continue
-            if kind == _DATA and column in zeros:
-                chunk = self._zeros(column)
-                length = small.add(chunk, len(chunk) * _MANY)
-            else:
-                length = small.add(at, size)
-            streams.append(_encoded((1, kind), (2, numbers[column]), (3, length)))
+        types[0] = _small_struct([add(column) for column in columns])
+        streams = []
+        for kind, column, size in self._streams:
+            new = numbers.get((column, kind))
+            # What is not read is an index, which nobody asks for.
+            streams.append((_INDEX, 0, size) if new is None else (kind, new, size))
+        small = _WithOtherEnd(self._stream, self._end)
+        for column in zeros:
+            chunk = _zeros(self._tail, encodings[column])
+            streams.append((_DATA, column, small.add(chunk, _MANY)))
         footer = _encoded(
-            *((1, stream) for stream in streams),
+            *((1, _encoded((1, kind), (2, new), (3, size))) for kind, new, size in streams),
             *((2, encoding) for encoding in encodings),
             (3, b"GMT"),
         )
-        footers = _small_footers(small.size, self._tail, footer, types, self._rows)
-        small.add(footers, len(footers))
+        small.add(_small_footers(small.size, self._tail, self._stripe, footer, types))
         return small
 
-    def _zeros(self, column: int) -> bytes:
-        """Return a chunk of zeros."""
-        is_v2 = _Message(self._encodings[column]).number(1) == _DIRECT_V2
-        run = b"\x07\x00" if is_v2 else b"\x7f\x00\x00"
-        return _stored(self._tail, run * (min(self._tail.block, _MAX_CHUNK) // len(run)))
-
-    def _values(self, own: _Type, seconds: Array, nanos: Array | None) -> _Values:
+    def _values(self, own: _Type, column: Array) -> _Values:
         if own.is_time:
-            return self._times(own, seconds, nanos)
+            return self._times(own, column)
         if own.kind == _DATE:
-            return self._dates(seconds)
+            return self._dates(column)
         if own.is_local_number:
-            return _Values(seconds.view(LOCAL))
+            return _Values(column.view(LOCAL))
         if not own.children:
-            return _Values(seconds)
-        fine = iter(() if nanos is None else _children(own, nanos))
-        kept = () if nanos is None else _kept(own, timed=True)
+            return _Values(column)
         children = [
-            self._values(child, array, next(fine) if child in kept else None)
-            for child, array in zip(own.children, _children(own, seconds), strict=True)
+            self._values(child, array)
+            for child, array in zip(own.children, _children(own, column), strict=True)
         ]
         has_texts = any(child.texts is not None for child in children)
         return _Values(
-            _parent(own, seconds, [child.array for child in children]),
-            _parent(own, seconds, [child.shown for child in children]) if has_texts else None,
+            _parent(own, column, [child.array for child in children]),
+            _parent(own, column, [child.shown for child in children]) if has_texts else None,
         )
 
     def _dates(self, column: Array) -> _Values:
@@ -842,11 +815,11 @@ class _OpenStripe:
             return _Values(found)
         return _Values(found, pa.array(_texts(days, null, gone, 1, pa.date32()), pa.string()))
 
-    def _times(self, own: _Type, seconds: Array, nanos: Any) -> _Values:
-        null = seconds.is_null().to_numpy(zero_copy_only=False)
+    def _times(self, own: _Type, column: Array) -> _Values:
+        null = column.is_null().to_numpy(zero_copy_only=False)
         zone = _Zone(self._zone if own.kind == _TIMESTAMP else "UTC", self._file)
-        unix = seconds.fill_null(0).to_numpy() + zone.epoch
-        fine = nanos.view(pa.int64()).fill_null(_NANOS_BIAS).to_numpy() - _NANOS_BIAS
+        unix = column.field(0).fill_null(0).to_numpy() + zone.epoch
+        fine = column.field(1).view(pa.int64()).fill_null(_NANOS_BIAS).to_numpy() - _NANOS_BIAS
         far = (unix > _MOST_SECONDS) | (unix < -_MOST_SECONDS)
         shown, unix = unix, np.where(far, 0, unix)
         # Java and C++ write the second that a fraction before 1970 is in as the one after it.
@@ -877,44 +850,50 @@ def _numbers(own: _Type) -> Iterator[int]:
         yield from _numbers(child)
 
 
-def _kept(own: _Type, *, timed: bool) -> tuple[_Type, ...]:
-    """Return the types within a type; with `timed` those that are needed to read timestamps."""
-    if own.kind == _STRUCT and timed:
-        return tuple(child for child in own.children if child.has_times)
-    return own.children
-
-
-def _small_type(own: _Type, children: Sequence[tuple[int, int]], *, timed: bool) -> bytes:
-    kind = _READ_AS.get(own.kind, own.kind)
-    if timed and own.is_time:
-        kind = _TIMESTAMP
-    elif kind in (_CHAR, _VARCHAR):
-        kind = _STRING
+def _small_type(own: _Type, children: Sequence[int]) -> bytes:
+    """Return a type with the numbers of other columns in it."""
+    if own.kind == _STRUCT:
+        return _small_struct(children)
     return _encoded(
-        (1, kind),
-        *((2, new) for _, new in children),
-        *((3, f"c{old}".encode()) for old, _ in children if kind == _STRUCT),
+        (1, _READ_AS.get(own.kind, own.kind)),
+        *((2, child) for child in children),
         (5, own.message.number(5)),
         (6, own.message.number(6)),
     )
 
 
+def _small_struct(children: Sequence[int]) -> bytes:
+    """Return the type of a struct, whose fields are called by their numbers."""
+    names = ((3, f"c{child}".encode()) for child in children)
+    return _encoded((1, _STRUCT), *((2, child) for child in children), *names)
+
+
+_SMALL_TIME = (_encoded((1, _LONG)), _encoded((1, _TIMESTAMP)))
+"""The types that a timestamp is read as: its seconds, and its nanoseconds."""
+
+
+def _zeros(tail: _Tail, encoding: bytes) -> bytes:
+    """Return a chunk of zeros."""
+    is_v2 = _Message(encoding).number(1) == _DIRECT_V2
+    run = b"\x07\x00" if is_v2 else b"\x7f\x00\x00"
+    return _stored(tail, run * (min(tail.block, _MAX_CHUNK) // len(run)))
+
+
 def _small_footers(
-    end: int, tail: _Tail, stripe_footer: bytes, types: Sequence[bytes], rows: int
+    end: int, tail: _Tail, own: _Stripe, stripe_footer: bytes, types: Sequence[bytes]
 ) -> bytes:
     """Return the footers of an ORC file of one stripe, whose data ends at `end`, packed as the one
     with that tail."""
-    size = end - len(_MAGIC)
     stripe_footer = _stored(tail, stripe_footer)
-    stripe = ((1, len(_MAGIC)), (2, 0), (3, size), (4, len(stripe_footer)), (5, rows))
+    sizes = ((2, 0), (3, end - own.start), (4, len(stripe_footer)), (5, own.rows))
     footer = _stored(
         tail,
         _encoded(
             (1, len(_MAGIC)),
-            (2, len(_MAGIC) + size + len(stripe_footer)),
-            (3, _encoded(*stripe)),
+            (2, end + len(stripe_footer) - len(_MAGIC)),
+            (3, _encoded((1, own.start), *sizes)),
             *((4, one) for one in types),
-            (6, rows),
+            (6, own.rows),
             (8, 0),
             (9, tail.footer.number(9, _JAVA)),
         ),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from lakeload_jobs.rows.row_id import Column as Array
-from lakeload_jobs.rows.row_id import Kind
+from lakeload_jobs.rows.arrow import Column as Array
+from lakeload_jobs.rows.arrow import Kind
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import (
     BATCH_BYTES,
@@ -27,9 +27,6 @@ from lakeload_jobs.sources.batch_sizes import (
     is_too_large,
     too_large,
 )
-from lakeload_jobs.sources.files.file_state import FileState, is_s3
-from lakeload_jobs.sources.files.listing import ObjectFile
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed.columns import (
     INSTANT,
     LOCAL,
@@ -38,15 +35,21 @@ from lakeload_jobs.sources.files.typed.columns import (
     VARIANT,
     Column,
     FileSchema,
-    OpenFile,
     Unit,
     read_all,
     without_twins,
 )
-from lakeload_jobs.sources.files.typed.parquet_encryption import check_columns, check_footer
+from lakeload_jobs.sources.files.typed.parquet_encryption import (
+    END_BYTES,
+    check_columns,
+    check_footer,
+)
 from lakeload_jobs.sources.files.typed.parquet_pages import pages
 from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT, Batch, TypedPiece, other_rows
 from lakeload_jobs.sources.files.typed.variant import is_variant, unknown_type
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState, is_s3
+from lakeload_jobs.sources.paths.objects import ObjectFile
 
 _BUFFER = 1 << 20
 _BATCH_BYTES = 2 << 20
@@ -80,6 +83,34 @@ class ParquetSettings:
     nanoseconds_are_numbers: bool = False
     local_times_are_instants: bool = False
 
+    @classmethod
+    def of_session(cls, setting: Callable[[str], str] | None) -> Self:
+        """Return what a session says, None for Spark as it starts."""
+        if setting is None:
+            return cls()
+        is_set = {name: setting(f"spark.sql.{name}").lower() == "true" for name in _SETTINGS}
+        return cls(
+            bytes_are_text=is_set["parquet.binaryAsString"],
+            nanoseconds_are_numbers=is_set["legacy.parquet.nanosAsLong"],
+            local_times_are_instants=not is_set["parquet.inferTimestampNTZ.enabled"],
+        )
+
+
+_SETTINGS = (
+    *("parquet.binaryAsString", "legacy.parquet.nanosAsLong"),
+    "parquet.inferTimestampNTZ.enabled",
+)
+
+
+def as_arrow_opens(file: FileState, opener: FileBytes) -> Any:
+    """Return a file as `open_parquet_file` takes it: a path, or an object of which the end is at
+    hand, which is one request for what Arrow and `check_columns` read of most footers."""
+    if not is_s3(file.path):
+        return file.path
+    opened = opener.object_file(file)
+    opened.prefetch([(max(file.size - END_BYTES, 0), file.size)] if file.size else [])
+    return pa.PythonFile(opened, mode="r")
+
 
 def open_parquet_file(source: Any, *, int96_unit: str = "us") -> pq.ParquetFile:
     """Open a file; nanoseconds, which Arrow takes for INT96 otherwise, end in 1677 and 2262.
@@ -97,7 +128,7 @@ def open_parquet_file(source: Any, *, int96_unit: str = "us") -> pq.ParquetFile:
 
 def read_footers(
     files: Sequence[FileState],
-    open_file: OpenFile,
+    opener: FileBytes,
     settings: ParquetSettings,
     *,
     sets_aside: bool = False,
@@ -108,11 +139,11 @@ def read_footers(
     """
 
     def read(file: FileState) -> FileSchema:
-        with open_file(file) as source:
-            check_footer(file, source)
-            with open_parquet_file(source) as opened:
-                check_columns(file, source, opened.metadata)
-                return _footer(file, opened, settings)
+        source = as_arrow_opens(file, opener)
+        check_footer(file, source)
+        with open_parquet_file(source) as opened:
+            check_columns(file, source, opened.metadata)
+            return _footer(file, opened, settings)
 
     return read_all(files, read, sets_aside=sets_aside)
 

@@ -15,9 +15,9 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from lakeload_jobs.sources.base import UnreadableFile
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.typed.parquet_pages import read_struct
 from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT
+from lakeload_jobs.sources.paths.file_state import FileState
 
 END_BYTES = 64 << 10
 """So many bytes at the end of a file Arrow reads first."""

@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from lakeload_jobs.contract.spec import OnBadValue
+from lakeload_jobs.rows.arrow import Column, Kind, pc
 from lakeload_jobs.rows.rejects import REJECT, REJECTED_HELPER, Reject, reject_column
-from lakeload_jobs.rows.row_id import Column, Kind, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
-from lakeload_jobs.sources.base import BadValue, BadValuesFound, Splits, UnreadableFile
+from lakeload_jobs.sources.base import BadValue, BadValuesFound, Splits, UnreadableFile, place_text
 from lakeload_jobs.sources.batch_sizes import (
     LARGE_VALUE_HINT,
     ValueTooLarge,
@@ -30,7 +30,6 @@ from lakeload_jobs.sources.batch_sizes import (
     rows_of,
     too_large,
 )
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.files_in_use import in_use
 from lakeload_jobs.sources.files.typed.columns import VARIANT, FileSchema, Unit, unreadable
 from lakeload_jobs.sources.files.typed.columns import Column as FileColumn
@@ -38,6 +37,7 @@ from lakeload_jobs.sources.files.typed.exact import column_notes, record_bytes
 from lakeload_jobs.sources.files.typed.values import BAD_SHOWN, BadValues, Conversion
 from lakeload_jobs.sources.files.typed.variant import variant_texts
 from lakeload_jobs.sources.part_sizes import Parallelism
+from lakeload_jobs.sources.paths.file_state import FileState
 
 OnLoss = Literal["FAIL", "TRUNCATE"]
 
@@ -347,12 +347,6 @@ class ReadTyped:
                     exact=record_bytes({**batch.columns, **folders}, row, notes, batch.in_nanos),
                 )
         return rejects
-
-
-def place_text(group: int | None, row: int | None) -> str:
-    """Return where in a file a row is, as messages say it; '' where it is not known."""
-    places = ((group, "row group"), (row, "row"))
-    return "".join(f", {what} {number}" for number, what in places if number is not None)
 
 
 @dataclass

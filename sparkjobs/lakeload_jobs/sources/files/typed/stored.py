@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.typed.columns import FileSchema, Unit
 from lakeload_jobs.sources.files.typed.exact import read_columns, read_records, schema_bytes
 from lakeload_jobs.sources.files.typed.rows import Batch, TypedPiece
+from lakeload_jobs.sources.paths.file_state import FileState
 
 _AT_ONCE = 1024
 

@@ -14,9 +14,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.types as pt
 
-from lakeload_jobs.rows.row_id import Column, Kind, pc, with_child
-from lakeload_jobs.sources.files.source_bytes import is_utf8
+from lakeload_jobs.rows.arrow import Column, Kind, pc, with_child
 from lakeload_jobs.sources.files.typed.variant import variant_texts
+from lakeload_jobs.sources.paths.source_bytes import is_utf8
 
 _DAY = 86_400_000_000
 _TOO_FINE = "it has digits below a microsecond"

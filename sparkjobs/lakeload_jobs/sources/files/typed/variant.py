@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.types as pt
 
-from lakeload_jobs.rows.row_id import Column, Kind
+from lakeload_jobs.rows.arrow import Column, Kind
 
 MAX_DEPTH = 500
 _MAX_DIGITS = 38

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lakeload.probes.runner import Status
+from lakeload.checks import CheckStatus
 from lakeload_jobs.contract.spec import CatalogSpec
 from tests.e2e.command import argv, forked
 from tests.integration.formats.iceberg.catalogs.polaris_cases import CASES, READER, Case
@@ -165,7 +165,7 @@ def test_misconfiguration_fails_the_check_that_names_it(
     )
     assert case.says in told(failure)
     statuses = {r.probe.name: r.status for r in verdict.results}
-    assert statuses[case.probe] is (Status.WARNING if case.warning else Status.FAILED)
+    assert statuses[case.probe] is (CheckStatus.WARNING if case.warning else CheckStatus.FAILED)
     secrets = ("loader-secret", "an-older-secret", "4711-expired-yesterday")
     assert not [value for value in secrets if value in told(failure)]
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import trustme
 
+from lakeload.checks import CheckStatus
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
 from lakeload.probes.iceberg import catalog_causes
-from lakeload.probes.runner import Status
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, EndpointsSpec, IcebergSpec
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
@@ -130,6 +130,6 @@ def test_connection_test_without_responses_ends_at_its_timeout(
         iceberg=IcebergSpec(catalog=CatalogSpec(uri=place, **catalog)),
     )
     test = ConnectionTest(wanted, ConnectionOptions(timeout=2))
-    failed = [result.probe.name for result in test.run() if result.status is Status.FAILED]
+    failed = [result.probe.name for result in test.run() if result.status is CheckStatus.FAILED]
     assert "catalog" in failed
     assert test.verdict().seconds < 2 + 1

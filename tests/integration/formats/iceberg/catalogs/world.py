@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from lakeload.checks import CheckStatus
 from lakeload.probes.connection import ConnectionOptions, ConnectionTest
-from lakeload.probes.runner import CheckVerdict, Failure, Probe, Status
+from lakeload.probes.runner import ConnectionVerdict, Failure, Probe
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
@@ -80,7 +81,7 @@ class World:
         """Put a secret into the environment and return the reference to it."""
         return secret(self.environment, name, value)
 
-    def ask(self, **options: Any) -> CheckVerdict:
+    def ask(self, **options: Any) -> ConnectionVerdict:
         """Run the probes of the catalog, and what they need, to the end."""
         settings = {"timeout": 20.0, **options}
         everything = ConnectionTest(self.destination, ConnectionOptions(**settings)).probes
@@ -92,16 +93,16 @@ class World:
         return test.verdict()
 
 
-def problems(verdict: CheckVerdict) -> dict[str, str]:
+def problems(verdict: ConnectionVerdict) -> dict[str, str]:
     """Return what became of each catalog probe that did not pass and has a point here."""
     return {
         result.probe.name: str(result.status)
         for result in verdict.results
-        if result.status is not Status.PASSED and not result.probe.beside_the_point
+        if result.status is not CheckStatus.PASSED and not result.probe.beside_the_point
     }
 
 
-def first_failure(verdict: CheckVerdict) -> tuple[Probe, Failure]:
+def first_failure(verdict: ConnectionVerdict) -> tuple[Probe, Failure]:
     """Return the first probe that failed or warned, and why."""
     result = next(result for result in verdict.results if result.failure is not None)
     assert result.failure is not None

@@ -18,6 +18,7 @@ from lakeload_jobs.core.layout import TableLocation, data_key, partition_path
 from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.data_files.uploads import upload_metadata as metadata
 from lakeload_jobs.formats.parquet.glue import GlueCatalog, glue_target
+from lakeload_jobs.formats.parquet.log.admission import LoadAttempt
 from lakeload_jobs.formats.parquet.log.records import (
     Column,
     GlueTarget,
@@ -25,6 +26,7 @@ from lakeload_jobs.formats.parquet.log.records import (
     Target,
     encode,
 )
+from lakeload_jobs.formats.parquet.log.roll_forward import NewColumn
 from lakeload_jobs.formats.parquet.log.table_log import Committed, OpenedLog, TableLog
 from lakeload_jobs.storage.objects import Objects
 from tests import athena
@@ -93,9 +95,8 @@ class Loader:
         columns = tuple(Column(name, kind) for name, kind in types.items())
         self.catalog.check(self.target, opened.columns)
         known = {column.name for column in opened.columns}
-        added = tuple(column for column in columns if column.name not in known)
-        new = {column.name: column.name for column in added}
-        self.catalog.check(self.target, (*opened.columns, *added), new)
+        added = (NewColumn(c.name, c.type, c.name) for c in columns if c.name not in known)
+        self.catalog.check(self.target, (*opened.columns, *added))
         record = self.stage(job_id, rows, columns, synced)
         return log.commit(replace(record, table_handling=table_handling))
 
@@ -107,7 +108,11 @@ class Loader:
         self, log: TableLog, job_id: str, table_handling: TableHandling = "APPEND"
     ) -> OpenedLog:
         """Step 0."""
-        return log.open(self.pipeline, job_id, job_id, "f" * 64, self.table, table_handling)
+        return log.open(self.attempt(job_id, table_handling))
+
+    def attempt(self, job_id: str, table_handling: TableHandling = "APPEND") -> LoadAttempt:
+        """What is asked of the log."""
+        return LoadAttempt(self.pipeline, job_id, job_id, "f" * 64, self.table, table_handling)
 
     def stage(
         self,

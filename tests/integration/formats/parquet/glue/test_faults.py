@@ -56,7 +56,7 @@ def test_glue_requests_of_a_load_stay_within_the_limit(
 
 def test_table_without_glue_sends_no_glue_request(proxied: Loader, fault_proxy: FaultProxy) -> None:
     loader = proxied.again(parquet=ParquetSpec())
-    loader.log().inspect("shop", "job-1", "f" * 64, "orders", "APPEND")
+    loader.log().inspect(loader.attempt("job-1"))
     log = loader.log()
     loader.open(log, "job-1")
     assert log.commit(loader.stage("job-1", {"id": [1]}, COLUMNS, TEN)).catalog_error is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -19,7 +19,6 @@ from lakeload_jobs.formats.parquet.log.records import (
     LoadRecord,
     encode,
 )
-from lakeload_jobs.formats.parquet.log.roll_forward import NO_NEW_COLUMNS
 from lakeload_jobs.formats.parquet.log.table_log import Committed, OpenedLog
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.formats.parquet.log.writer import LONG_AGO, Writer, commit_only
@@ -36,12 +35,7 @@ class Ledger:
     broken: bool = False
     told: list[tuple[list[str], list[str]]] = field(default_factory=list)
 
-    def check(
-        self,
-        target: GlueTarget,
-        columns: Sequence[Column],
-        new_columns: Mapping[str, str] = NO_NEW_COLUMNS,
-    ) -> None:
+    def check(self, target: GlueTarget, columns: Sequence[Column]) -> None:
         """Not asked by the log."""
 
     def describe(self, target: GlueTarget, comments: Comments) -> None:
@@ -95,7 +89,7 @@ def test_failed_catalog_sync_keeps_the_data_and_is_repeated_at_the_next_open(
     assert known.already is not None
     assert "catalog is down" in str(known.catalog_error)
     assert covered(lake, again) == 0
-    seen = again.log.inspect("shop", "job-3", "f" * 64, "orders", "APPEND")
+    seen = again.inspect()
     assert [(job.number, job.action) for job in seen.settled] == [(1, "catalog"), (2, "catalog")]
     ledger.broken = False
     repaired = Writer(objects, "job-3", catalog=ledger).open()

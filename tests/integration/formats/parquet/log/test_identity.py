@@ -10,10 +10,9 @@ import pytest
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import PartitionStrategy
 from lakeload_jobs.core.layout import TableLocation, binding_key
-from lakeload_jobs.formats.parquet.log.admission import TableSettings
+from lakeload_jobs.formats.parquet.log.admission import LoadAttempt, TableSettings
 from lakeload_jobs.formats.parquet.log.records import GlueTarget, LoadRecord
 from lakeload_jobs.formats.parquet.log.reset import Resetter
-from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
 from lakeload_jobs.formats.parquet.log.target_claims import Bindings
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.formats.parquet.log.writer import Writer, commit_only
@@ -33,28 +32,9 @@ class Loader(Writer):
 
     settings: TableSettings = NO_GLUE
 
-    def open(self) -> OpenedLog:
-        """Step 0."""
-        return self.log.open(
-            self.pipeline,
-            self.job_id,
-            self.attempt_id,
-            self.fingerprint,
-            self.source,
-            self.table_handling,
-            self.settings,
-        )
-
-    def look(self) -> OpenedLog:
-        """The same, reading only."""
-        return self.log.inspect(
-            self.pipeline,
-            self.job_id,
-            self.fingerprint,
-            self.source,
-            self.table_handling,
-            self.settings,
-        )
+    def attempt(self) -> LoadAttempt:
+        """What is asked of the log."""
+        return replace(super().attempt(), settings=self.settings)
 
     def stage(self) -> LoadRecord:
         """Step 2."""
@@ -99,7 +79,7 @@ def test_table_settings_that_readers_rely_on_cannot_change(
     Loader(objects, "job-1", pipeline="first", settings=before).run()
     later = Loader(objects, "job-2", pipeline="first", settings=now)
 
-    for call in (later.open, later.look, replace(later, pipeline="second").open):
+    for call in (later.open, later.inspect, replace(later, pipeline="second").open):
         refused = refusal(call)
         assert "`data-lake/test/shop/orders/`" in refused.message
         assert "pipeline `first`, record 1" in refused.message
@@ -153,7 +133,7 @@ def test_source_loaded_into_another_table_is_rejected(objects: Objects) -> None:
     Loader(objects, "job-1").run()
     moved = Loader(objects, "job-2", table="orders_2", table_handling="APPEND")
 
-    for call in (moved.open, moved.look):
+    for call in (moved.open, moved.inspect):
         refused = refusal(call)
         assert refused.message == (
             "pipeline `shop` loads `orders` into `data-lake/test/shop/orders/` (record 1), and "
@@ -170,7 +150,7 @@ def test_target_claim_without_a_load_does_not_block(objects: Objects) -> None:
     claim(objects, "orders", "orders")
     moved = Loader(objects, "job-2", table="orders_2")
 
-    assert moved.look().first_run
+    assert moved.inspect().first_run
     moved.run()
 
     back = refusal(Loader(objects, "job-3").open)

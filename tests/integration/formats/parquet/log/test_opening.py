@@ -138,11 +138,10 @@ def test_inspecting_a_table_writes_nothing(objects: Objects, lake: Lake) -> None
     stuck = Writer(objects)
     commit_only(objects, stuck)
     before = lake.keys()
-    looking = Writer(objects, "job-2").log
-    seen = looking.inspect("shop", "job-2", "f" * 64, "orders", "FAIL")
+    seen = Writer(objects, "job-2", table_handling="FAIL").inspect()
     assert [(pending.job_id, pending.action) for pending in seen.settled] == [("job-1", "publish")]
     assert (seen.next_number, seen.already, seen.first_run) == (2, None, False)
-    known = looking.inspect("shop", "job-1", "f" * 64, "orders", "FAIL")
+    known = Writer(objects, "job-1", table_handling="FAIL").inspect()
     assert known.already is not None
     assert lake.keys() == before
     assert len(lake.uploads()) == 2

@@ -12,6 +12,7 @@ from lakeload_jobs.contract.spec import AppendAgain, TableHandling
 from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.layout import TableLocation, data_key
 from lakeload_jobs.formats.data_files.uploads import StagedFile, upload_metadata
+from lakeload_jobs.formats.parquet.log.admission import LoadAttempt
 from lakeload_jobs.formats.parquet.log.records import (
     Column,
     GlueTarget,
@@ -67,9 +68,9 @@ class Writer:
             inspected=self.inspected,
         )
 
-    def open(self) -> OpenedLog:
-        """Step 0."""
-        return self.log.open(
+    def attempt(self) -> LoadAttempt:
+        """What is asked of the log."""
+        return LoadAttempt(
             self.pipeline,
             self.job_id,
             self.attempt_id,
@@ -79,16 +80,13 @@ class Writer:
             append_again=self.append_again,
         )
 
+    def open(self) -> OpenedLog:
+        """Step 0."""
+        return self.log.open(self.attempt())
+
     def inspect(self) -> OpenedLog:
         """What is done before Spark starts."""
-        return self.log.inspect(
-            self.pipeline,
-            self.job_id,
-            self.fingerprint,
-            self.source,
-            self.table_handling,
-            append_again=self.append_again,
-        )
+        return self.log.inspect(self.attempt())
 
     def after_inspection(self) -> Writer:
         """Return the same job in the process that follows an inspection, which is made here."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -12,7 +12,6 @@ from lakeload_jobs.core.comments import Comments
 from lakeload_jobs.formats.parquet.glue import CatalogConflict
 from lakeload_jobs.formats.parquet.load.catalog import catalog_stale, check_catalog, lagging
 from lakeload_jobs.formats.parquet.log.records import Column, GlueTarget, LoadRecord
-from lakeload_jobs.formats.parquet.log.roll_forward import NO_NEW_COLUMNS
 
 TARGET = GlueTarget("shop", "orders")
 
@@ -24,12 +23,7 @@ class Answering:
         self.error = error
         self.asked = 0
 
-    def check(
-        self,
-        target: GlueTarget,
-        columns: Sequence[Column],
-        new_columns: Mapping[str, str] = NO_NEW_COLUMNS,
-    ) -> None:
+    def check(self, target: GlueTarget, columns: Sequence[Column]) -> None:
         self.asked += 1
         if self.error is not None:
             raise self.error

@@ -34,8 +34,8 @@ from lakeload_jobs.formats.parquet.log.records import (
     encode,
 )
 from lakeload_jobs.formats.parquet.log.target_claims import Binding
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.known_files import by_folder
+from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.storage.objects import Part
 
 CASES = Path(__file__).parents[4] / "cases" / "records"

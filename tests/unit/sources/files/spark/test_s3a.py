@@ -19,9 +19,9 @@ from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec, TableSpec
 from lakeload_jobs.sources.files.spark import s3a
-from lakeload_jobs.sources.files.spark.paths import plain_path, spark_path
 from lakeload_jobs.sources.files.spark.s3a import credential_process, s3a_settings
 from lakeload_jobs.sources.files.spark.source import FilesSource
+from lakeload_jobs.sources.paths.spark_paths import plain_path, spark_path
 from lakeload_jobs.sources.registry import Sources
 from tests.unit.launch.specs import job_spec
 

@@ -19,8 +19,8 @@ from pyspark.sql.types import (
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec, FilesInput, TableSpec
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.spark.schemas import merge
+from lakeload_jobs.sources.paths.file_state import FileState
 
 INT, LONG, FLOAT, DOUBLE = IntegerType(), LongType(), FloatType(), DoubleType()
 TEXT, DAY = StringType(), DateType()

@@ -9,7 +9,7 @@ import pytest
 
 from lakeload_jobs.rows.failures import TaskFailed
 from lakeload_jobs.sources.base import Splits
-from lakeload_jobs.sources.files.spark.typed import _ReadParts
+from lakeload_jobs.sources.spark_frames import _ReadParts
 
 
 def read(rows: int) -> Iterator[pa.RecordBatch]:

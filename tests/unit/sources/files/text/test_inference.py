@@ -24,7 +24,8 @@ from lakeload_jobs.sources.files.text.inference import (
     undeclared_formats,
 )
 from lakeload_jobs.sources.files.text.json_values import JsonEvidence, parse_json
-from lakeload_jobs.sources.files.text.values import TextFormats, parse_text, text_type
+from lakeload_jobs.sources.files.text.values import TextFormats, parse_text
+from lakeload_jobs.sources.type_names import text_type
 from tests.environments import many
 from tests.unit.sources.files.text.texts import ANY_TEXT, TEXTS
 

@@ -20,16 +20,17 @@ import pytest
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.files.local_listing import local_files
 from lakeload_jobs.sources.files.text.json_values import (
     MAX_NESTED_TYPES,
     JsonEvidence,
     json_type,
     type_name,
 )
-from lakeload_jobs.sources.files.text.table import JsonTable, TextTable
-from lakeload_jobs.sources.files.text.values import UnknownType
+from lakeload_jobs.sources.files.text.table import TextTable
 from lakeload_jobs.sources.part_sizes import ONE_TASK, Parallelism
+from lakeload_jobs.sources.paths.local_listing import local_files
+from lakeload_jobs.sources.type_names import UnknownType
+from tests.text_tables import json_table
 from tests.unit.sources.files.text import json_texts
 from tests.unit.sources.files.text import test_csv_table as csv_tests
 from tests.unit.sources.files.text.test_csv_table import here, rows_of, types
@@ -48,7 +49,7 @@ class Folder(csv_tests.Folder):
     ) -> TextTable:
         """Open all files."""
         files = tuple(sorted(local_files([str(self.path)]), key=lambda file: file.path))
-        return JsonTable(files, options or {}, lines=lines, **changes).split(here, parallelism)
+        return json_table(files, options or {}, lines=lines, **changes).split(here, parallelism)
 
 
 @pytest.fixture
@@ -249,7 +250,7 @@ def test_a_table_of_an_earlier_version_keeps_its_types(folder: Folder) -> None:
     nulls = folder.put("b/a.ndjson", json.dumps(dict.fromkeys(TYPES_BY_SPARK)) + "\n")
 
     files = tuple(local_files([nulls]))
-    of_nulls = JsonTable(files, {}, recorded=TYPES_BY_SPARK, lines=True).split(here)
+    of_nulls = json_table(files, {}, recorded=TYPES_BY_SPARK, lines=True).split(here)
     (Path(nulls)).unlink()
     Path(nulls).parent.rmdir()
     table = folder.open(recorded=TYPES_BY_SPARK)

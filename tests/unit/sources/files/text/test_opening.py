@@ -15,8 +15,9 @@ import pyarrow as pa
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.sources.files.local_listing import file_state
-from lakeload_jobs.sources.files.text.opening import FileBytes, is_splittable, open_text
+from lakeload_jobs.sources.files.text.opening import is_splittable, open_text
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.local_listing import file_state
 
 DATA = "id,name\n1,é🚀\n".encode() * 15_000
 

@@ -22,14 +22,11 @@ from lakeload_jobs.sources.files.text.splits import TextValues
 from lakeload_jobs.sources.files.text.values import (
     DEFAULT_FORMATS,
     TextFormats,
-    TimestampUnit,
-    UnknownType,
-    declared_type,
     describe_bad,
     parse_text,
     reads_alike,
-    text_type,
 )
+from lakeload_jobs.sources.type_names import TimestampUnit, UnknownType, declared_type, text_type
 from tests.environments import many
 from tests.unit.sources.files.text.texts import ANY_TEXT, TEXTS
 

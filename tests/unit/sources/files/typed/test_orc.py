@@ -22,17 +22,12 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES
-from lakeload_jobs.sources.files.file_state import FileState
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed import orc as orc_reader
-from lakeload_jobs.sources.files.typed.columns import (
-    INSTANT,
-    kind_in_table,
-    type_name,
-    unite,
-)
+from lakeload_jobs.sources.files.typed.columns import INSTANT, kind_in_table, type_name, unite
 from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPiece, split_files
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
 from tests.environments import EXHAUSTIVE, many
 from tests.unit.sources.files.typed.test_parquet import DOCS, shown
 from tests.unit.sources.files.typed.typed_files import file_states, read_rows, replace_bytes

@@ -6,7 +6,6 @@ import json
 import random
 import uuid
 from collections.abc import Collection, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -22,14 +21,10 @@ import pytest
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
-from lakeload_jobs.sources.files.text.opening import FileBytes
 from lakeload_jobs.sources.files.typed.columns import Column, settled, type_name, unite
-from lakeload_jobs.sources.files.typed.parquet import (
-    ParquetReader,
-    ParquetSettings,
-    read_footers,
-)
+from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.rows import OnLoss
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from tests.unit.sources.files.typed.typed_files import (
     file_states,
     flip_bit,
@@ -44,7 +39,7 @@ PLAIN = ParquetSettings()
 
 
 def footers(paths: Sequence[Path], settings: ParquetSettings = PLAIN) -> Any:
-    return read_footers(file_states(paths), lambda file: nullcontext(file.path), settings)
+    return read_footers(file_states(paths), FileBytes(), settings)
 
 
 def columns_of(
@@ -702,4 +697,4 @@ def test_name_that_is_not_utf8_is_damage(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"names", b"n\xecmes"))
 
     with pytest.raises(LoadFailed, match="a name in its schema is not UTF-8"):
-        read_footers(file_states([path]), lambda file: nullcontext(file.path), ParquetSettings())
+        read_footers(file_states([path]), FileBytes(), ParquetSettings())

@@ -12,14 +12,9 @@ import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 
 from lakeload_jobs.contract.spec import OnBadValue
-from lakeload_jobs.sources.files.file_state import FileState
 from lakeload_jobs.sources.files.typed.columns import FileSchema, settled, unite
-from lakeload_jobs.sources.files.typed.rows import (
-    FormatReader,
-    OnLoss,
-    ReadTyped,
-    split_files,
-)
+from lakeload_jobs.sources.files.typed.rows import FormatReader, OnLoss, ReadTyped, split_files
+from lakeload_jobs.sources.paths.file_state import FileState
 
 
 def file_states(paths: Sequence[Path]) -> list[FileState]:

@@ -23,7 +23,7 @@ from pymysql.constants import CR, ER, FIELD_TYPE, FLAG
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput, OnBadValue
-from lakeload_jobs.rows.row_id import Column, Kind
+from lakeload_jobs.rows.arrow import Column, Kind
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, KEY_ONLY_HELPER
 from lakeload_jobs.sources.base import BadValue, BadValuesFound
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES, BATCH_ROWS, bounded
@@ -40,7 +40,7 @@ from lakeload_jobs.sources.databases.key_ranges import MYSQL_PLACES, Ranges, all
 from lakeload_jobs.sources.databases.relation_identity import RelationIdentity
 from lakeload_jobs.sources.databases.seen import ENTRY_BYTES, ID_BYTES, check_size, entries
 from lakeload_jobs.sources.databases.table_names import table_meant
-from lakeload_jobs.sources.files.text.values import text_type
+from lakeload_jobs.sources.type_names import text_type
 
 if TYPE_CHECKING:
     Connection = pymysql.Connection[pymysql.cursors.Cursor]

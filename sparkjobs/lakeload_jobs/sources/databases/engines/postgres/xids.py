@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
@@ -223,6 +223,7 @@ class XminWindow:
     refreshes: bool
     """Whether the state is worth a commit without rows."""
     warnings: tuple[str, ...] = ()
+    more: ClassVar[bool] = False
 
     @property
     def sentence(self) -> str:

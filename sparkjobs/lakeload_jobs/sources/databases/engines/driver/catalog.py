@@ -20,9 +20,10 @@ from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFaile
 from lakeload_jobs.contract.secrets import Secret, without_secrets
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput
 from lakeload_jobs.core.names import did_you_mean
-from lakeload_jobs.sources.databases import oracle, sqlserver
 from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
-from lakeload_jobs.sources.databases.jdbc_dialect import Dialect
+from lakeload_jobs.sources.databases.engines.driver.dialect import Dialect
+from lakeload_jobs.sources.databases.engines.oracle import dialect as oracle
+from lakeload_jobs.sources.databases.engines.sqlserver import dialect as sqlserver
 
 _DIALECTS: dict[DatabaseType, Dialect] = {"SQLSERVER": sqlserver, "ORACLE": oracle}
 """None of OTHER: its driver alone knows it."""

@@ -29,6 +29,7 @@ from lakeload_jobs.sources.databases.columns import (
     UniqueIndex,
     keys_of,
 )
+from lakeload_jobs.sources.databases.engines.postgres.xids import XminRequest
 from lakeload_jobs.sources.databases.key_ranges import (
     PLACES,
     Places,
@@ -40,7 +41,6 @@ from lakeload_jobs.sources.databases.key_ranges import (
 from lakeload_jobs.sources.databases.relation_identity import RelationIdentity
 from lakeload_jobs.sources.databases.seen import ID_BYTES, Unseen, check_size
 from lakeload_jobs.sources.databases.table_names import table_meant
-from lakeload_jobs.sources.databases.xids import XminRequest
 
 _MAX_DIGITS = 38
 _FIRST_DAY, _END = "0001-01-01", "10000-01-01"

@@ -29,9 +29,9 @@ from pyspark.sql.types import LongType, StructField, StructType
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.contract.state import Bookmark
+from lakeload_jobs.rows.arrow import pc
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
-from lakeload_jobs.rows.row_id import pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import (
     BadValue,
@@ -41,11 +41,13 @@ from lakeload_jobs.sources.base import (
     Splits,
     Unfinished,
 )
-from lakeload_jobs.sources.databases import jdbc_driver as driver
+from lakeload_jobs.sources.databases.base import DatabaseSlice, DatabaseSource
 from lakeload_jobs.sources.databases.bookmark import Kind
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.cursors import Cursor, Window, value_of
+from lakeload_jobs.sources.databases.engines.driver import catalog as driver
 from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, check_reader, why_jvm
+from lakeload_jobs.sources.databases.rows import RowsReadOnce, casts_of
 from lakeload_jobs.sources.databases.seen import (
     ENTRY_BYTES,
     ID_BYTES,
@@ -55,13 +57,7 @@ from lakeload_jobs.sources.databases.seen import (
     digests,
     entries,
 )
-from lakeload_jobs.sources.databases.source import (
-    DatabaseSlice,
-    DatabaseSource,
-    RowsReadOnce,
-    casts_of,
-)
-from lakeload_jobs.sources.files.spark.reader import check_casts
+from lakeload_jobs.sources.spark_frames import check_casts
 
 _FETCHED = 1000
 _FIRST_DAY, _LAST_DAY = date(1582, 10, 15), date(9999, 12, 31)

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.core.names import neighbour_meant
-from lakeload_jobs.sources.files.file_state import FileState, NoFiles, hidden, is_s3, normal_path
-from lakeload_jobs.sources.files.key_patterns import names_path
+from lakeload_jobs.sources.paths.file_state import FileState, NoFiles, hidden, is_s3, normal_path
+from lakeload_jobs.sources.paths.key_patterns import names_path
 
 NEIGHBOURS_SHOWN = 5
 """How many names of a folder a hint shows."""

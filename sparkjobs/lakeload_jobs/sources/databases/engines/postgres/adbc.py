@@ -12,13 +12,12 @@ import pyarrow as pa
 
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.spec import JdbcInput, OnBadValue
-from lakeload_jobs.rows.row_id import Column, Kind, pc
+from lakeload_jobs.rows.arrow import Column, Kind, pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES, bounded
 from lakeload_jobs.sources.databases.columns import SelectedColumn
-from lakeload_jobs.sources.databases.identity import TaskIdentity
-from lakeload_jobs.sources.databases.postgres import (
+from lakeload_jobs.sources.databases.engines.postgres.catalog import (
     LOST_HINT,
     Relation,
     Split,
@@ -31,7 +30,8 @@ from lakeload_jobs.sources.databases.postgres import (
     select_sql,
     session_settings,
 )
-from lakeload_jobs.sources.files.text.values import text_type
+from lakeload_jobs.sources.databases.identity import TaskIdentity
+from lakeload_jobs.sources.type_names import text_type
 from lakeload_jobs.storage.backoff import pause
 
 _CONNECTIONS, _PAUSE_SECONDS = 4, 0.5

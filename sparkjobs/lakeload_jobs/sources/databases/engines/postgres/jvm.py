@@ -20,9 +20,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.failures import failures_for_driver
-from lakeload_jobs.sources.databases.adbc import ReadSplit
 from lakeload_jobs.sources.databases.columns import SelectedColumn
-from lakeload_jobs.sources.databases.postgres import (
+from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadSplit
+from lakeload_jobs.sources.databases.engines.postgres.catalog import (
     Snapshot,
     Split,
     literal,

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from lakeload_jobs.sources.files.file_state import S3_SCHEME, hidden
+from lakeload_jobs.sources.paths.file_state import S3_SCHEME, hidden
 
 _MAGIC = re.compile(r"[*?[]")
 _ANYWHERE = "**"

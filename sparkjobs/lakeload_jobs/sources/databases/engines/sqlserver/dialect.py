@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.sources.databases.columns import CatalogColumn, Rule, target_of
-from lakeload_jobs.sources.databases.jdbc_dialect import Fetch, host_of
+from lakeload_jobs.sources.databases.engines.driver.dialect import Fetch, host_of
 
 NAME = "SQL Server"
 DRIVER = "com.microsoft.sqlserver.jdbc.SQLServerDriver"

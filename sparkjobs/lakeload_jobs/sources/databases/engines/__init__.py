@@ -1,0 +1,1 @@
+"""Engines of databases: one package for each."""

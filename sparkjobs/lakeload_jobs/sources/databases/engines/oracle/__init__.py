@@ -1,0 +1,1 @@
+"""Oracle, by its JDBC driver."""

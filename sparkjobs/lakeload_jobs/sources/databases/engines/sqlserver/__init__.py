@@ -1,0 +1,1 @@
+"""SQL Server, by its JDBC driver."""
