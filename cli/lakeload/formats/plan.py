@@ -11,7 +11,7 @@ from lakeload.config.document import quoted
 from lakeload.formats.inspection import InspectionRequest, TableState
 from lakeload.formats.round_costs import RoundsPlan, plan_rounds
 from lakeload.formats.shared_files import shared_files
-from lakeload.launch.outcome import ResultProblem, read_result_of
+from lakeload.launch.outcome import ResultProblem, read_result
 from lakeload.launch.run import Ended, Launcher, run_job
 from lakeload.launch.run_folder import RunFolder
 from lakeload.sources.base import InputFound, Numbering
@@ -375,7 +375,7 @@ def find_columns(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> tuple[
     `MachineNotReady`, `LoadFailed`.
     """
     ended = run_job(spec, folder, launcher)
-    return read_columns(ended, read_result_of(PlanResult, folder.result, spec.attempt_id))
+    return read_columns(ended, read_result(PlanResult, folder.result, spec.attempt_id))
 
 
 def read_columns(ended: Ended, result: PlanResult | ResultProblem) -> tuple[TableColumns, ...]:

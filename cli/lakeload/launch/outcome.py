@@ -42,13 +42,9 @@ class ResultProblem:
     """There is no file, as opposed to one that cannot be used."""
 
 
-def read_result(path: Path, attempt_id: str) -> RunResult | ResultProblem:
-    """Return the result this attempt of a load wrote, or why it cannot be used."""
-    return read_result_of(RunResult, path, attempt_id)
-
-
-def read_result_of(kind: type[R], path: Path, attempt_id: str) -> R | ResultProblem:
-    """The same for the job whose result is of this kind."""
+def read_result(kind: type[R], path: Path, attempt_id: str) -> R | ResultProblem:
+    """Return the result that this attempt at a job with results of this kind wrote, or why it
+    cannot be used."""
     try:
         if path.stat().st_size > LARGEST:
             return ResultProblem("Spark finished, but its result file is too large")

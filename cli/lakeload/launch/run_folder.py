@@ -16,12 +16,12 @@ from typing import Any, Literal
 
 import platformdirs
 
-from lakeload.launch.outcome import ResultProblem, read_result, read_result_of
+from lakeload.launch.outcome import ResultProblem, read_result
 from lakeload_jobs.contract.codec import CodecError, parse_instant
 from lakeload_jobs.contract.errors import MachineNotReady, disk_full
 from lakeload_jobs.contract.maintain import MaintainResult
 from lakeload_jobs.contract.plan import PlanResult
-from lakeload_jobs.contract.result import JobResult
+from lakeload_jobs.contract.result import JobResult, RunResult
 
 KEPT = 50
 """Run folders that stay; a log is at most 64 MiB and mostly a few KiB."""
@@ -251,15 +251,13 @@ def matching(runs: Sequence[LocalRun], globs: Sequence[str]) -> tuple[LocalRun, 
     )
 
 
+_KINDS = {"plan": PlanResult, "maintain": MaintainResult}
+"""The results of jobs that are no loads."""
+
+
 def _result(spec: dict[str, Any], path: Path) -> JobResult | None:
-    attempt_id, job = spec["attempt_id"], spec.get("job", "load")
-    result: JobResult | ResultProblem
-    if job == "plan":
-        result = read_result_of(PlanResult, path, attempt_id)
-    elif job == "maintain":
-        result = read_result_of(MaintainResult, path, attempt_id)
-    else:
-        result = read_result(path, attempt_id)
+    kind = _KINDS.get(spec.get("job", "load"), RunResult)
+    result: JobResult | ResultProblem = read_result(kind, path, spec["attempt_id"])
     return None if isinstance(result, ResultProblem) else result
 
 
