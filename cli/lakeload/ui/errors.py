@@ -78,17 +78,7 @@ def show_error(error: LakeloadError) -> None:
         console.err.print(problems_text(error.problems, console.err.width), soft_wrap=True)
         console.err.print(Text(f"\n{summary(error.problems)}"), soft_wrap=True)
         return
-    console.err.print(error_text(error), soft_wrap=True)
-
-
-def error_text(error: LakeloadError) -> Text:
-    """Return message and hint, ready for a terminal."""
-    text = Text.assemble(("error:", "bold red"))
-    text.append(" " + _fitted(console.err, "error", _printable_lines(error.message)), "bold")
-    if error.hint:
-        text.append("\n hint:", "green")
-        text.append(" " + _fitted(console.err, " hint", _printable_lines(error.hint)))
-    return text
+    show_trouble(console.err, "", error)
 
 
 def error_json(error: LakeloadError) -> ErrorDocument:
