@@ -16,12 +16,16 @@ import pytest
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import FileFormatName, FilesInput, OnBadValue, RejectedInput
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
+from lakeload_jobs.sources.files.formats.avro.reader import AvroReader, read_avro_headers
+from lakeload_jobs.sources.files.formats.orc.reader import OrcReader, read_orc_footers
+from lakeload_jobs.sources.files.formats.parquet.reader import (
+    ParquetReader,
+    ParquetSettings,
+    read_footers,
+)
 from lakeload_jobs.sources.files.spark.rejected import check_kept
-from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import Column, FileSchema, settled, unite
 from lakeload_jobs.sources.files.typed.exact import column_notes, is_exact_record, record_bytes
-from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
-from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.rows import FormatReader, OnLoss, ReadTyped, split_files
 from lakeload_jobs.sources.files.typed.stored import StoredRecord, StoredRecords, stored_schemas
 from lakeload_jobs.sources.paths.file_bytes import FileBytes

@@ -253,6 +253,11 @@ class PipelineDocument:
         return NamedFiles(self.path, self.named)
 
     @property
+    def has_globs(self) -> bool:
+        """Whether tables stand for all those that the source has."""
+        return any(table.is_glob for table in self.listed or self.model.tables)
+
+    @property
     def nested(self) -> Nested:
         """How structs, arrays and maps are written: JSON text in Iceberg tables by default."""
         return self.model.nested or self._format.nested

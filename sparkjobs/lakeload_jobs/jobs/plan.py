@@ -76,7 +76,7 @@ def _columns(
     view = session.inspect(table)
     found = source.slice(view.bookmark)
     expected = view.expected()
-    rows = found.open(view.spark, expected.known, splits=view.takes_splits)
+    rows = found.open(view.spark, expected.known)
     prepared = prepare_rows(spec, table, rows, expected, may_read=rows.repeatable)
     told = view.describe(prepared)
     mapping = prepared.mapping

@@ -27,7 +27,6 @@ from lakeload.config.secret_setting import Secret
 from lakeload.sources.base import (
     ColumnsRequest,
     InputFound,
-    InputInspected,
     Numbering,
     SourceCheck,
     SourceColumns,
@@ -38,6 +37,7 @@ from lakeload.sources.base import (
 from lakeload.sources.databases.table_names import name_parts
 from lakeload.sources.datasets import Dataset, dataset_of_table
 from lakeload.sources.paths import Paths
+from lakeload.sources.report import NOTHING_KNOWN, SourceReport
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     BY_DRIVER,
@@ -600,7 +600,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         table: TableSpec,
         known: bool,
         bookmark: Callable[[], Bookmark] | None,
-    ) -> InputInspected:
+    ) -> SourceReport:
         """Log in and find the table, compare its key with that of earlier loads, and find with a
         `cursor` what is new."""
         # With the drivers, which the documents alone do without.
@@ -608,7 +608,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
 
         if read.database in BY_DRIVER:
             check_driver(read)
-            return InputInspected()
+            return NOTHING_KNOWN
         if bookmark is not None:
             remembered(read, bookmark().state)
         goes_on = known and not options.starts_over

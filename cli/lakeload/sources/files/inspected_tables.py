@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lakeload.sources.files.bounded import inspect_files
 from lakeload.sources.files.dialect import Guess, OptionValue
-from lakeload.sources.files.inspection import InspectedFile, inferred, is_prose, parquet_columns
+from lakeload.sources.files.inspection import InspectedFile, inferred, is_prose, typed_columns
 from lakeload.sources.files.own_files import own_files
 from lakeload.sources.files.settings import table_of
 from lakeload.sources.paths import is_utf8_name, local_paths, utf8_glob
@@ -455,7 +455,7 @@ def _number_warnings(
 def _columns(inspected: Sequence[InspectedFile]) -> dict[str, str]:
     """Return the columns of all files. Raises `LoadFailed` where they cannot be united."""
     if inspected[0].footer is not None:
-        return parquet_columns([found.footer for found in inspected if found.footer is not None])
+        return typed_columns([found.footer for found in inspected if found.footer is not None])
     evidence: dict[str, Any] = {}
     columns: dict[str, str] = {}
     for found in inspected:

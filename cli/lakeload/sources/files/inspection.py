@@ -11,13 +11,13 @@ import sys
 import traceback
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.compute
-import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from lakeload.sources.files.dialect import (
@@ -32,10 +32,7 @@ from lakeload.sources.files.encoding import suggest_encoding
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import FileFormatName
-from lakeload_jobs.sources.files.formats.avro.format import AVRO
 from lakeload_jobs.sources.files.formats.base import TypedFormat
-from lakeload_jobs.sources.files.formats.orc.format import ORC
-from lakeload_jobs.sources.files.formats.parquet.format import PARQUET
 from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS, TYPED_FORMATS, named_format
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
 from lakeload_jobs.sources.files.text.json import first_list, path_step
@@ -57,12 +54,7 @@ from lakeload_jobs.sources.files.typed.columns import (
     unite,
     unreadable,
 )
-from lakeload_jobs.sources.files.typed.parquet import (
-    as_arrow_opens,
-    open_parquet_file,
-)
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPiece, json_value
-from lakeload_jobs.sources.files.typed.values import Conversion
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.sources.paths.source_bytes import byte_order_mark
@@ -168,12 +160,14 @@ def _bug(path: str, error: Exception) -> LoadFailed:
 def _inspect(file: FileState, files: FileBytes) -> InspectedFile:
     with files.stream(file) as raw:
         head = _peek(raw, _HEAD)
-    if head.startswith(b"ORC") and file.size > len(head):
-        # Its data may begin with text, and its end does not.
-        with files.stream(file, file.size - 4) as raw:
-            head = _ORC if _peek(raw, 3) == b"ORC" else head
-    if kind := _binary_format(head):
-        return _BINARY[kind](file, files)
+    for file_format in TYPED_FORMATS.values():
+        if _begins(head, file_format.magic):
+            return _inspect_typed(file, file_format, files)
+        if head.startswith(file_format.magic) and file.size > len(head):
+            # Its data may begin with text, and its end does not.
+            with files.stream(file, file.size - 4) as raw:
+                if _peek(raw, 4).startswith(file_format.magic):
+                    return _inspect_typed(file, file_format, files)
     if packing(file.path, head) == "zip":
         _check_archive(file, files)
     return _inspect_text(file, files)
@@ -188,7 +182,6 @@ def _peek(stream: Any, size: int) -> bytes:
 
 _HEAD = 64
 """Bytes that say whether a file whose first ones are those of a format is text all the same."""
-_ORC = b"ORC\0"
 _UNSUPPORTED = (
     (b"PARE", "an encrypted Parquet file", "decrypt it"),
     (b"ARROW1", "an Arrow file (Feather)", "write it as Parquet"),
@@ -211,10 +204,6 @@ _UNSUPPORTED = (
     (b"Rar!\x1a", "a RAR archive", "unpack it"),
 )
 _CONTROLS = bytes({*range(32)} - {*b"\t\n\r"})
-
-
-def _binary_format(head: bytes) -> FileFormatName | None:
-    return next((one.name for one in TYPED_FORMATS.values() if _begins(head, one.magic)), None)
 
 
 def _begins(content: bytes, magic: bytes) -> bool:
@@ -256,7 +245,8 @@ def _check_archive(file: FileState, files: FileBytes) -> None:
 
 def _check_supported(path: str, start: bytes) -> None:
     """Raise `LoadFailed` for content that is known not to be data that is read."""
-    if kind := _binary_format(start):
+    names = [one.name for one in TYPED_FORMATS.values() if _begins(start, one.magic)]
+    for kind in names:
         raise LoadFailed(
             f"reading `{path}`: it is an archive, and {kind} files inside another file are "
             "not read",
@@ -701,49 +691,7 @@ def _one_object(read: _ReadText) -> Iterator[str]:
         yield f"it is one object, and its {len(read.evidence):,} keys are columns of one row"
 
 
-def _inspect_parquet(file: FileState, files: FileBytes) -> InspectedFile:
-    footers = PARQUET.schemas([file], files)
-    warnings = tuple(
-        f"{column.refused or column.only_spark or column.not_spark}"
-        for column in footers[0].columns
-        if column.refused
-    )
-    columns = [column for column in footers[0].columns if not column.refused]
-    kinds = {column.name: settled(column.kind) for column in columns}
-    with open_parquet_file(as_arrow_opens(file, files)) as opened:
-        wanted = [column.name for column in columns if not column.only_spark]
-        batches = opened.iter_batches(SAMPLE_ROWS, columns=wanted, use_threads=False)
-        batch = next(iter(batches), None) if wanted and opened.metadata.num_rows else None
-        conversion = Conversion(truncates=True)
-        texts: dict[str, list[str | None]] = {}
-        for name in wanted if batch is not None else ():
-            column = conversion.column(name, batch.column(name), kinds[name])  # type: ignore[union-attr]
-            texts[name] = _arrow_texts(column)
-        rows = opened.metadata.num_rows
-        codec = _codec(opened.metadata)
-    shown = len(next(iter(texts.values()), []))
-    return InspectedFile(
-        file,
-        "PARQUET",
-        "" if codec == "UNCOMPRESSED" else codec.lower(),
-        columns=parquet_columns(footers),
-        footer=footers[0],
-        rows=tuple(
-            tuple(texts[name][row] if name in texts else "…" for name in kinds)
-            for row in range(shown)
-        ),
-        rows_read=rows,
-        warnings=warnings,
-    )
-
-
-def _codec(metadata: pq.FileMetaData) -> str:
-    """Return how the first column is packed; a damaged file may have rows and no column."""
-    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
-    return next((group.column(0).compression for group in groups if group.num_columns), "")
-
-
-def parquet_columns(footers: Sequence[FileSchema]) -> dict[str, str]:
+def typed_columns(footers: Sequence[FileSchema]) -> dict[str, str]:
     """Return the columns of files and their types. Raises `LoadFailed` where they do not unite."""
     names = [column.name for footer in footers for column in footer.columns if not column.refused]
     return {
@@ -771,36 +719,34 @@ def _arrow_texts(column: Any) -> list[str | None]:
     return [arrow_text(value) for value in values]
 
 
-def _inspect_orc(file: FileState, files: FileBytes) -> InspectedFile:
-    return _inspect_typed(file, ORC, files)
-
-
-def _inspect_avro(file: FileState, files: FileBytes) -> InspectedFile:
-    return _inspect_typed(file, AVRO, files)
-
-
 def _inspect_typed(file: FileState, file_format: TypedFormat, files: FileBytes) -> InspectedFile:
     (schema,) = file_format.schemas([file], files)
     columns = [column for column in schema.columns if not column.refused]
-    kinds = {column.name: settled(column.kind) for column in columns}
-    first = next((unit for unit in schema.units if unit.rows), None)
+    kinds = {column.name: settled(column.kind) for column in columns if not column.only_spark}
+    units = tuple(unit for unit in schema.units if unit.rows)
     rows: tuple[tuple[str | None, ...], ...] = ()
-    if first is not None:
-        read = ReadTyped(
-            pa.schema(list(kinds.items())), file_format.reader(files), "TRUNCATE", "NULL"
-        )
-        batch = next(read([TypedPiece(file, (first,))])).slice(0, SAMPLE_ROWS).select(list(kinds))
-        rows = tuple(zip(*map(_arrow_texts, batch.columns), strict=True))
+    if units and kinds:
+        reader = file_format.reader(files, exact=False, whole=False)
+        read = ReadTyped(pa.schema(list(kinds.items())), reader, "TRUNCATE", "NULL")
+        first: list[pa.RecordBatch] = []
+        with closing(read([TypedPiece(file, units)])) as batches:
+            while sum(batch.num_rows for batch in first) < SAMPLE_ROWS and (
+                batch := next(batches, None)
+            ):
+                first.append(batch)
+        table = pa.Table.from_batches(first).slice(0, SAMPLE_ROWS)
+        texts = [
+            _arrow_texts(table[column.name]) if column.name in kinds else ["…"] * table.num_rows
+            for column in columns
+        ]
+        rows = tuple(zip(*texts, strict=True))
     return InspectedFile(
         file,
         file_format.name,
         schema.codec,
-        columns=parquet_columns([schema]),
+        columns=typed_columns([schema]),
         footer=schema,
         rows=rows,
         rows_read=sum(unit.rows for unit in schema.units),
         warnings=tuple(column.refused for column in schema.columns if column.refused),
     )
-
-
-_BINARY = {"PARQUET": _inspect_parquet, "ORC": _inspect_orc, "AVRO": _inspect_avro}

@@ -18,15 +18,16 @@ from lakeload.config.secret_names import shown
 from lakeload.sources.base import (
     ColumnsRequest,
     InputFound,
-    InputInspected,
     Numbering,
     SampleRows,
     SourceColumns,
     SourceType,
 )
 from lakeload.sources.datasets import Dataset, datasets_of_paths
+from lakeload.sources.files.report import report_of_files, report_of_selection
 from lakeload.sources.files.settings import FilesTable, Source, option_findings
 from lakeload.sources.paths import any_input, local_paths, look_at_paths
+from lakeload.sources.report import NOTHING_KNOWN, SourceReport
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
@@ -215,7 +216,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         table: TableSpec,
         known: bool,
         bookmark: Callable[[], Bookmark] | None,
-    ) -> InputInspected:
+    ) -> SourceReport:
         """List the files; what is only on this machine and not incremental is left to the job."""
         # With AWS's client, which the documents alone do without.
         from lakeload_jobs.sources.files.content import content_hashes
@@ -223,11 +224,11 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         from lakeload_jobs.sources.files.selection import choose_files
 
         if not (read.incremental or self.objects(read)):
-            return InputInspected()
+            return NOTHING_KNOWN
         may_be_empty = read.incremental and known and not options.starts_over
         listed = list_files(read, readers, may_be_empty=may_be_empty)
         if not read.incremental or bookmark is None:
-            return InputInspected(listed)
+            return report_of_files(listed)
         selection = choose_files(
             bookmark(),
             read.folder,
@@ -239,7 +240,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
             else None,
             limit=table.round_limit,
         )
-        return InputInspected(listed, selection)
+        return report_of_selection(listed, selection, reload=options.reload)
 
     def read_columns(
         self, read: FilesInput, request: ColumnsRequest, readers: SourceReaders

@@ -10,18 +10,22 @@ import pytest
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput
+from lakeload_jobs.sources.files.formats.avro.reader import AvroReader, read_avro_headers
+from lakeload_jobs.sources.files.formats.orc.reader import OrcReader, read_orc_footers
+from lakeload_jobs.sources.files.formats.parquet.reader import (
+    ParquetReader,
+    ParquetSettings,
+    read_footers,
+)
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
 from lakeload_jobs.sources.files.text.table import TextFiles
-from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
-from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
-from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.sources.readers import SourceReaders
 from tests.servers.ministack import Lake
 from tests.text_tables import csv_table, json_table
-from tests.unit.sources.files.typed import test_avro
+from tests.unit.sources.files.formats.avro import test_reader as test_avro
 from tests.unit.sources.files.typed.typed_files import read_rows
 
 FILES = Path(__file__).parents[3] / "corpus" / "files"

@@ -748,10 +748,10 @@ def test_inspect_values_of_many_digits_are_text(tmp_path: Path) -> None:
 def test_inspect_bug_with_one_file_is_an_error_of_that_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(file: Any, files: Any) -> InspectedFile:
+    def fail(file: Any, file_format: Any, files: Any) -> InspectedFile:
         raise RecursionError("too deep")
 
-    monkeypatch.setitem(inspection._BINARY, "PARQUET", fail)
+    monkeypatch.setattr(inspection, "_inspect_typed", fail)
     parquet(tmp_path / "a.parquet")
     (tmp_path / "b.csv").write_bytes(CSV)
 

@@ -19,19 +19,23 @@ from lakeload_jobs.rows.columns import map_columns
 from lakeload_jobs.sources import batch_sizes
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import ValueTooLarge, row_ranges
-from lakeload_jobs.sources.files.typed import parquet
-from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
+from lakeload_jobs.sources.files.formats.avro.reader import AvroReader, read_avro_headers
+from lakeload_jobs.sources.files.formats.orc.reader import OrcReader, read_orc_footers
+from lakeload_jobs.sources.files.formats.parquet import reader as parquet
+from lakeload_jobs.sources.files.formats.parquet.pages import pages
+from lakeload_jobs.sources.files.formats.parquet.reader import (
+    ParquetReader,
+    ParquetSettings,
+    read_footers,
+)
 from lakeload_jobs.sources.files.typed.columns import unite
-from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
-from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
-from lakeload_jobs.sources.files.typed.parquet_pages import pages
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.text_tables import csv_table, json_table
+from tests.unit.sources.files.formats.avro.test_reader import packed
+from tests.unit.sources.files.formats.avro.test_reader import write as write_avro
 from tests.unit.sources.files.text.test_csv_table import here
-from tests.unit.sources.files.typed.test_avro import packed
-from tests.unit.sources.files.typed.test_avro import write as write_avro
 from tests.unit.sources.files.typed.typed_files import file_states
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -168,7 +172,7 @@ def test_a_value_that_is_too_large_is_refused_with_its_place(
 ) -> None:
     path = write(tmp_path / f"a.{form}", LARGE, **options)
     monkeypatch.setattr(batch_sizes, "MAX_VALUE_BYTES", 2 * MIB)
-    monkeypatch.setattr("lakeload_jobs.sources.files.typed.avro.MAX_VALUE_BYTES", 2 * MIB)
+    monkeypatch.setattr("lakeload_jobs.sources.files.formats.avro.reader.MAX_VALUE_BYTES", 2 * MIB)
     monkeypatch.setattr("lakeload_jobs.sources.files.text.json.MAX_RECORD", 2 * MIB)
 
     with pytest.raises(UnreadableFile) as failed:
@@ -189,7 +193,7 @@ def test_a_value_that_is_too_large_is_refused_before_it_is_decoded(
     monkeypatch.setattr(batch_sizes, "MAX_VALUE_BYTES", 2 * MIB)
     monkeypatch.setattr(parquet, "_LARGE_CHUNK", MIB)
     # Whoever decodes values fails otherwise.
-    monkeypatch.setattr("lakeload_jobs.sources.files.typed.orc._OpenStripe", None)
+    monkeypatch.setattr("lakeload_jobs.sources.files.formats.orc.reader._OpenStripe", None)
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", None)
 
     with pytest.raises(UnreadableFile, match=r"a value of column `text` is [34] MiB, and at most"):

@@ -146,7 +146,7 @@ def _evolved(
     try:
         plan = plan_changes(spark, spec, table, facts, rows, made)
     except LoadFailed:
-        if not rows.frame.isEmpty():
+        if not rows.prepared.is_empty:
             raise
         # A CSV file with a header alone is all text: without rows nothing is worth a complaint.
         return Ready(opened, replace(rows, columns=StructType()))

@@ -139,9 +139,10 @@ class TypedFormat(FileFormat):
         """
 
     @abstractmethod
-    def reader(self, opener: FileBytes, *, exact: bool = True) -> FormatReader:
+    def reader(self, opener: FileBytes, *, exact: bool = True, whole: bool = True) -> FormatReader:
         """Return what reads parts of files; it travels to the tasks. `exact` is False where digits
-        that a type does not have may be cut off."""
+        that a type does not have may be cut off, and `whole` where the first rows of a part are
+        enough."""
 
     def damage_hint(self, columns: Sequence[Column]) -> str:
         """Return what to do about a file whose `columns` Arrow cannot decode."""

@@ -21,9 +21,8 @@ from lakeload_jobs.contract.spec import FilesInput, JobSpec, RejectedInput, Tabl
 from lakeload_jobs.contract.state import Bookmark, Evidence, RejectedRecords, StateChange
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.rows.rejects import of_records
-from lakeload_jobs.sources.base import EarlierColumns, Rows
+from lakeload_jobs.sources.base import EarlierColumns, Rows, unchecked
 from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS
-from lakeload_jobs.sources.files.spark.reader import FilesRows
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.text import open_text_files
 from lakeload_jobs.sources.files.spark.typed import TypedTable, open_typed_files
@@ -110,7 +109,7 @@ class RejectedSlice:
         """About how much they are."""
         return None if self.records is None else self.records.nbytes
 
-    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns) -> Rows:
         """Open them as the files of the table are opened. Raises as that does."""
         assert self.records is not None  # noqa: S101 - load_table opens no idle slice
         files, records = self.given.files, self.records.to_pylist()
@@ -122,11 +121,11 @@ class RejectedSlice:
             table = TypedTable(spark, self.spec, self.table, files, states, self.s3, stored=stored)
             rows = open_typed_files(table, earlier)
         # There is no file that could change.
-        return replace(rows, files=())
+        return replace(rows, check_unchanged=unchecked)
 
     def _open_texts(
         self, spark: SparkSession, earlier: EarlierColumns, stored: StoredFiles
-    ) -> FilesRows:
+    ) -> Rows:
         return open_text_files(
             spark,
             self.spec,

@@ -22,26 +22,27 @@ from lakeload_jobs.rows.arrow import Kind
 from lakeload_jobs.rows.arrow_casts import ArrowCast, arrow_cast
 from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.columns import in_condition, in_source_spelling, is_read, types_of
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.session import setting
 from lakeload_jobs.sources.base import (
     EarlierColumns,
     ReadAgain,
+    Rows,
     Splits,
     UnreadableFile,
     set_aside_warnings,
+    unchecked,
 )
 from lakeload_jobs.sources.files.files_in_use import in_use
 from lakeload_jobs.sources.files.formats.base import TypedFormat
+from lakeload_jobs.sources.files.formats.parquet.reader import ParquetReader
 from lakeload_jobs.sources.files.formats.registry import TYPED_FORMATS
 from lakeload_jobs.sources.files.spark.reader import (
-    NO_FILE,
-    FilesRows,
     cast_rows,
     check_options,
     check_rows,
     read_listed,
+    unchanged,
     with_places,
 )
 from lakeload_jobs.sources.files.spark.s3a import S3Source
@@ -56,7 +57,6 @@ from lakeload_jobs.sources.files.typed.columns import (
     unite,
     unreadable,
 )
-from lakeload_jobs.sources.files.typed.parquet import ParquetReader
 from lakeload_jobs.sources.files.typed.rows import (
     DAMAGED_HINT,
     Failures,
@@ -80,7 +80,7 @@ from lakeload_jobs.sources.files.united_columns import (
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState, folder_base
 from lakeload_jobs.sources.settings import check_types
-from lakeload_jobs.sources.spark_frames import check_casts, split_frame
+from lakeload_jobs.sources.spark_frames import check_casts, frame_splits, split_frame
 
 _CALENDARS = {
     "datetimerebasemode": "spark.sql.parquet.datetimeRebaseModeInRead",
@@ -140,7 +140,7 @@ class TypedTable:
         return FileBytes(self.s3.readers.identity(self.given), self.s3.label)
 
 
-def open_typed_files(table: TypedTable, earlier: EarlierColumns) -> FilesRows:
+def open_typed_files(table: TypedTable, earlier: EarlierColumns) -> Rows:
     """Return the rows of a table. `earlier` is what earlier loads made of columns.
 
     Raises `LoadFailed` for files that cannot be read or united, naming the column, and
@@ -205,22 +205,22 @@ def open_typed_files(table: TypedTable, earlier: EarlierColumns) -> FilesRows:
             if table.spec.reader == "JVM"
             else "load the files with one spelling each in a load of their own",
         )
-    frame, values = _by_spark(table, columns, by_spark=True), None
+    frame = _by_spark(table, columns, by_spark=True)
     read_frame = frame
+    values: Callable[[], None] = unchecked
     if casts:
         placed = with_places(frame, numbered=True)
         values = partial(check_casts, placed, casts)
         frame = cast_rows(placed, casts, table.on_bad_value, united)
-    return FilesRows(
-        DeferredFrame.made(frame),
+    return Rows(
+        table.spark,
+        frame.schema,
         names,
-        table.files,
-        False,
-        table.given,
-        table.s3,
-        why_no_splits=only_spark,
-        values=values,
-        read_check=partial(_check_spark_read, table, read_frame, schemas, columns),
+        frame_splits(frame),
+        only_spark,
+        check_values=values,
+        check_read=partial(_check_spark_read, table, read_frame, schemas, columns),
+        check_unchanged=unchanged(table.files, table.given, table.s3),
     )
 
 
@@ -289,9 +289,7 @@ def _spellings(
     return shared_names(names, earlier, rename)
 
 
-def _only_rejects(
-    table: TypedTable, schemas: Sequence[FileSchema], fault: UnreadableFile
-) -> FilesRows:
+def _only_rejects(table: TypedTable, schemas: Sequence[FileSchema], fault: UnreadableFile) -> Rows:
     """Return the rows of files that are all set aside: they have no columns. Raises `fault` where
     Spark is to read them."""
     if table.spec.reader == "JVM":
@@ -299,8 +297,7 @@ def _only_rejects(
     read = _reader(table, (), pa.schema([]), places=False, sets_aside=True)
     cores = table.spark.sparkContext.defaultParallelism
     splits = split_files(schemas, read, base=None, parallelism=cores)
-    rows = _by_arrow(table, read, splits, (), {})
-    return replace(rows, splits=None, why_no_splits=NO_FILE)
+    return _by_arrow(table, read, splits, (), {})
 
 
 def _schema(
@@ -344,62 +341,46 @@ def _by_arrow(
     splits: Splits,
     names: tuple[str, ...],
     casts: Mapping[str, str],
-) -> FilesRows:
+) -> Rows:
     schema = from_arrow_schema(read.batch_schema, prefer_timestamp_ntz=True)
-    frame = split_frame(table.spark, splits, schema)
-    why = "`spark.reader` is `JVM`" if table.spec.reader == "JVM" else ""
     values: Callable[[], None] = _Values(table.spark, read, splits.parts, table.unreadable)
     if casts:
-        values = partial(_check_read_and_cast, values, frame.frame, casts)
-        cast = cast_rows(frame.frame, casts, table.on_bad_value, read.columns)
-        frame = DeferredFrame.made(cast)
-        try:
-            in_arrow = _arrow_casts(table, read.schema, casts)
-            kinds = to_arrow_schema(cast.schema)
-            without_places = replace(read, places=False)
-            cast_read = ReadCast(without_places, in_arrow, kinds, table.on_bad_value)
+        frame = split_frame(table.spark, splits, schema)
+        values = partial(_check_read_and_cast, values, frame, casts)
+        cast = cast_rows(frame, casts, table.on_bad_value, read.columns)
+        schema = cast.schema
+        in_arrow = _arrow_casts(table, read.schema, casts)
+        if in_arrow is None:
+            splits = frame_splits(cast, splits.counts)
+        else:
+            kinds, plain = to_arrow_schema(schema), replace(read, places=False)
+            cast_read = ReadCast(plain, in_arrow, kinds, table.on_bad_value)
             splits = replace(splits, read=cast_read, of_columns=cast_read.of_columns)
-        except NotDirect as reason:
-            why = why or str(reason)
-    return FilesRows(
-        frame,
+    return Rows(
+        table.spark,
+        schema,
         names,
-        table.files,
-        False,
-        table.given,
-        table.s3,
-        reader="direct",
-        splits=None if why else splits,
-        why_no_splits=why,
-        counts=splits.counts or (0,),
-        values=values,
+        splits,
+        check_values=values,
+        check_unchanged=unchanged(table.files, table.given, table.s3),
     )
 
 
 def _arrow_casts(
     table: TypedTable, schema: pa.Schema, casts: Mapping[str, str]
-) -> dict[str, ArrowCast]:
-    """Return the casts, all in Arrow. Raises `NotDirect` where Spark has to cast a column."""
+) -> dict[str, ArrowCast] | None:
+    """Return the casts, all in Arrow; None where Spark has to cast a column."""
     found = {}
     on_bad_value, given = table.on_bad_value, table.table
+    conditions = given.where is not None or given.deleted_when is not None
     for name, kind in casts.items():
         cast = arrow_cast(schema.field(name).type, kind)
         if cast is None:
-            raise NotDirect(f"`columns.types` casts column `{name}`")
-        if cast.may_be_bad and on_bad_value == "QUARANTINE":
-            raise NotDirect(
-                f"`columns.types` casts column `{name}`, whose bad values Spark sets aside"
-            )
-        chooses = given.where is not None or given.deleted_when is not None
-        if (
-            cast.may_be_bad
-            and on_bad_value == "FAIL"
-            and (chooses or table.spec.options.limit is not None)
-        ):
-            # Spark fails for bad values of those rows alone that it casts.
-            raise NotDirect(
-                f"`columns.types` casts column `{name}`, and not every row need be loaded"
-            )
+            return None
+        # Spark sets bad values aside, and fails for those of rows alone that it casts.
+        chooses = on_bad_value == "FAIL" and (conditions or table.spec.options.limit is not None)
+        if cast.may_be_bad and (on_bad_value == "QUARANTINE" or chooses):
+            return None
         found[name] = cast
     return found
 

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from base64 import b64encode
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -207,7 +207,7 @@ class ReadTyped:
             helpers.append(pa.field(PLACE_HELPER, _PLACE))
         return pa.schema([*self.schema, *helpers])
 
-    def __call__(self, part: Sequence[TypedPiece]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, part: Sequence[TypedPiece]) -> Generator[pa.RecordBatch]:
         """Yield the rows of one part. Raises `LoadFailed` naming the file."""
         failures = Failures()
         yield from self._read_part(part, failures)

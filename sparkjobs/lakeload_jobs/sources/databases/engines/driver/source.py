@@ -15,7 +15,6 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -30,8 +29,6 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.rows.arrow import pc
-from lakeload_jobs.rows.casts import cast_types
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import (
     BadValue,
@@ -39,7 +36,6 @@ from lakeload_jobs.sources.base import (
     EarlierColumns,
     Rows,
     Splits,
-    Unfinished,
 )
 from lakeload_jobs.sources.databases.base import DatabaseSlice, DatabaseSource
 from lakeload_jobs.sources.databases.bookmark import Kind
@@ -47,7 +43,7 @@ from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.cursors import Cursor, Window, value_of
 from lakeload_jobs.sources.databases.engines.driver import catalog as driver
 from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, check_reader, why_jvm
-from lakeload_jobs.sources.databases.rows import RowsReadOnce, casts_of
+from lakeload_jobs.sources.databases.rows import cast_at_last, read_once
 from lakeload_jobs.sources.databases.seen import (
     ENTRY_BYTES,
     ID_BYTES,
@@ -57,7 +53,6 @@ from lakeload_jobs.sources.databases.seen import (
     digests,
     entries,
 )
-from lakeload_jobs.sources.spark_frames import check_casts
 
 _FETCHED = 1000
 _FIRST_DAY, _LAST_DAY = date(1582, 10, 15), date(9999, 12, 31)
@@ -128,7 +123,7 @@ class JdbcUrlSlice(DatabaseSlice):
     notes: tuple[str, ...] = ()
     """Warnings of the database."""
 
-    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns) -> Rows:
         """Return the rows, unread. Raises `LoadFailed` for types that Spark does not know, and
         `InvalidInput` for settings that the table does not bear out."""
         spec, found = self.source.spec, self.found
@@ -150,28 +145,10 @@ class JdbcUrlSlice(DatabaseSlice):
             fields.append(StructField(BAD_VALUES_HELPER, LongType()))
         schema = StructType(fields)
 
-        def whole() -> DataFrame:
-            rows = frame.select(frame.columns[: len(names)]).toDF(*names)
-            return (
-                rows.withColumn(BAD_VALUES_HELPER, F.lit(0)) if reader.counts_bad_values else rows
-            )
-
-        once = Splits((None,), reader, frame=frame)
-        rows = RowsReadOnce(
-            DeferredFrame(schema, whole), found.names, once, warnings, on_end=self._ended,
-            why_no_splits=why_jvm(self.source.given, spec.reader), reader="jvm",
-            comments=found.comments,
-        )  # fmt: skip
-        casts = casts_of(found.table, plain, found.names)
-        if not casts:
-            return rows
-        cast = partial(cast_types, types=casts, on_bad_value=on_bad_value)
-        check = partial(check_casts, types=casts, source=found.relation.shown)
-        return replace(
-            rows,
-            deferred=DeferredFrame.made(cast(whole())),
-            splits=replace(once, unfinished=Unfinished(schema, cast, check)),
-        )
+        once = Splits((0,), reader, frame=frame)
+        why = why_jvm(self.source.given, spec.reader)
+        rows = read_once(spark, schema, found, once, self._ended, warnings=warnings, only_spark=why)
+        return cast_at_last(rows, found.table, plain, found.relation.shown, on_bad_value)
 
     def _frame(self, spark: SparkSession) -> DataFrame:
         """Return the columns by place. Behind them are the bad values as text, the cursor where

@@ -10,25 +10,18 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, StateChange
-from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.rows.casts import cast_types, quoted
 from lakeload_jobs.rows.columns import source_names
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.sources.base import (
     BadValuesFound,
-    CheckType,
     EarlierColumns,
-    Keys,
-    Reader,
     Rows,
     Source,
-    Spellings,
     Splits,
 )
 from lakeload_jobs.sources.databases.base import (
@@ -37,7 +30,6 @@ from lakeload_jobs.sources.databases.base import (
     DatabaseSource,
     FoundTable,
 )
-from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.cursors import (
     Window,
 )
@@ -51,7 +43,7 @@ from lakeload_jobs.sources.databases.readers import check_reader, why_jvm
 from lakeload_jobs.sources.databases.rows import casts_of
 from lakeload_jobs.sources.databases.seen import Seen, comparison, unseen
 from lakeload_jobs.sources.settings import refuse_limit
-from lakeload_jobs.sources.spark_frames import check_casts, split_frame
+from lakeload_jobs.sources.spark_frames import check_casts, frame_splits, split_frame
 
 
 class _CommonSnapshot:
@@ -172,7 +164,7 @@ class JdbcSlice(DatabaseSlice):
     snapshot: postgres.Snapshot
     readers: int
 
-    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns) -> Rows:
         """Count the rows. Raises `LoadFailed`, and `InvalidInput` for settings that the table does
         not bear out."""
         spec, given, found = self.source.spec, self.source.given, self.found
@@ -187,10 +179,43 @@ class JdbcSlice(DatabaseSlice):
             found.selected,
             spec.on_bad_value_of(found.table),
         )
-        splits_of_rows = Splits(parts, reader, _counts(parts))
-        rows = _rows(spark, spec, found.table, found.names, splits_of_rows, self.snapshot)
-        keys = partial(self._keys, spark, splits_of_rows)
-        return replace(rows, wanted=self.wanted, keys=keys, comments=found.comments)
+        splits = Splits(parts, reader, tuple(part.rows for part in parts))
+        read = _spark_reads(spark, spec, splits, self.snapshot)
+        check = partial(self._check_values, reader)
+        schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
+        rows = Rows(
+            spark,
+            schema,
+            found.names,
+            read,
+            why_jvm(given, spec.reader),
+            keys=partial(self._keys, spark, splits),
+            comments=found.comments,
+            warnings=found.relation.warnings,
+            check_unchanged=self.snapshot.check,
+            check_values=check,
+        )
+        casts = casts_of(found.table, schema, found.names)
+        if not casts:
+            return rows
+        frame = split_frame(spark, read, schema)
+        cast = cast_types(frame, casts, spec.on_bad_value_of(found.table))
+
+        def check_all() -> None:
+            check()
+            check_casts(frame, casts, found.relation.name)
+
+        splits = frame_splits(cast, splits.counts)
+        return replace(rows, schema=cast.schema, splits=splits, check_values=check_all)
+
+    def _check_values(self, read: ReadSplit) -> None:
+        """Raise `LoadFailed` with the bad values of the table, by column and key."""
+        bad_columns = tuple(column for column in read.selected if column.bad)
+        found, count = postgres.bad_values(
+            self.snapshot, read.relation, bad_columns, read.read, self.wanted
+        )
+        if count:
+            raise BadValuesFound.of(found, count, hint="set `on_bad_value: 'NULL'`")
 
     def _keys(self, spark: SparkSession, rows: Splits, names: Sequence[str]) -> DataFrame:
         """Return columns of all rows of the table, and read no others."""
@@ -199,8 +224,10 @@ class JdbcSlice(DatabaseSlice):
         if self.window is not None:
             parts = self.snapshot.splits(self.found.relation, self.readers, by_key=self._by_key)
         reader = replace(read, selected=tuple(c for c in read.selected if c.name in names))
-        deferred = _deferred(spark, spec, Splits(parts, reader), self.snapshot)
-        frame, casts = deferred.frame, casts_of(self.found.table, deferred.schema, self.found.names)
+        schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
+        splits = _spark_reads(spark, spec, Splits(parts, reader), self.snapshot)
+        frame = split_frame(spark, splits, schema)
+        casts = casts_of(self.found.table, schema, self.found.names)
         cast = cast_types(frame, casts, spec.on_bad_value_of(self.found.table)) if casts else frame
         return cast.select(*map(quoted, names))
 
@@ -247,113 +274,11 @@ def _by_key(found: FoundTable, cursor: str | None) -> postgres.ByKey:
     return postgres.ByKey(columns, found.selected)
 
 
-def _counts(parts: Sequence[postgres.Split]) -> tuple[int, ...]:
-    return tuple(part.rows for part in parts)
-
-
-def _deferred(
+def _spark_reads(
     spark: SparkSession, spec: JobSpec, splits: Splits, snapshot: postgres.Snapshot
-) -> DeferredFrame:
-    """Return the rows of splits, as the reader that there is reads them."""
+) -> Splits:
+    """Return splits as the reader that there is reads them."""
     reader: Any = splits.read
-    if why_jvm(reader.read, spec.reader):
-        return split_frames(spark, snapshot, reader, splits.parts)
-    schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
-    return split_frame(spark, splits, schema)
-
-
-def _rows(
-    spark: SparkSession,
-    spec: JobSpec,
-    table: TableSpec,
-    names: tuple[str, ...],
-    splits: Splits,
-    snapshot: postgres.Snapshot,
-) -> JdbcRows:
-    reader: Any = splits.read
-    why = why_jvm(reader.read, spec.reader)
-    deferred = _deferred(spark, spec, splits, snapshot)
-    casts = casts_of(table, deferred.schema, names)
-    rows = JdbcRows(
-        deferred,
-        names,
-        None if why or casts else splits,
-        reader,
-        snapshot,
-        why,
-        _counts(splits.parts),
-        reader="jvm" if why else "direct",
-        warnings=reader.relation.warnings,
-    )
-    if not casts:
-        return rows
-    frame = deferred.frame
-    return replace(
-        rows,
-        deferred=DeferredFrame.made(cast_types(frame, casts, spec.on_bad_value_of(table))),
-        why_no_splits=why or f"`columns.types` casts column `{next(iter(casts))}`",
-        check_casts=lambda: check_casts(frame, casts, reader.relation.name),
-    )
-
-
-@dataclass(frozen=True)
-class JdbcRows:
-    """The rows of a snapshot (`sources.base.Rows`)."""
-
-    deferred: DeferredFrame
-    names: tuple[str, ...]
-    splits: Splits | None
-    read: ReadSplit
-    snapshot: postgres.Snapshot
-    why_no_splits: str = ""
-    counted: tuple[int, ...] = ()
-    check_casts: Callable[[], None] | None = None
-    reader: Reader = "direct"
-    repeatable: bool = True
-    count_reads_all_columns: bool = False
-    comments: Comments = NO_COMMENTS
-    warnings: tuple[str, ...] = ()
-    spellings: Spellings = ()
-    check_type: CheckType | None = None
-    wanted: str = ""
-    """The condition of the rows, '' for all."""
-    keys: Keys | None = None
-
-    @property
-    def frame(self) -> DataFrame:
-        """The rows as Spark gets them."""
-        return self.deferred.frame
-
-    @property
-    def schema(self) -> StructType:
-        """The columns of `frame`."""
-        return self.deferred.schema
-
-    @property
-    def counts(self) -> tuple[int, ...] | None:
-        """The rows of each split, as the database has counted them."""
-        return self.counted if self.splits is None else self.splits.counts
-
-    def check_unchanged(self) -> None:
-        """Raise `LoadFailed` where the snapshot is lost."""
-        self.snapshot.check()
-
-    def check_read(self, count: int | None) -> None:
-        """Do nothing: a database checks its own pages, and cuts no result short."""
-
-    def check_values(self) -> None:
-        """Raise `LoadFailed` with the bad values of the table, by column and key."""
-        read = self.read
-        found, count = postgres.bad_values(
-            self.snapshot, read.relation, self._bad_columns(), read.read, self.wanted
-        )
-        if count:
-            raise BadValuesFound.of(found, count, hint="set `on_bad_value: 'NULL'`")
-        if self.check_casts is not None:
-            self.check_casts()
-
-    def _bad_columns(self) -> tuple[SelectedColumn, ...]:
-        return tuple(column for column in self.read.selected if column.bad)
-
-    def finish(self, ends: Sequence[Any]) -> StateChange | None:
-        """Return None: the slice knows the state."""
+    if not why_jvm(reader.read, spec.reader):
+        return splits
+    return frame_splits(split_frames(spark, snapshot, reader, splits.parts), splits.counts)

@@ -41,13 +41,13 @@ class AvroFormat(TypedFormat):
     ) -> tuple[FileSchema, ...]:
         """Read the headers, and where blocks begin."""
         # With Arrow, which the documents alone do without.
-        from lakeload_jobs.sources.files.typed.avro import read_avro_headers
+        from lakeload_jobs.sources.files.formats.avro.reader import read_avro_headers
 
         return read_avro_headers(files, opener, whole=counts, sets_aside=sets_aside)
 
-    def reader(self, opener: FileBytes, *, exact: bool = True) -> FormatReader:
+    def reader(self, opener: FileBytes, *, exact: bool = True, whole: bool = True) -> FormatReader:
         """Return what reads blocks."""
-        from lakeload_jobs.sources.files.typed.avro import AvroReader
+        from lakeload_jobs.sources.files.formats.avro.reader import AvroReader
 
         return AvroReader(opener)
 

@@ -34,13 +34,13 @@ class OrcFormat(TypedFormat):
     ) -> tuple[FileSchema, ...]:
         """Read the footers."""
         # With Arrow, which the documents alone do without.
-        from lakeload_jobs.sources.files.typed.orc import read_orc_footers
+        from lakeload_jobs.sources.files.formats.orc.reader import read_orc_footers
 
         return read_orc_footers(files, opener, sets_aside=sets_aside)
 
-    def reader(self, opener: FileBytes, *, exact: bool = True) -> FormatReader:
+    def reader(self, opener: FileBytes, *, exact: bool = True, whole: bool = True) -> FormatReader:
         """Return what reads stripes."""
-        from lakeload_jobs.sources.files.typed.orc import OrcReader
+        from lakeload_jobs.sources.files.formats.orc.reader import OrcReader
 
         return OrcReader(opener)
 

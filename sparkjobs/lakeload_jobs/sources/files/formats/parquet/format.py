@@ -35,16 +35,16 @@ class ParquetFormat(TypedFormat):
     ) -> tuple[FileSchema, ...]:
         """Read the footers."""
         # With Arrow, which the documents alone do without.
-        from lakeload_jobs.sources.files.typed.parquet import ParquetSettings, read_footers
+        from lakeload_jobs.sources.files.formats.parquet.reader import ParquetSettings, read_footers
 
         settings = ParquetSettings.of_session(setting)
         return read_footers(files, opener, settings, sets_aside=sets_aside)
 
-    def reader(self, opener: FileBytes, *, exact: bool = True) -> FormatReader:
+    def reader(self, opener: FileBytes, *, exact: bool = True, whole: bool = True) -> FormatReader:
         """Return what reads row groups."""
-        from lakeload_jobs.sources.files.typed.parquet import ParquetReader
+        from lakeload_jobs.sources.files.formats.parquet.reader import ParquetReader
 
-        return ParquetReader(opener, exact=exact)
+        return ParquetReader(opener, exact, whole)
 
     def damage_hint(self, columns: Sequence[Column]) -> str:
         """Return what to do about a file that Arrow cannot decode, and perhaps Spark can."""

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from lakeload_jobs.sources.base import UnreadableFile
-from lakeload_jobs.sources.files.typed.parquet_pages import read_struct
+from lakeload_jobs.sources.files.formats.parquet.pages import read_struct
 from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT
 from lakeload_jobs.sources.paths.file_state import FileState
 

@@ -21,8 +21,12 @@ import pytest
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
+from lakeload_jobs.sources.files.formats.parquet.reader import (
+    ParquetReader,
+    ParquetSettings,
+    read_footers,
+)
 from lakeload_jobs.sources.files.typed.columns import Column, settled, type_name, unite
-from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.rows import OnLoss
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from tests.unit.sources.files.typed.typed_files import (
@@ -33,7 +37,7 @@ from tests.unit.sources.files.typed.typed_files import (
     write_encrypted,
 )
 
-DOCS = Path(__file__).parents[5] / "docs"
+DOCS = Path(__file__).parents[6] / "docs"
 PAGE = DOCS / "parquet-files.md"
 PLAIN = ParquetSettings()
 

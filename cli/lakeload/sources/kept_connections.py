@@ -1,14 +1,11 @@
-"""Connections of a command to databases, which the next one who asks uses again."""
+"""Connections of a command to sources, which the next one who asks uses again."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
-
-from lakeload_jobs.contract.spec import JdbcInput
 
 _AT_ONCE = threading.Semaphore(2)
 """Connections of one command: no source allows fewer (`max_connections`)."""
@@ -39,10 +36,9 @@ def connections_kept() -> Iterator[None]:
 
 
 @contextmanager
-def connected(read: JdbcInput, connect: Callable[[], Any]) -> Iterator[Any]:
-    """Give a connection that leads to where `read` is: one that is kept, or what `connect` returns.
-    What fails with it closes it."""
-    place = _place(read)
+def connected(place: str, connect: Callable[[], Any]) -> Iterator[Any]:
+    """Give a connection to a `place`: one that is kept, or what `connect` returns. What fails with
+    it closes it."""
     with _AT_ONCE:
         with _lock:
             kept = _idle.get(place)
@@ -59,11 +55,3 @@ def connected(read: JdbcInput, connect: Callable[[], Any]) -> Iterator[Any]:
                 _idle.setdefault(place, []).append(connection)
         if not keeps:
             connection.close()
-
-
-def _place(read: JdbcInput) -> str:
-    """Return what the connections of two tables have in common if they are the same."""
-    return repr(
-        replace(read, schema="", table="", query=None, key=None, incremental=False, by_xmin=False,
-                lookback=None)
-    )  # fmt: skip

@@ -503,16 +503,13 @@ def _kind(own: _Type, refused: list[str], *, earlier: bool = False) -> Kind:
         return pa.list_(kinds[0])
     if own.kind == _MAP:
         return pa.map_(*kinds)
-    if own.kind in (_STRUCT, _UNION):
-        names = (
-            own.names if own.kind == _STRUCT else tuple(map("member{}".format, range(len(kinds))))
-        )
-        if not names:
-            refused.append("a struct or union that has no fields")
-        if len(set(names)) < len(names):
+    if own.kind == _STRUCT:
+        if not kinds:
+            refused.append("a struct that has no fields")
+        if len(set(own.names)) < len(kinds):
             refused.append("two fields of one name")
-        return pa.struct(list(zip(names, kinds, strict=True)))
-    refused.append(f"a type that ORC numbers as {own.kind}")
+        return pa.struct(list(zip(own.names, kinds, strict=True)))
+    refused.append("a union" if own.kind == _UNION else f"a type that ORC numbers as {own.kind}")
     return pa.null()
 
 
@@ -808,40 +805,54 @@ class _OpenStripe:
         days = column.fill_null(0).to_numpy()
         if not self._tail.is_julian or not (days < _FIRST_GREGORIAN).any():
             return _Values(column.view(pa.date32()))
-        shift, gone = _from_julian(days)
-        days = (days + shift).astype(np.int32)
-        found = pa.array(days, pa.int32(), mask=null | gone).view(pa.date32())
-        if not gone[~null].any():
-            return _Values(found)
-        return _Values(found, pa.array(_texts(days, null, gone, 1, pa.date32()), pa.string()))
+        days = (days + self._from_julian(days)).astype(np.int32)
+        return _Values(pa.array(days, pa.int32(), mask=null).view(pa.date32()))
 
     def _times(self, own: _Type, column: Array) -> _Values:
         null = column.is_null().to_numpy(zero_copy_only=False)
         zone = _Zone(self._zone if own.kind == _TIMESTAMP else "UTC", self._file)
         unix = column.field(0).fill_null(0).to_numpy() + zone.epoch
         fine = column.field(1).view(pa.int64()).fill_null(_NANOS_BIAS).to_numpy() - _NANOS_BIAS
-        far = (unix > _MOST_SECONDS) | (unix < -_MOST_SECONDS)
-        shown, unix = unix, np.where(far, 0, unix)
+        if (np.abs(unix) > _MOST_SECONDS).any():
+            raise _damaged(self._file, "it has a time that is more than 292,000 years away")
         # Java and C++ write the second that a fraction before 1970 is in as the one after it.
         unix = unix - ((unix < 0) & (fine > 999_999))
-        local, gone = unix + zone.offsets(unix), np.zeros(len(unix), bool)
+        local = unix + zone.offsets(unix)
         if self._tail.is_julian:
-            shift, gone = _from_julian(local // _DAY)
-            local = local + shift * _DAY
+            local = local + self._from_julian(local // _DAY) * _DAY
         kind = _kind(own, [])
         if kind == INSTANT:
             local = local - zone.offsets_of_local(local, unix)
-        micros = local * 10**6 + fine // 1000
-        found = pa.array(micros, pa.int64(), mask=null | far | gone).view(kind)
-        digits = np.where(null | far, 0, fine % 1000)
-        if not (digits.any() or far[~null].any() or (gone & ~null).any()):
-            return _Values(found)
-        texts: list[str | None] = []
-        for text, more in zip(_texts(micros, null, gone, _DAY * 10**6, LOCAL), digits, strict=True):
-            texts.append(text and f"{text}{more:03d}{'Z' if kind == INSTANT else ''}")
-        for row in np.flatnonzero(far & ~null):
-            texts[row] = f"{shown[row]} seconds since 1970"
-        return _Values(found, pa.array(texts, pa.string()))
+        micros = pa.array(local * 10**6 + fine // 1000, pa.int64(), mask=null)
+        values, digits = micros.view(kind), np.where(null, 0, fine % 1000)
+        if not digits.any():
+            return _Values(values)
+        shown, end = (
+            micros.view(LOCAL).cast(pa.string()).to_pylist(),
+            "Z" if kind == INSTANT else "",
+        )
+        texts = [
+            text and f"{text}{more:03d}{end}" for text, more in zip(shown, digits, strict=True)
+        ]
+        return _Values(values, pa.array(texts, pa.string()))
+
+    def _from_julian(self, days: Any) -> Any:
+        """Return what to add to days of which those before 1582 are of the Julian calendar, so
+        that they have the same name in the Gregorian one. Raises `UnreadableFile` for one that it
+        does not have."""
+        since = days + 719_470  # 0000-03-01 in the Julian calendar
+        year = (4 * since + 3) // 1461
+        old = days < _FIRST_GREGORIAN
+        is_last = since - 1461 * year // 4 == 365
+        gone = old & is_last & ((year + 1) % 100 == 0) & ((year + 1) % 400 != 0)
+        if gone.any():
+            raise UnreadableFile(
+                self._file.path,
+                f"it has the day `{year[gone][0] + 1:04}-02-29` of the Julian calendar, which the "
+                "Gregorian one does not have",
+                hint="write the file without such days",
+            )
+        return np.where(old, 2 - year // 100 + year // 400, 0)
 
 
 def _numbers(own: _Type) -> Iterator[int]:
@@ -939,47 +950,8 @@ def _parent(own: _Type, column: Array, children: Sequence[Array]) -> Array:
         fields = [kind.key_field, kind.item_field]
         entries = pa.StructArray.from_arrays(list(children), fields=fields)
         return with_child(column, kind, entries)
-    if own.kind == _STRUCT:
-        null, names = column.is_null(), own.names
-    else:
-        # Arrow's unions are null where the member that they have is.
-        null, names = _union_nulls(column), tuple(map("member{}".format, range(len(children))))
-        codes = column.type_codes
-        nothing = [pa.scalar(None, child.type) for child in children]
-        children = [
-            pc.if_else(pc.equal(codes, place), child, none)
-            for place, (child, none) in enumerate(zip(children, nothing, strict=True))
-        ]
-    fields = [pa.field(name, child.type) for name, child in zip(names, children, strict=True)]
-    return pa.StructArray.from_arrays(list(children), fields=fields, mask=null)
-
-
-def _texts(values: Any, null: Any, gone: Any, day: int, kind: Kind) -> Iterator[str | None]:
-    """Yield days or timestamps as text, those of the Julian calendar's own days too."""
-    found = pa.array(np.where(gone, values - day, values), mask=null).view(kind)
-    for text, is_gone in zip(found.cast(pa.string()).to_pylist(), gone, strict=True):
-        yield text.replace("-02-28", "-02-29", 1) if text and is_gone else text
-
-
-def _from_julian(days: Any) -> tuple[Any, Any]:
-    """Return what to add to days of which those before 1582 are of the Julian calendar, so that
-    they have the same name in the Gregorian one, and which days that one does not have."""
-    since = days + 719_470  # 0000-03-01 in the Julian calendar
-    year = (4 * since + 3) // 1461
-    old = days < _FIRST_GREGORIAN
-    shift = np.where(old, 2 - year // 100 + year // 400, 0)
-    is_last = since - 1461 * year // 4 == 365
-    gone = old & is_last & ((year + 1) % 100 == 0) & ((year + 1) % 400 != 0)
-    return shift, gone
-
-
-def _union_nulls(column: Array) -> Array:
-    codes = column.type_codes
-    null = pa.array(np.zeros(len(column), bool))
-    for place in range(column.type.num_fields):
-        here = pc.and_(pc.equal(codes, place), column.field(place).is_null())
-        null = pc.or_(null, here)
-    return null
+    fields = [pa.field(name, child.type) for name, child in zip(own.names, children, strict=True)]
+    return pa.StructArray.from_arrays(list(children), fields=fields, mask=column.is_null())
 
 
 class _Zone:

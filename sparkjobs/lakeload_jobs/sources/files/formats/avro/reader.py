@@ -85,6 +85,12 @@ def read_avro_headers(
     return read_all(files, read, sets_aside=sets_aside)
 
 
+def schema_text(file: FileState, opener: FileBytes) -> bytes:
+    """Return the JSON text of the schema in a file's header. Raises `UnreadableFile`."""
+    with opener.stream(file) as stream:
+        return _Blocks(file, stream).header.notes.get("avro.schema", b"")
+
+
 def _column(file: FileState, name: str, node: _Node) -> Column:
     refused = f"column `{name}` of `{file.path}` has {node.refused}, which is not supported"
     return Column(

@@ -27,6 +27,12 @@ from lakeload_jobs.sources.batch_sizes import (
     is_too_large,
     too_large,
 )
+from lakeload_jobs.sources.files.formats.parquet.encryption import (
+    END_BYTES,
+    check_columns,
+    check_footer,
+)
+from lakeload_jobs.sources.files.formats.parquet.pages import pages
 from lakeload_jobs.sources.files.typed.columns import (
     INSTANT,
     LOCAL,
@@ -39,12 +45,6 @@ from lakeload_jobs.sources.files.typed.columns import (
     read_all,
     without_twins,
 )
-from lakeload_jobs.sources.files.typed.parquet_encryption import (
-    END_BYTES,
-    check_columns,
-    check_footer,
-)
-from lakeload_jobs.sources.files.typed.parquet_pages import pages
 from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT, Batch, TypedPiece, other_rows
 from lakeload_jobs.sources.files.typed.variant import is_variant, unknown_type
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
@@ -57,6 +57,8 @@ _BATCH_BYTES = 2 << 20
 _FEW_ROWS, _GROWTH = 1 << 10, 8
 """Batches of fewer rows are larger than that: each column of a batch takes its time. The first one
 has no more, because nothing is known of the size of decoded rows until some have come."""
+_VERY_FEW_ROWS = 4
+"""Where the first rows are enough."""
 _DICTIONARY = 32 << 10
 """Where a column is smaller, its dictionary is not looked at."""
 _DICTIONARY_BYTES = 64 << 20
@@ -168,7 +170,15 @@ def _footer(file: FileState, opened: pq.ParquetFile, settings: ParquetSettings) 
         Unit(group.num_rows, group.total_byte_size * file.size // unpacked, number, number + 1)
         for number, group in enumerate(groups)
     )
-    return FileSchema(file, without_twins(file.path, columns), units, _counts_as_julian(notes))
+    # A damaged file may have rows and no column.
+    codec = next((group.column(0).compression for group in groups if group.num_columns), "")
+    return FileSchema(
+        file,
+        without_twins(file.path, columns),
+        units,
+        _counts_as_julian(notes),
+        codec.lower().replace("uncompressed", ""),
+    )
 
 
 def _counts_as_julian(notes: Mapping[bytes, bytes]) -> bool:
@@ -373,10 +383,12 @@ def _is_bytes(own: Kind) -> bool:
 @dataclass(frozen=True)
 class ParquetReader:
     """Opens row groups; it travels to the tasks. `exact`: digits below a microsecond of INT96 are
-    read as well. `files` opens objects in S3."""
+    read as well. `whole`: all rows are read, for which objects in S3 are fetched in few requests.
+    `files` opens them."""
 
     files: FileBytes
     exact: bool
+    whole: bool = True
 
     @contextmanager
     def open(self, piece: TypedPiece, names: Sequence[str]) -> Iterator[Iterator[Batch]]:
@@ -385,7 +397,7 @@ class ParquetReader:
             file = stack.enter_context(self._open(piece.file))
             present = set(file.parquet.schema_arrow.names)
             own = [name for name in names if name in present]
-            batches = file.batches(piece, own)
+            batches = file.batches(piece, own) if self.whole else file.first_rows(piece, own)
             if self.exact and (old := _int96_columns(file.parquet.metadata, own)):
                 again = stack.enter_context(self._open(piece.file, int96_unit="ns"))
                 yield _with_nanos(batches, again.batches(piece, old))
@@ -462,6 +474,16 @@ class _OpenFile:
         for group in groups:
             self.ranges.prefetch(_ranges(self.parquet.metadata.row_group(group), names))
             yield from self._batches(piece, self.ranges, (group,), names)
+
+    def first_rows(self, piece: TypedPiece, names: Sequence[str]) -> Iterator[_Columns]:
+        """Yield the columns `names` of a piece in batches of few rows."""
+        batches = self.parquet.iter_batches(
+            batch_size=_VERY_FEW_ROWS,
+            row_groups=[unit.number for unit in piece.units],
+            columns=list(names),
+            use_threads=False,
+        )
+        return (({name: batch.column(name) for name in names}, batch.num_rows) for batch in batches)
 
     def rows(self, group: int, name: str) -> int:
         """Return how many rows of a column can be decoded in a row group."""

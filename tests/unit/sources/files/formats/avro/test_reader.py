@@ -21,13 +21,17 @@ from hypothesis import strategies as st
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
+from lakeload_jobs.sources.files.formats.avro.reader import (
+    AvroReader,
+    read_avro_headers,
+    schema_text,
+)
 from lakeload_jobs.sources.files.typed.columns import type_name
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
 from tests.environments import many
-from tests.unit.sources.files.typed.test_parquet import DOCS, UUID, shown
+from tests.unit.sources.files.formats.parquet.test_reader import DOCS, UUID, shown
 from tests.unit.sources.files.typed.typed_files import file_states, read_rows, replace_bytes
 
 INSTANT = datetime(2024, 2, 29, 1, 2, 3, 4, UTC)
@@ -539,3 +543,14 @@ def test_a_block_of_other_records_than_it_says_is_refused(tmp_path: Path, count:
 
     with pytest.raises(LoadFailed, match=rf"`{path}`: .*records"):
         read(path)
+
+
+def test_schema_text_is_that_of_the_header_whatever_its_size(tmp_path: Path) -> None:
+    fields = [{"name": f"column_{number}", "type": "int"} for number in range(2_000)]
+    path = write(tmp_path / "a.avro", fields, [])
+    (file,) = file_states([path])
+
+    assert json.loads(schema_text(file, FileBytes()))["fields"] == fields
+    path.write_bytes(b"id\n1\n")
+    with pytest.raises(LoadFailed, match=r"a\.avro`: it is not an Avro file"):
+        schema_text(file, FileBytes())
