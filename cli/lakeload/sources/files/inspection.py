@@ -10,7 +10,7 @@ import re
 import sys
 import traceback
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -312,9 +312,14 @@ def _inspect_csv(
     dialect = detect_dialect(start, whole=whole)
     guesses = (*dialect.guesses, *found.guesses)
     options = dialect.options | {guess.option: guess.value for guess in found.guesses}
-    found = replace(found, format="CSV", guesses=guesses, options=options)
-    rename = {f"_c{place}": name for place, name in enumerate(dialect.names)}
-    found = replace(found, warnings=dialect.warnings, rename=rename)
+    found = replace(
+        found,
+        format="CSV",
+        guesses=guesses,
+        options=options,
+        warnings=dialect.warnings,
+        rename={f"_c{place}": name for place, name in enumerate(dialect.names)},
+    )
     read = _read_text(found, files)
     if not whole and (nulls := _later_nulls(found, read)):
         lines = start.splitlines(keepends=True)[:_LINES] + _lines_with(nulls, found, files)
@@ -322,24 +327,10 @@ def _inspect_csv(
         if again.columns.keys() == read.evidence.keys() and _reads_more(again, read, nulls):
             return again
     if dates := _date_format(read.texts):
-        found = replace(found, guesses=(*found.guesses, dates))
-        found = replace(found, options={**found.options, dates.option: dates.value})
+        options = {**found.options, dates.option: dates.value}
+        found = replace(found, guesses=(*found.guesses, dates), options=options)
         read = _read_text(found, files)
-    return replace(
-        found,
-        columns={name: evidence.infer("SAFE") for name, evidence in read.evidence.items()},
-        evidence=read.evidence,
-        numbers=read.numbers,
-        rows=read.rows,
-        rows_read=read.rows_read,
-        complete=read.complete,
-        warnings=(
-            *found.warnings,
-            *read.notes,
-            *read.broken,
-            *_without_century(read.texts),
-        ),
-    )
+    return _with_read(found, read, _without_century(read.texts))
 
 
 def _later_nulls(found: InspectedFile, read: _ReadText) -> tuple[str, ...]:
@@ -365,7 +356,7 @@ def _lines_with(texts: Sequence[str], found: InspectedFile, files: FileBytes) ->
 
 def _reads_more(again: InspectedFile, read: _ReadText, nulls: Sequence[str]) -> bool:
     """Whether other null texts make types of columns of text, or are those of databases."""
-    columns = {name: seen.infer("SAFE") for name, seen in read.evidence.items()}
+    columns = inferred(read.evidence)
     typed = [name for name, kind in columns.items() if kind == "string" != again.columns[name]]
     return bool(typed) or "\\N" in nulls
 
@@ -462,6 +453,20 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
     rows = tuple(tuple(row.get(name) for name in names) for row in sample)
     ordered = {name: evidence[name] for name in names}
     return _ReadText(ordered, numbers, some, blank, rows, rows_read, complete, notes, tuple(broken))
+
+
+def _with_read(found: InspectedFile, read: _ReadText, warnings: Iterable[str]) -> InspectedFile:
+    """Return a file with what was read of it, and with what to say of that."""
+    return replace(
+        found,
+        columns=inferred(read.evidence),
+        evidence=read.evidence,
+        numbers=read.numbers,
+        rows=read.rows,
+        rows_read=read.rows_read,
+        complete=read.complete,
+        warnings=(*found.warnings, *read.notes, *read.broken, *warnings),
+    )
 
 
 def _most_rows(columns: int) -> int:
@@ -639,17 +644,8 @@ def _inspect_json(found: InspectedFile, layout: JsonLayout, files: FileBytes) ->
     if as_text and not layout.nested:
         warning = "a large object: what is nested in it is shown as text"
         found = replace(found, warnings=(*found.warnings, warning))
-    return replace(
-        found,
-        columns=inferred(read.evidence),
-        evidence=read.evidence,
-        numbers=read.numbers,
-        dates={name: _date_type(read, name) for name in read.texts if read.texts[name]},
-        rows=read.rows,
-        rows_read=read.rows_read,
-        complete=read.complete,
-        warnings=(*found.warnings, *read.notes, *read.broken, *_one_object(read)),
-    )
+    dates = {name: _date_type(read, name) for name in read.texts if read.texts[name]}
+    return replace(_with_read(found, read, _one_object(read)), dates=dates)
 
 
 _DATES = ("date", "timestamp", "timestamp_ntz")
