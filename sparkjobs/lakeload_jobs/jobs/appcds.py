@@ -39,7 +39,8 @@ from lakeload_jobs.formats.data_files.direct import LoadedRows, of_frame
 from lakeload_jobs.formats.iceberg.format import IcebergFormat
 from lakeload_jobs.formats.load_table import TableLoad, load_table
 from lakeload_jobs.formats.read_rows import prepare_rows
-from lakeload_jobs.jobs.event_log import EventLog, Progress
+from lakeload_jobs.jobs.event_log import EventLog
+from lakeload_jobs.jobs.progress import Progress
 from lakeload_jobs.session import build_session
 from lakeload_jobs.sources.base import NO_COLUMNS
 from lakeload_jobs.sources.registry import Sources

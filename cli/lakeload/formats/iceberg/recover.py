@@ -118,24 +118,21 @@ def drop_branches(
     catalog: IcebergCatalog, table: TableRef, age: timedelta, *, dry_run: bool
 ) -> BranchRecovery:
     """Drop the branches of a table that are older than an age."""
-    before = datetime.now(UTC) - age
-    return _retried(lambda: _drop_once(catalog, table, before, dry_run=dry_run))
+    place, before = table.location, datetime.now(UTC) - age
 
+    def once() -> BranchRecovery:
+        facts = read_facts(catalog, place.schema, place.table)
+        if facts is None:
+            return BranchRecovery(table.target, exists=False)
+        found = staging_branches(facts.refs)
+        old = tuple(branch for branch in found if branch.created_at <= before)
+        young = tuple(branch for branch in found if branch.created_at > before)
+        if old and not dry_run:
+            gone = catalog.drop_branches(place.schema, place.table, [b.name for b in old])
+            old = tuple(branch for branch in old if branch.name in gone)
+        return BranchRecovery(table.target, True, old, young)
 
-def _drop_once(
-    catalog: IcebergCatalog, table: TableRef, before: datetime, *, dry_run: bool
-) -> BranchRecovery:
-    place = table.location
-    facts = read_facts(catalog, place.schema, place.table)
-    if facts is None:
-        return BranchRecovery(table.target, exists=False)
-    found = staging_branches(facts.refs)
-    old = tuple(branch for branch in found if branch.created_at <= before)
-    young = tuple(branch for branch in found if branch.created_at > before)
-    if old and not dry_run:
-        gone = catalog.drop_branches(place.schema, place.table, [b.name for b in old])
-        old = tuple(branch for branch in old if branch.name in gone)
-    return BranchRecovery(table.target, True, old, young)
+    return _retried(once)
 
 
 def _retried(work: Callable[[], T]) -> T:

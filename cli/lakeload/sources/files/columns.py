@@ -19,10 +19,9 @@ from lakeload_jobs.contract.spec import FilesInput, RejectLimit
 from lakeload_jobs.core.names import unique_names
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.base import set_aside_warnings
+from lakeload_jobs.sources.files.formats.json.options import read_json_options
 from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS, TYPED_FORMATS
 from lakeload_jobs.sources.files.listing import list_files
-from lakeload_jobs.sources.files.text.json_values import json_type
-from lakeload_jobs.sources.files.text.options import read_json_options
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned, weight
 from lakeload_jobs.sources.files.text.table import text_files
 from lakeload_jobs.sources.files.typed.columns import (
@@ -44,7 +43,7 @@ from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState, folder_base, folder_values, is_s3
 from lakeload_jobs.sources.paths.local_listing import link_warnings
 from lakeload_jobs.sources.readers import SourceReaders
-from lakeload_jobs.sources.type_names import UnknownType, declared_type, spark_name
+from lakeload_jobs.sources.type_names import UnknownType, declared_type, nested_type, spark_name
 
 MAX_SCANNED = 128 << 20
 """Bytes of text that are read whole; of more, as much of the first files and the last."""
@@ -233,7 +232,7 @@ def _type(
         if column.name in declared:
             return spark_name(declared_type(declared[column.name])[0])
         if column.name in earlier:
-            kind = json_type(earlier[column.name])
+            kind = nested_type(earlier[column.name])
             read = kind_in_table(column, kind)
             return earlier[column.name] if read == kind else shown(read)
     except UnknownType:

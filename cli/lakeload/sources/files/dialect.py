@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import Literal
 
-from lakeload_jobs.sources.files.text.backslashes import LETTERS, NULL
-from lakeload_jobs.sources.files.text.csv import Dialect, Record, records
+from lakeload_jobs.sources.files.formats.csv.backslashes import LETTERS, NULL
+from lakeload_jobs.sources.files.formats.csv.records import Dialect, Record, records
 
 Confidence = Literal["HIGH", "MEDIUM", "LOW"]
 OptionValue = str | bool | int | tuple[str, ...]

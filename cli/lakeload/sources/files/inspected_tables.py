@@ -449,7 +449,7 @@ def _number_warnings(
     if not counts:
         return ()
     text = [name for name, kind in columns.items() if kind == "string"]
-    return number_warnings(text, [seen.columns for seen in counts], counts[0].formats)
+    return number_warnings(text, [seen.columns for seen in counts], counts[0].values.formats)
 
 
 def _columns(inspected: Sequence[InspectedFile]) -> dict[str, str]:

@@ -33,9 +33,9 @@ from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import FileFormatName
 from lakeload_jobs.sources.files.formats.base import TypedFormat
+from lakeload_jobs.sources.files.formats.json.records import first_list, path_step
 from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS, TYPED_FORMATS, named_format
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
-from lakeload_jobs.sources.files.text.json import first_list, path_step
 from lakeload_jobs.sources.files.text.mostly_numbers import NumberCounts
 from lakeload_jobs.sources.files.text.opening import NOT_A_ZIP_FILE, open_text, open_unpacked
 from lakeload_jobs.sources.files.text.opening import compression as packing
@@ -383,7 +383,9 @@ def first_rows(file: FileState, how: TextReading, files: FileBytes) -> tuple[tup
 
 def _shown(rows: pa.RecordBatch, how: TextReading, most: int) -> list[dict[str, str | None]]:
     some = rows.slice(0, max(most, 0))
-    columns = {name: how.as_text(some.column(name)).to_pylist() for name in some.schema.names}
+    columns = {
+        name: how.values.as_text(some.column(name)).to_pylist() for name in some.schema.names
+    }
     return [{name: values[row] for name, values in columns.items()} for row in range(some.num_rows)]
 
 
@@ -408,7 +410,7 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
     options = option_texts(found.options)
     how = TEXT_FORMATS[found.format].reading(options, nested_as_text=as_text)
     evidence: dict[str, Any] = {}
-    numbers = NumberCounts(found.file.path, how.values.formats)
+    numbers = NumberCounts(found.file.path, how.values)
     some: dict[str, list[str]] = {}
     sample: list[dict[str, str | None]] = []
     broken: list[str] = []
@@ -429,7 +431,7 @@ def _read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False)
                     numbers.add(batch, name, seen)
                 held = some.setdefault(name, [])
                 if len(held) < _TEXTS:
-                    shown = how.as_text(column[:_TEXTS]).to_pylist()
+                    shown = how.values.as_text(column[:_TEXTS]).to_pylist()
                     held += [text for text in shown if text]
                     blank |= {name} if "" in shown else set()
                 if pt.is_string(column.type) and batch.rows.num_columns <= _WIDE:

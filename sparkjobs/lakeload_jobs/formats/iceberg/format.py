@@ -47,7 +47,7 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
     why_before,
 )
 from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
-from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, job_of, open_load, ready
+from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, attempt_of, open_load, ready
 from lakeload_jobs.formats.iceberg.load.outcome import already
 from lakeload_jobs.formats.iceberg.load.prepare import (
     FittedRows,
@@ -129,7 +129,7 @@ class IcebergSession:
         given = IcebergLoad(
             spark, spec, table, self.objects, replaces, number, self._own_key, reporter.check
         )
-        job = job_of(spec, table, goes_on=incremental and not spec.options.starts_over)
+        job = attempt_of(spec, table, goes_on=incremental and not spec.options.starts_over)
         opened = open_load(spark, spec, table, job)
         if table.max_deleted is not None and opened.facts is not None:
             check_only_pipeline(opened.facts, job)
@@ -366,7 +366,7 @@ class IcebergTable:
         if facts is None or java_table is None:
             return why_before(spec, table) or plan_rows(spec, table, rows, _new(given, made))
         plan = plan_changes(spark, spec, table, facts, rows, made)
-        job = job_of(spec, table, goes_on=False)
+        job = attempt_of(spec, table, goes_on=False)
         branch = spec.destination.iceberg.branch
         changes = TableChanges(spark, table, branch, job, facts, rows, made, plan)
         # A load drops the branches of dead attempts first.

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from lakeload.sources.files.dialect import OptionValue, detect_dialect
-from lakeload_jobs.sources.files.text.options import read_csv_options
+from lakeload_jobs.sources.files.formats.csv.options import read_csv_options
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.environments import many
 from tests.hints import follow, follows

@@ -173,7 +173,7 @@ def test_a_value_that_is_too_large_is_refused_with_its_place(
     path = write(tmp_path / f"a.{form}", LARGE, **options)
     monkeypatch.setattr(batch_sizes, "MAX_VALUE_BYTES", 2 * MIB)
     monkeypatch.setattr("lakeload_jobs.sources.files.formats.avro.reader.MAX_VALUE_BYTES", 2 * MIB)
-    monkeypatch.setattr("lakeload_jobs.sources.files.text.json.MAX_RECORD", 2 * MIB)
+    monkeypatch.setattr("lakeload_jobs.sources.files.formats.json.records.MAX_RECORD", 2 * MIB)
 
     with pytest.raises(UnreadableFile) as failed:
         list(BATCHES[form](path))

@@ -165,8 +165,9 @@ def _evolved(
     return Ready(replace(opened, java_table=changed), rows, warnings, notes, changes)
 
 
-def job_of(spec: JobSpec, table: TableSpec, *, goes_on: bool) -> TableAttempt:
-    """Return this attempt as the rules know it."""
+def attempt_of(spec: JobSpec, table: TableSpec, *, goes_on: bool) -> TableAttempt:
+    """Return this attempt as the rules know it. `goes_on`: it reads on from the state that earlier
+    loads have left."""
     return TableAttempt(
         pipeline=spec.pipeline,
         job_id=spec.job_id,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -156,6 +155,8 @@ def _spelled(prepared: PreparedRows, facts: TableFacts | None) -> PreparedRows:
 def _columns(
     schema: StructType, tracking: Sequence[str], comments: Mapping[str, str]
 ) -> StructType:
+    """Return the columns that a load fills, with their comments: those of the rows without helpers,
+    and the tracking columns."""
     data = [field for field in schema.fields if not field.name.startswith(HELPER_PREFIX)]
     own = [
         StructField(name, DataType.fromDDL(kind))
@@ -166,7 +167,7 @@ def _columns(
         StructField(field.name, field.dataType, metadata=_described(comments.get(field.name)))
         for field in (*data, *own)
     ]
-    return StructType.fromJson(json.loads(StructType(fields).json()))
+    return StructType(fields)
 
 
 def _described(comment: str | None) -> dict[str, str]:

@@ -181,7 +181,7 @@ def stored_records(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Stor
 def stored_texts(records: Sequence[Mapping[str, Any]], given: FilesInput) -> dict[str, StoredText]:
     """Return the text of the records of each file, in the order of their job."""
     reading = TEXT_FORMATS[given.format].reading(given.options)
-    encoding = reading.encoding
+    encoding = reading.options.encoding
     found = {}
     for path, own in _by_file(records).items():
         names = json.loads(own[0]["source_columns"] or "[]")

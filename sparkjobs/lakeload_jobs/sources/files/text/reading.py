@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakeload_jobs.rows.arrow import Column, Kind
+from lakeload_jobs.rows.arrow import Kind
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns
-from lakeload_jobs.sources.files.text.inference import Infer
+from lakeload_jobs.sources.files.text.inference import Values
 from lakeload_jobs.sources.files.text.opening import is_splittable
-from lakeload_jobs.sources.files.text.splits import Declared, PieceReader, Values
+from lakeload_jobs.sources.files.text.options import TextOptions
+from lakeload_jobs.sources.files.text.splits import Declared, PieceReader
 from lakeload_jobs.sources.files.united_columns import OTHER_TABLE_HINT
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
@@ -27,23 +28,18 @@ class TextReading(ABC):
 
     @property
     @abstractmethod
-    def encoding(self) -> str | None:
-        """The encoding that is set; None is UTF-8, or what a byte order mark says."""
-
-    @property
-    @abstractmethod
-    def infer(self) -> Infer:
-        """Which types the values of a column may say."""
-
-    @property
-    def infers(self) -> bool:
-        """Whether values say a type at all."""
-        return True
+    def options(self) -> TextOptions:
+        """The options, with the defaults of those that are not written."""
 
     @property
     @abstractmethod
     def values(self) -> Values:
         """How values are read, and what they say of the type of their column."""
+
+    @property
+    def infers(self) -> bool:
+        """Whether values say a type at all."""
+        return True
 
     @property
     def line_break(self) -> bytes:
@@ -80,7 +76,7 @@ class TextReading(ABC):
 
     def can_be_cut(self, files: FileBytes, file: FileState) -> bool:
         """Whether any part of a file can be read by itself. Opens the file."""
-        return is_splittable(files, file, self.encoding)
+        return is_splittable(files, file, self.options.encoding)
 
     def declared_type(self, name: str) -> tuple[Kind, TimestampUnit | None]:
         """Return a type of `columns.types`. Raises `UnknownType`."""
@@ -89,10 +85,6 @@ class TextReading(ABC):
     def inferred_type(self, name: str) -> Kind:
         """Return a type that values say, by its name."""
         return text_type(name)
-
-    def as_text(self, column: Column) -> Column:
-        """Return values as they are written, to be shown."""
-        return column
 
     def other_table_hint(self, names: Sequence[str], wanted: Sequence[str]) -> str:
         """Return what to do about a file with the columns `names`, none of which is `wanted`."""

@@ -258,7 +258,7 @@ class TextFiles:
         if given is None and not reading.infers:
             return ColumnType("string", "INFERRED")
         policy = self.on_type_conflict
-        return reconcile(given, recorded, evidence, reading.infer, on_type_conflict=policy)
+        return reconcile(given, recorded, evidence, reading.options.infer, on_type_conflict=policy)
 
     def _only_rejects(
         self, reader: PieceReader, scanned: Sequence[Scanned], parallelism: Parallelism

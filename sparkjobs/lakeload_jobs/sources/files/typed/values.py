@@ -69,6 +69,8 @@ class Conversion:
             return self._exact(micros, nanos)
 
     def _exact(self, micros: Column, nanos: Column) -> Column:
+        """Return `micros` with null where `nanos` has digits that it lacks, in nested values as
+        well: the same file is read twice, because Arrow cuts these digits off without a word."""
         own = micros.type
         if own == nanos.type:
             return micros

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.sources.files.text import json as json_records_of
-from lakeload_jobs.sources.files.text.json import (
+from lakeload_jobs.sources.files.formats.json import records as json_records_of
+from lakeload_jobs.sources.files.formats.json.records import (
     MAX_DEPTH,
     BrokenFile,
     LineBlocks,

@@ -13,7 +13,7 @@ import yaml
 
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.sources.files.text.batches import TextBatch
-from lakeload_jobs.sources.files.text.inference import ColumnEvidence
+from lakeload_jobs.sources.files.text.inference import ColumnEvidence, ColumnValues
 from lakeload_jobs.sources.files.text.mostly_numbers import NumberCounts, number_warnings
 from lakeload_jobs.sources.files.text.splits import Scan, Scanned
 from lakeload_jobs.sources.files.text.table import TextTable
@@ -220,7 +220,7 @@ def test_line_that_makes_many_columns_text_is_one_warning(tmp_path: Path) -> Non
 
 
 def test_small_batch_of_text_does_not_hide_the_numbers_after_it() -> None:
-    counts, evidence = NumberCounts("a.csv", TextFormats()), ColumnEvidence()
+    counts, evidence = NumberCounts("a.csv", ColumnValues(TextFormats())), ColumnEvidence()
     for start, values in ((2, ["x"]), (3, ["1"] * 100), (103, ["y"]), (104, ["2"] * 100)):
         rows = pa.record_batch({"n": pa.array(values)})
         batch = TextBatch(rows, (), partial(_lines, start), lambda _: [])

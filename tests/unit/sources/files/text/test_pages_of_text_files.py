@@ -14,9 +14,10 @@ import pytest
 import yaml
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.sources.files.formats.csv.options import read_csv_options
+from lakeload_jobs.sources.files.formats.json.values import JsonEvidence
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence, reconcile
-from lakeload_jobs.sources.files.text.json_values import JsonEvidence
-from lakeload_jobs.sources.files.text.options import option_text, read_csv_options
+from lakeload_jobs.sources.files.text.options import option_text
 from lakeload_jobs.sources.files.text.patterns import compile_pattern
 from lakeload_jobs.sources.files.text.table import TextFiles
 from lakeload_jobs.sources.files.text.values import TextFormats, parse_text

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakeload_jobs.sources.files.formats.base import TextFormat
-from lakeload_jobs.sources.files.text.options import (
+from lakeload_jobs.sources.files.formats.csv.options import (
     CSV_ALIASES,
     CSV_OPTIONS,
-    OptionProblem,
     read_csv_options,
 )
+from lakeload_jobs.sources.files.text.options import OptionProblem
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.files.text.reading import TextReading
@@ -34,7 +34,7 @@ class CsvFormat(TextFormat):
     def reading(self, options: Mapping[str, str], *, nested_as_text: bool = False) -> TextReading:
         """Return how CSV files with these options are read; their values are never nested."""
         # With Arrow, which the documents alone do without.
-        from lakeload_jobs.sources.files.formats.csv.reading import CsvReading
+        from lakeload_jobs.sources.files.formats.csv.files import CsvReading
 
         return CsvReading(options)
 

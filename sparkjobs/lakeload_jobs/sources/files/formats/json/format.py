@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from lakeload_jobs.contract.spec import FileFormatName
 from lakeload_jobs.sources.files.formats.base import TextFormat
-from lakeload_jobs.sources.files.text.options import (
+from lakeload_jobs.sources.files.formats.json.options import (
     JSON_ALIASES,
     JSON_OPTIONS,
-    OptionProblem,
     read_json_options,
 )
+from lakeload_jobs.sources.files.text.options import OptionProblem
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.files.text.reading import TextReading
@@ -35,7 +35,7 @@ class JsonFormat(TextFormat):
     def reading(self, options: Mapping[str, str], *, nested_as_text: bool = False) -> TextReading:
         """Return how JSON files with these options are read."""
         # With Arrow, which the documents alone do without.
-        from lakeload_jobs.sources.files.formats.json.reading import JsonReading
+        from lakeload_jobs.sources.files.formats.json.files import JsonReading
 
         return JsonReading(options, self.lines, nested_as_text)
 

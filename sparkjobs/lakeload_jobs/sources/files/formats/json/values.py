@@ -9,7 +9,6 @@ is a number where the column is one.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Flag, auto
@@ -25,8 +24,9 @@ import pyarrow.types as pt
 from lakeload_jobs.core.names import normalize
 from lakeload_jobs.rows.arrow import Column, Kind
 from lakeload_jobs.rows.rejects import SET_ASIDE
-from lakeload_jobs.sources.files.text.inference import ColumnEvidence, Infer
-from lakeload_jobs.sources.files.text.json import split_lists, split_objects, to_arrow
+from lakeload_jobs.sources.files.formats.json.records import split_lists, split_objects, to_arrow
+from lakeload_jobs.sources.files.text.inference import ColumnEvidence
+from lakeload_jobs.sources.files.text.options import Infer
 from lakeload_jobs.sources.files.text.values import (
     DEFAULT_FORMATS,
     Positions,
@@ -35,7 +35,13 @@ from lakeload_jobs.sources.files.text.values import (
     parse_text,
     shortened,
 )
-from lakeload_jobs.sources.type_names import UnknownType, spark_name, text_type
+from lakeload_jobs.sources.type_names import (
+    UnknownType,
+    list_of,
+    nested_type,
+    spark_name,
+    text_type,
+)
 
 pc: Any = pyarrow.compute
 
@@ -44,7 +50,6 @@ _NONE_BAD: Positions = np.zeros(0, np.int64)
 MAX_NESTED_TYPES = 40
 """Values that are nested deeper are text. A list takes two levels of a Parquet schema, and Arrow
 opens no file with more than 100; types are also walked by functions that call themselves."""
-_ELEMENT = "element"
 
 
 def _first_bytes(column: Column) -> npt.NDArray[np.uint8]:
@@ -212,132 +217,13 @@ class JsonValues:
         """Return a clause for messages: the value, shortened, and what was expected."""
         return describe_bad_json(value, kind, formats)
 
+    def as_text(self, column: Column) -> Column:
+        """Return values as they are shown: strings without their quotes."""
+        return texts(column)
+
     def record_hint(self, reason: str) -> str:
         """Return what to do about a broken record."""
         return f"fix the file, or {SET_ASIDE}"
-
-
-# Names of types
-
-
-def json_type(name: str) -> Kind:
-    """Return the Arrow type of Spark's name of a type, nested ones included. Raises
-    `UnknownType`."""
-    parser = _TypeParser(name)
-    kind = parser.kind()
-    if not parser.is_done:
-        raise UnknownType(f"JSON cannot be read as `{name}`")
-    return kind
-
-
-def type_name(kind: Kind) -> str:
-    """Return Spark's name of a type."""
-    if pt.is_struct(kind):
-        fields = [kind.field(number) for number in range(kind.num_fields)]
-        inner = ",".join(f"{_quoted(f.name)}:{type_name(f.type)}" for f in fields)
-        return f"struct<{inner}>"
-    if pt.is_map(kind):
-        return f"map<{type_name(kind.key_type)},{type_name(kind.item_type)}>"
-    if pt.is_list(kind):
-        return f"array<{type_name(kind.value_type)}>"
-    return spark_name(kind)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def list_of(kind: Kind) -> Kind:
-    """Return the type of lists, with names as Spark gives them."""
-    return pa.list_(pa.field(_ELEMENT, kind))
-
-
-_NESTED_TYPE = re.compile(r"(struct|array|map)\s*<\s*", re.IGNORECASE)
-_PLAIN_TYPE = re.compile(r"[^(),>]*(\([^()]*\)[^(),>]*)*")
-_QUOTED_NAME = re.compile(r"`((?:[^`]|``)*)`\s*")
-_SPACES = re.compile(r"\s*")
-_PLAIN_NAME = re.compile(r"([^: ,<>]*)\s*")
-
-
-class _TypeParser:
-    """`struct<a: int, b array<string>>` and the like."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text.strip()
-        self._at = 0
-
-    @property
-    def is_done(self) -> bool:
-        """Whether nothing is left of the text."""
-        return self._at == len(self._text)
-
-    def kind(self) -> Kind:
-        nested = _NESTED_TYPE.match(self._text, self._at)
-        if nested is not None:
-            self._at = nested.end()
-            parse = {"struct": self._struct, "array": self._array, "map": self._map}
-            return parse[nested[1].lower()]()
-        name = self._taken(_PLAIN_TYPE)[0].strip()
-        # What Spark adds to the field of a struct says nothing of its values.
-        words = name.split()
-        if [word.lower() for word in words[-2:]] == ["not", "null"]:
-            name = " ".join(words[:-2])
-        return text_type(name)
-
-    def _struct(self) -> Kind:
-        fields = []
-        while not self._takes(">"):
-            name = self._name()
-            self._takes(":")
-            fields.append(pa.field(name, self.kind()))
-            if not self._takes(","):
-                self._expect(">")
-                break
-        return pa.struct(fields)
-
-    def _array(self) -> Kind:
-        kind = self.kind()
-        self._expect(">")
-        return list_of(kind)
-
-    def _map(self) -> Kind:
-        key = self.kind()
-        self._expect(",")
-        value = self.kind()
-        self._expect(">")
-        if not pt.is_string(key):
-            raise UnknownType("the keys of JSON objects are text: write `map<string,…>`")
-        return pa.map_(key, value)
-
-    def _name(self) -> str:
-        if self._text.startswith("`", self._at):
-            if _QUOTED_NAME.match(self._text, self._at) is None:
-                raise UnknownType(f"`{self._text[self._at :]}` is not the name of a field")
-            return self._taken(_QUOTED_NAME)[1].replace("``", "`")
-        name = self._taken(_PLAIN_NAME)[1]
-        if not name:
-            raise UnknownType("a field of a struct has no name")
-        return name
-
-    def _taken(self, pattern: re.Pattern[str]) -> re.Match[str]:
-        found = pattern.match(self._text, self._at)
-        assert found is not None  # noqa: S101 - patterns that match anything
-        self._at = found.end()
-        return found
-
-    def _takes(self, sign: str) -> bool:
-        if not self._text.startswith(sign, self._at):
-            return False
-        self._at += len(sign)
-        self._taken(_SPACES)
-        return True
-
-    def _expect(self, sign: str) -> None:
-        if not self._takes(sign):
-            raise UnknownType(f"`{sign}` is missing in a type")
-
-
-# Evidence
 
 
 class Seen(Flag):
@@ -371,6 +257,16 @@ class JsonEvidence:
     element: JsonEvidence | None = None
     depth: int = 0
     """How many objects and lists the values are in."""
+
+    @property
+    def values(self) -> int:
+        """How many values are numbers."""
+        return self.numbers.values
+
+    @property
+    def number_type(self) -> str:
+        """The type of numbers that all values are of; '' where they are of none."""
+        return "" if self.seen & ~Seen.NUMBER else self.numbers.number_type
 
     def __post_init__(self) -> None:
         if self.seen is Seen.NOTHING:
@@ -434,15 +330,15 @@ class JsonEvidence:
             self.seen is Seen.NOTHING
             or (self.seen is Seen.OBJECT and not self.fields and pt.is_struct(recorded))
         ):
-            return type_name(recorded)
-        return type_name(self._kind(mode))
+            return spark_name(recorded)
+        return spark_name(self._kind(mode))
 
     @cached_property
     def _recorded_kind(self) -> Kind | None:
         if self.recorded is None:
             return None
         try:
-            return json_type(self.recorded)
+            return nested_type(self.recorded)
         except UnknownType:
             return None
 
@@ -460,7 +356,7 @@ class JsonEvidence:
         return self.fields[name]
 
     def _inner(self, recorded: Kind | None) -> JsonEvidence:
-        name = None if recorded is None else type_name(recorded)
+        name = None if recorded is None else spark_name(recorded)
         depth = self.depth + 1
         as_text = depth >= MAX_NESTED_TYPES
         return JsonEvidence(self.formats, name, self.mode, as_text, depth=depth)
@@ -482,8 +378,8 @@ class JsonEvidence:
     def _settled(self, mode: Infer) -> Kind:
         """Return the type of a value within others: that of the table, where it holds all."""
         recorded = self._recorded_kind
-        if recorded is None or pt.is_nested(recorded) or not self.fits(type_name(recorded)):
-            return json_type(self.infer(mode))
+        if recorded is None or pt.is_nested(recorded) or not self.fits(spark_name(recorded)):
+            return nested_type(self.infer(mode))
         return recorded
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from lakeload_jobs.core.yaml_lines import yaml_text
+from lakeload_jobs.rows.arrow import Kind
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import shown_size
-from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
-from lakeload_jobs.sources.files.text.json import (
+from lakeload_jobs.sources.files.formats.json.options import JsonOptions, read_json_options
+from lakeload_jobs.sources.files.formats.json.records import (
     MAX_RECORD,
     BrokenFile,
     LineBlocks,
@@ -24,11 +26,15 @@ from lakeload_jobs.sources.files.text.json import (
     line_start,
     read_block,
 )
+from lakeload_jobs.sources.files.formats.json.values import JsonValues
+from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
 from lakeload_jobs.sources.files.text.opening import open_text
-from lakeload_jobs.sources.files.text.options import JsonOptions
+from lakeload_jobs.sources.files.text.reading import TextReading
 from lakeload_jobs.sources.files.text.splits import Piece
+from lakeload_jobs.sources.files.text.values import TextFormats
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.type_names import TimestampUnit, UnknownType, declared_type, nested_type
 
 _FEW = 256
 """Blocks of fewer records become larger, up to `_LARGEST` bytes."""
@@ -151,3 +157,66 @@ class JsonReader:
             else:
                 blocks = ValueBlocks(text.stream, text.start)
             yield JsonPiece(piece.file, text.start, 1, blocks, self.loaded, known, checks)
+
+
+@dataclass(frozen=True)
+class JsonReading(TextReading):
+    """How JSON files with some options are read. `lines`: each record is a line, else files hold
+    one value or more, or a list. `nested_as_text`: objects and lists are loaded as they are
+    written."""
+
+    lines: bool = False
+    nested_as_text: bool = False
+
+    @cached_property
+    def options(self) -> JsonOptions:
+        """The options."""
+        return read_json_options(self.written)[0]
+
+    @cached_property
+    def values(self) -> JsonValues:
+        """How values are read."""
+        options = self.options
+        formats = TextFormats(
+            date_pattern=options.date_format,
+            timestamp_pattern=options.timestamp_format,
+            timestamp_ntz_pattern=options.timestamp_ntz_format,
+            zone=options.time_zone,
+            binary="BASE64",
+        )
+        return JsonValues(formats, options.infer, self.nested_as_text)
+
+    @property
+    def keeps_order(self) -> bool:
+        """Return False: the order of keys says nothing, and records may lack any."""
+        return False
+
+    def reader(
+        self,
+        files: FileBytes,
+        loaded: Columns = ALL_COLUMNS,
+        *,
+        known: Collection[str] = (),
+        sets_aside: bool = False,
+        stored: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> JsonReader:
+        """Return what reads files, or rejected records, whatever was around them."""
+        options = self.options
+        if stored is not None:
+            options = replace(options, encoding=None, records=())
+        return JsonReader(files, options, self.lines, loaded, sets_aside)
+
+    def can_be_cut(self, files: FileBytes, file: FileState) -> bool:
+        """Whether each line is a record, in a text that can be read from any byte."""
+        return self.lines and super().can_be_cut(files, file)
+
+    def declared_type(self, name: str) -> tuple[Kind, TimestampUnit | None]:
+        """Return a type of `columns.types`, nested ones included. Raises `UnknownType`."""
+        try:
+            return declared_type(name)
+        except UnknownType:
+            return nested_type(name), None
+
+    def inferred_type(self, name: str) -> Kind:
+        """Return a type that values say, nested ones included."""
+        return nested_type(name)

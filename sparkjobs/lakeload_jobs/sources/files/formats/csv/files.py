@@ -6,17 +6,19 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import pyarrow as pa
 
 from lakeload_jobs.core.names import spelling
 from lakeload_jobs.core.yaml_lines import yaml_mapping
+from lakeload_jobs.rows.rejects import SET_ASIDE
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import MAX_VALUE_BYTES, is_too_large, shown_size
-from lakeload_jobs.sources.files.text.backslashes import NULL
-from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
-from lakeload_jobs.sources.files.text.csv import (
+from lakeload_jobs.sources.files.formats.csv.backslashes import NULL
+from lakeload_jobs.sources.files.formats.csv.options import CsvOptions, read_csv_options
+from lakeload_jobs.sources.files.formats.csv.records import (
     BlockParser,
     Blocks,
     Cut,
@@ -28,10 +30,12 @@ from lakeload_jobs.sources.files.text.csv import (
     guess_start,
     records,
 )
+from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
+from lakeload_jobs.sources.files.text.inference import ColumnValues
 from lakeload_jobs.sources.files.text.opening import ENCODING_HINT, StartOfStream, open_text
-from lakeload_jobs.sources.files.text.options import CsvOptions
-from lakeload_jobs.sources.files.text.splits import Piece
-from lakeload_jobs.sources.files.text.values import shortened
+from lakeload_jobs.sources.files.text.reading import TextReading
+from lakeload_jobs.sources.files.text.splits import Declared, Piece, PieceReader
+from lakeload_jobs.sources.files.text.values import TextFormats, reads_alike, shortened
 from lakeload_jobs.sources.files.united_columns import OTHER_TABLE_HINT
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
@@ -364,3 +368,92 @@ class CsvReader:
             if is_too_large(size):
                 raise _too_long(file, 1)
             size *= 4
+
+
+@dataclass(frozen=True)
+class CsvValues(ColumnValues):
+    """Values of CSV."""
+
+    def record_hint(self, reason: str) -> str:
+        """Return what to do about a broken record."""
+        if "quote" in reason:
+            return (
+                f"fix the file, or {SET_ASIDE}; if quotes have no meaning in these files, set the "
+                "reader option `quote: ''`"
+            )
+        return (
+            f"fix the file, or {SET_ASIDE}, or set the reader options `separator` and `quote`; "
+            "`lakeload inspect` with the file detects them"
+        )
+
+
+@dataclass(frozen=True)
+class CsvReading(TextReading):
+    """How CSV files with some options are read."""
+
+    @cached_property
+    def options(self) -> CsvOptions:
+        """The options."""
+        return read_csv_options(self.written)[0]
+
+    @property
+    def infers(self) -> bool:
+        """Whether values say a type: with STRINGS all are text."""
+        return self.options.infer != "STRINGS"
+
+    @property
+    def line_break(self) -> bytes:
+        """What ends a record."""
+        return self.options.line_break.encode() or b"\n"
+
+    @cached_property
+    def values(self) -> CsvValues:
+        """How values are read."""
+        options = self.options
+        return CsvValues(
+            TextFormats(
+                # With backslash escapes null is known by how it is written.
+                null_texts=() if options.backslash_escapes else options.null_values,
+                empty_is_text=options.backslash_escapes,
+                nan_words=(options.nan_value,),
+                infinity_words=(options.positive_infinity,),
+                minus_infinity_words=(options.negative_infinity,),
+                decimal_mark=options.decimal_mark,
+                thousands_mark=options.thousands_mark,
+                date_pattern=options.date_format,
+                timestamp_pattern=options.timestamp_format,
+                timestamp_ntz_pattern=options.timestamp_ntz_format,
+                zone=options.time_zone,
+            )
+        )
+
+    def reader(
+        self,
+        files: FileBytes,
+        loaded: Columns = ALL_COLUMNS,
+        *,
+        known: Collection[str] = (),
+        sets_aside: bool = False,
+        stored: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> CsvReader:
+        """Return what reads files, or rejected records, of which the first is no header."""
+        options = self.options if stored is None else replace(self.options, encoding=None)
+        return CsvReader(files, options, frozenset(known), loaded, stored or {})
+
+    def second_reader(
+        self, reader: PieceReader, schema: pa.Schema, declared: Declared
+    ) -> PieceReader:
+        """Return what lets Arrow read columns whose values it reads alike."""
+        if not isinstance(reader, CsvReader):
+            return reader
+        kinds = {
+            column.name: column.type
+            for column in schema
+            if reads_alike(column.type, declared.formats.get(column.name, self.values.formats))
+        }
+        return replace(reader, kinds=kinds)
+
+    def other_table_hint(self, names: Sequence[str], wanted: Sequence[str]) -> str:
+        """Return what to do about a file of another table: its separator may be another."""
+        options = self.options
+        return other_table_hint(names, wanted, options.separator, has_header=options.header)

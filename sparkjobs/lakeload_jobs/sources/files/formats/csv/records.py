@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from lakeload_jobs.sources.batch_sizes import MAX_VALUE_BYTES, is_too_large
-from lakeload_jobs.sources.files.text.backslashes import (
+from lakeload_jobs.sources.files.formats.csv.backslashes import (
     END_MARK,
     PlainBytes,
     ends_in_escape,
