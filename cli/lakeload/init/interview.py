@@ -90,10 +90,6 @@ class Question:
             return get_args(getattr(spec, self.choices))
         return tuple(self.choices)
 
-    def default_for(self, given: Given) -> str | None:
-        """Return the default after these answers, None for a question that needs an answer."""
-        return _DEFAULTS[self.name](given) if self.name in _DEFAULTS else self.default
-
 
 def _identity(given: Given) -> str:
     if given.get("role_arn"):
@@ -170,7 +166,7 @@ def interview(
             known.pop(question.name, None)
             continue
         choices = question.choices_for(known)
-        default = _default(defaults, question, known)
+        default = _default(question, known, defaults.get(question.name))
         if flag is not None:
             known[question.name] = _checked_flag(question, choices, flag, known)
         elif (
@@ -190,9 +186,13 @@ def interview(
     return Answers(**known)
 
 
-def _default(defaults: Defaults, question: Question, known: Given) -> str | None:
-    found = defaults.get(question.name)
-    return (found(known) if callable(found) else found) or question.default_for(known)
+def _default(
+    question: Question, known: Given, first: str | Callable[[Given], str | None] | None
+) -> str | None:
+    """Return the default after these answers, None for a question that needs an answer."""
+    if value := first(known) if callable(first) else first:
+        return value
+    return _DEFAULTS[question.name](known) if question.name in _DEFAULTS else question.default
 
 
 def _settled(question: Question, known: Mapping[str, str], default: str | None) -> bool:

@@ -353,7 +353,8 @@ def _interrupted(ending: Ending, tables: tuple[TableResult, ...], maybe: str) ->
     if ending.killed:
         how += " and killed because it did not stop in time"
     done = sum(table.status in GOOD for table in tables)
-    unknown = [table for table in tables if _in_commit(table)]
+    left = (table for table in tables if table.status not in GOOD and table.error)
+    unknown = [table for table in left if table.error and table.error.stage == "commit"]
     if unknown:
         what = f"`{unknown[0].table}` is {maybe}"
         what += f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
@@ -363,11 +364,6 @@ def _interrupted(ending: Ending, tables: tuple[TableResult, ...], maybe: str) ->
         what = NOTHING_COMMITTED
     error = ErrorInfo("Interrupted", f"{how}: {what}", ExitCode.INTERRUPTED)
     return Outcome("INTERRUPTED", ExitCode.INTERRUPTED, tables, error)
-
-
-def _in_commit(table: TableResult) -> bool:
-    stage = table.error.stage if table.error else None
-    return table.status not in GOOD and stage == "commit"
 
 
 def _presume(

@@ -237,10 +237,6 @@ def is_gone(file: Path) -> bool:
         return False
 
 
-def _without_result(events: Path) -> Literal["RUNNING", "NO_RESULT"]:
-    return "RUNNING" if events.exists() and not is_gone(events) else "NO_RESULT"
-
-
 def matching(runs: Sequence[LocalRun], globs: Sequence[str]) -> tuple[LocalRun, ...]:
     """Return the runs with a table whose source name matches one of the globs; all without any."""
     return tuple(
@@ -266,6 +262,8 @@ def _read(folder: RunFolder) -> LocalRun | None:
     try:
         spec: dict[str, Any] = json.loads(folder.spec.read_bytes())
         ended = _result(spec, folder.result)
+        runs = folder.events.exists() and not is_gone(folder.events)
+        unended: LocalOutcome = "RUNNING" if runs else "NO_RESULT"
         return LocalRun(
             started_at=parse_instant(spec["synced"]),
             job_id=str(spec["job_id"]),
@@ -273,7 +271,7 @@ def _read(folder: RunFolder) -> LocalRun | None:
             pipeline=str(spec["pipeline"]),
             lake=lake_of(spec["destination"]),
             tables=tuple(str(table["source"]) for table in spec["tables"]),
-            outcome=ended.status if ended else _without_result(folder.events),
+            outcome=ended.status if ended else unended,
             seconds=(ended.finished_at - ended.started_at).total_seconds() if ended else None,
             folder=folder.path,
             log=folder.log,

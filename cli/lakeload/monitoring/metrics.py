@@ -162,7 +162,7 @@ class Metrics:
             key: value for key, value in self._values.items() if key[0] != "lakeload_build"
         }
         self._set("lakeload_build", 1, version=__version__)
-        ended = _ended(document)
+        ended = parse_instant(document["started_at"]).timestamp() + float(document["seconds"])
         self._add_job(document, ended)
         named = {table["target"] for table in document["tables"]}
         for table in document["tables"]:
@@ -335,10 +335,6 @@ def write_file(path: Path, text: str) -> None:
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
         raise
-
-
-def _ended(document: Document) -> float:
-    return parse_instant(document["started_at"]).timestamp() + float(document["seconds"])
 
 
 def _target(document: Document, source: str) -> str:
