@@ -34,7 +34,12 @@ from lakeload_jobs.sources.files.files_in_use import in_use
 from lakeload_jobs.sources.files.typed.columns import VARIANT, FileSchema, Unit, unreadable
 from lakeload_jobs.sources.files.typed.columns import Column as FileColumn
 from lakeload_jobs.sources.files.typed.exact import column_notes, record_bytes
-from lakeload_jobs.sources.files.typed.values import BAD_SHOWN, BadValues, Conversion
+from lakeload_jobs.sources.files.typed.values import (
+    BAD_SHOWN,
+    BadValues,
+    Conversion,
+    with_all_digits,
+)
 from lakeload_jobs.sources.files.typed.variant import variant_texts
 from lakeload_jobs.sources.part_sizes import Parallelism
 from lakeload_jobs.sources.paths.file_state import FileState, folder_values
@@ -90,8 +95,8 @@ class TypedPiece:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows of a piece, as the format has them. `in_nanos` are columns once more, as numbers or
-    text with digits that those in `columns` lack."""
+    """Some rows of a piece, as the format has them. `in_nanos` are columns once more, with digits
+    that those in `columns` lack: in nanoseconds, which may wrap around, or as text."""
 
     columns: Mapping[str, Column]
     rows: int
@@ -310,7 +315,11 @@ class ReadTyped:
         with all their digits."""
         if not found:
             return {}
-        columns = {**batch.columns, **batch.in_nanos}
+        exact = {
+            name: with_all_digits(batch.columns[name], nanos)
+            for name, nanos in batch.in_nanos.items()
+        }
+        columns = {**batch.columns, **exact}
         kinds = {column.name: column.kind for column in self.columns}
         folders = {
             name: pa.repeat(pa.scalar(value, self.schema.field(name).type), batch.rows)

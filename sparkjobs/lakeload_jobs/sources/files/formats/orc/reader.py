@@ -558,7 +558,7 @@ class OrcReader:
                     yield Batch(
                         {name: one.array for name, one in named.items()},
                         len(values[0].array),
-                        {name: one.texts for name, one in named.items() if one.texts is not None},
+                        {name: one.nanos for name, one in named.items() if one.nanos is not None},
                     )
 
 
@@ -606,15 +606,15 @@ def _total(statistics: _Message, kind: int, field: int) -> int:
 
 @dataclass(frozen=True)
 class _Values:
-    """Values; `texts` are the same as text where some have no place in the type of `array`."""
+    """Values; `nanos` are the same in nanoseconds, where some have digits below a microsecond."""
 
     array: Array
-    texts: Array | None = None
+    nanos: Array | None = None
 
     @property
-    def shown(self) -> Array:
-        """The texts, or the values where they have none."""
-        return self.array if self.texts is None else self.texts
+    def finest(self) -> Array:
+        """The values in nanoseconds where some need them."""
+        return self.array if self.nanos is None else self.nanos
 
 
 class _WithOtherEnd(SeekableFile):
@@ -794,10 +794,10 @@ class _OpenStripe:
             self._values(child, array)
             for child, array in zip(own.children, _children(own, column), strict=True)
         ]
-        has_texts = any(child.texts is not None for child in children)
+        is_fine = any(child.nanos is not None for child in children)
         return _Values(
             _parent(own, column, [child.array for child in children]),
-            _parent(own, column, [child.shown for child in children]) if has_texts else None,
+            _parent(own, column, [child.finest for child in children]) if is_fine else None,
         )
 
     def _dates(self, column: Array) -> _Values:
@@ -823,18 +823,12 @@ class _OpenStripe:
         kind = _kind(own, [])
         if kind == INSTANT:
             local = local - zone.offsets_of_local(local, unix)
-        micros = pa.array(local * 10**6 + fine // 1000, pa.int64(), mask=null)
-        values, digits = micros.view(kind), np.where(null, 0, fine % 1000)
-        if not digits.any():
+        micros, digits = local * 10**6 + fine // 1000, fine % 1000
+        values = pa.array(micros, pa.int64(), mask=null).view(kind)
+        if not digits[~null].any():
             return _Values(values)
-        shown, end = (
-            micros.view(LOCAL).cast(pa.string()).to_pylist(),
-            "Z" if kind == INSTANT else "",
-        )
-        texts = [
-            text and f"{text}{more:03d}{end}" for text, more in zip(shown, digits, strict=True)
-        ]
-        return _Values(values, pa.array(texts, pa.string()))
+        nanos = pa.array(micros * 1000 + digits, pa.int64(), mask=null)
+        return _Values(values, nanos.view(pa.timestamp("ns", kind.tz)))
 
     def _from_julian(self, days: Any) -> Any:
         """Return what to add to days of which those before 1582 are of the Julian calendar, so

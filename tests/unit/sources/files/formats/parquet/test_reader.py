@@ -248,6 +248,25 @@ def test_an_int96_that_loses_digits_is_named_in_every_century(tmp_path: Path) ->
     assert cut[2].as_py() == datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=UTC)
 
 
+def test_a_rejected_int96_is_shown_with_its_century_and_all_digits(tmp_path: Path) -> None:
+    far = [datetime(9999, 12, 31), datetime(1, 1, 1)]
+    columns = {
+        "far": pa.array(far, pa.timestamp("us")),
+        "in_list": pa.array([[far[0]], [None]], pa.list_(pa.timestamp("us"))),
+        "t": pa.array([1_001, 0], pa.timestamp("ns")),
+    }
+    path = write(tmp_path / "a", columns, use_deprecated_int96_timestamps=True)
+
+    rejects: Any = read(path, on_bad_value="QUARANTINE")[REJECTED_HELPER].to_pylist()
+
+    assert rejects[1] is None
+    assert json.loads(rejects[0]["raw_record"]) == {
+        "far": "9999-12-31 00:00:00.000000000",
+        "in_list": ["9999-12-31 00:00:00.000000000"],
+        "t": "1970-01-01 00:00:00.000001001",
+    }
+
+
 @pytest.mark.parametrize("name", LOSSY)
 def test_a_value_that_loses_digits_is_named(tmp_path: Path, name: str) -> None:
     content, value = LOSSY[name]
