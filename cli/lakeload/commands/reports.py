@@ -16,7 +16,7 @@ from lakeload.reporting.job import Measurement, ReportedJob
 from lakeload.reporting.lineage import LineageReport, receiver_of
 from lakeload.reporting.opentelemetry import OpenTelemetryReport, check_opentelemetry
 from lakeload.reporting.webhook import webhook_of
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of
 from lakeload.ui import console
 from lakeload.ui.errors import say
 from lakeload_jobs.contract.errors import LakeloadError
@@ -51,7 +51,7 @@ class Reports:
             job.attempt.synced,
             job.destination,
             job.tables,
-            {table.source: source_of(table.input).datasets(table.input) for table in job.tables},
+            {table.source: facts_of(table.input).datasets for table in job.tables},
             only_news,
         )
         if document.model.opentelemetry:

@@ -14,7 +14,7 @@ from lakeload.launch.outcome import ResultProblem, read_result
 from lakeload.launch.run import Ended, Launcher, run_job
 from lakeload.launch.run_folder import RunFolder
 from lakeload.sources.base import InputFound, Numbering
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of, source_of
 from lakeload.sources.report import CursorPlan, IncrementalPlan
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import (
@@ -26,7 +26,7 @@ from lakeload_jobs.contract.errors import (
     Refused,
     worst_exit,
 )
-from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
+from lakeload_jobs.contract.plan import CatalogPlan, ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import CommitAt, DestinationSpec, JobSpec, RoundLimit, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
@@ -44,21 +44,6 @@ class Recovery:
     rows: int
     files: int
     action: str
-
-
-@dataclass(frozen=True)
-class CatalogPlan:
-    """A table in Glue and what the load would change there, as far as its columns are known.
-
-    `unasked` says why Glue could not be asked, which stops no load.
-    """
-
-    database: str
-    table: str
-    creates_database: bool = False
-    creates_table: bool = False
-    adds_columns: tuple[str, ...] = ()
-    unasked: ErrorInfo | None = None
 
 
 @dataclass(frozen=True)
@@ -213,9 +198,9 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
     table = state.table
     found = _input(state) if local else InputFound()
     error = state.result.error if state.error else None
-    source = source_of(table.input)
-    numbering = source.numbering(table.input, found)
-    reader, why_jvm = source.planned_reader(table.input, request.reader)
+    facts = facts_of(table.input, request.reader)
+    small = found.files == 1 and found.bytes <= facts.one_partition
+    numbering: Numbering = "one partition" if small else facts.numbering
     rounds = plan_rounds(state, request.interval, request.destination.table_format)
     action: Action = "BLOCKED" if error else "NO_OP" if state.idle else "LOAD"
     if action == "LOAD" and found.missing:
@@ -225,8 +210,8 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
         target=table.target,
         action=action,
         mode=table.mode,
-        reader=reader,
-        why_jvm=why_jvm,
+        reader=facts.reader,
+        why_jvm=facts.why_jvm,
         index="sparse" if numbering == "not counted" else "dense",
         numbering=numbering,
         example="",
@@ -267,7 +252,7 @@ def with_shared_files(
 
 
 def _key_from(table: TableSpec) -> Literal["document", "database"] | None:
-    read = source_of(table.input).database(table.input)
+    read = facts_of(table.input).database
     if read is None:
         return None
     return "document" if read.key is None else "database"
@@ -286,7 +271,7 @@ def _input(state: TableState) -> InputFound:
         return InputFound(len(report.listed), sum(file.size for file in report.listed))
     if report.bytes is not None:
         return InputFound(bytes=report.bytes)
-    return source_of(state.table.input).look(state.table.input)
+    return source_of(state.table.input).count_files(state.table.input)
 
 
 def _cursor(state: TableState) -> CursorPlan | None:

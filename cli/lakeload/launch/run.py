@@ -43,7 +43,7 @@ from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.scratch import scratch_folders
 from lakeload.launch.stop import StopRequests
 from lakeload.runtimes import Submission
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of, source_of
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import (
     ExitCode,
@@ -210,13 +210,13 @@ def jvm_bytes(spec: JobSpec) -> int | None:
     """Return the bytes of input whose rows will pass through the JVM, as far as the documents tell;
     None where those of a table are not known here."""
     by_jvm = [table for table in spec.tables if not _without_jvm(spec, table)]
-    sizes = [source_of(table.input).size(table.input) for table in by_jvm]
+    sizes = [source_of(table.input).count_files(table.input).size for table in by_jvm]
     return None if None in sizes else sum(filter(None, sizes))
 
 
 def _without_jvm(spec: JobSpec, table: TableSpec) -> bool:
     """Return whether rows probably go from reader to encoder within one Python process."""
-    source = source_of(table.input)
+    facts = facts_of(table.input)
     if table.mode not in format_of(spec.destination).split_modes or spec.reader == "JVM":
         return False
     if (catalog := catalog_of(spec.destination)) is not None and vends(catalog):
@@ -227,9 +227,9 @@ def _without_jvm(spec: JobSpec, table: TableSpec) -> bool:
     if table.max_deleted is not None:
         # Spark compares the keys.
         return False
-    if table.columns.types and not source.casts(table.input):
+    if table.columns.types and not facts.casts:
         return False
-    return not source.only_jvm(table.input)
+    return facts.reader != "jvm"
 
 
 def refuse_without_any_input(tables: Sequence[TableSpec]) -> None:

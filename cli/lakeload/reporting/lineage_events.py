@@ -57,7 +57,7 @@ from lakeload.reporting.delivery import (
 )
 from lakeload.reporting.job import Parent, ReportedJob
 from lakeload.sources.datasets import Alias, Dataset, dataset_of_url
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of
 from lakeload_jobs import __version__
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.contract.traits import catalog_of, format_of
@@ -210,7 +210,7 @@ def _job_facets(table: TableSpec | None) -> dict[str, JobFacet]:
     found: dict[str, JobFacet] = {
         "jobType": job_type_job.JobTypeJobFacet("BATCH", _INTEGRATION, kind)
     }
-    read = source_of(table.input).database(table.input) if table is not None else None
+    read = facts_of(table.input).database if table else None
     if read is not None and read.query is not None:
         found["sql"] = sql_job.SQLJobFacet(masked(read.query))
     return found
