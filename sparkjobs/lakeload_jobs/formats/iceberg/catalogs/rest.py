@@ -24,11 +24,12 @@ from lakeload_jobs.formats.iceberg.catalogs.http import (
     FixedToken,
     HttpTimeouts,
     Identity,
+    document_of,
     error_from,
-    http_call,
     not_a_catalog,
     origin,
     prepare,
+    send,
     shown,
 )
 from lakeload_jobs.formats.iceberg.catalogs.rest_tables import RestTables
@@ -107,11 +108,10 @@ class RestConnection:
         """Make sure that a catalog answers at the URI; a refusal is an answer too."""
         # No warehouse yet: that is for opening it.
         doing = f"reading `{shown(self.uri)}/v1/config`"
-        with http_call(doing, self.uri), prepare(requests.Session(), self.patience) as session:
-            session.auth = Identity()
-            response = session.get(f"{self.uri}/v1/config")
+        response = send("GET", f"{self.uri}/v1/config", doing, Identity(), self.patience)
         if response.ok:
-            self._check_config(response, doing)
+            if not {"defaults", "overrides"} & set(document_of(response, doing)):
+                raise not_a_catalog(doing, response.status_code)
             return
         error = error_from(doing, response)
         if response.status_code in (401, 403):
@@ -141,14 +141,6 @@ class RestConnection:
         session = prepare(requests.Session(), self.patience)
         session.headers.update(self.headers)
         return RestTables(session, self.identity, self.uri, self.warehouse, self._hidden)
-
-    def _check_config(self, response: requests.Response, doing: str) -> None:
-        try:
-            document = response.json()
-        except ValueError:
-            document = None
-        if not isinstance(document, dict) or not {"defaults", "overrides"} & set(document):
-            raise not_a_catalog(doing, response.status_code)
 
     def _client(self, client_id: Secret, client_secret: Secret) -> Client:
         return Client(
