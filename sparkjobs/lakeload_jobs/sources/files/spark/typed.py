@@ -46,7 +46,6 @@ from lakeload_jobs.sources.files.spark.reader import (
     with_places,
 )
 from lakeload_jobs.sources.files.spark.s3a import S3Source
-from lakeload_jobs.sources.files.typed.casts import ReadCast
 from lakeload_jobs.sources.files.typed.columns import (
     Column,
     FileSchema,
@@ -63,6 +62,7 @@ from lakeload_jobs.sources.files.typed.rows import (
     FormatReader,
     NotDirect,
     OnLoss,
+    ReadCast,
     ReadTyped,
     TypedPiece,
     folder_columns,
