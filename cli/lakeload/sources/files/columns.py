@@ -10,16 +10,13 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from lakeload.sources.base import ColumnsRequest, SampleRows, SourceColumns
-from lakeload.sources.files.inspection import (
-    first_rows,
-    inspect_file,
-    is_large_object,
-)
+from lakeload.sources.files.formats.registry import INSPECTION_OF
+from lakeload.sources.files.formats.text import first_rows
+from lakeload.sources.files.inspection import inspect_file
 from lakeload_jobs.contract.spec import FilesInput, RejectLimit
 from lakeload_jobs.core.names import unique_names
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.base import set_aside_warnings
-from lakeload_jobs.sources.files.formats.json.options import read_json_options
 from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS, TYPED_FORMATS
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned, weight
@@ -108,12 +105,11 @@ def _text_columns(
     spec, table = request.spec, request.table
     some, stop = list(files), None
     opener = FileBytes(readers.identity(given), "plan")
-    if given.format == "JSON":
-        json, _ = read_json_options(given.options)
-        if not json.records and any(
-            is_large_object(one, opener, json.encoding) for one in some[:1]
-        ):
-            return None  # it takes as long as the load
+    as_text = spec.nested == "JSON"
+    reading = TEXT_FORMATS[given.format].reading(given.options, nested_as_text=as_text)
+    inspection = INSPECTION_OF[given.format]
+    if any(inspection.takes_long(one, reading, opener) for one in some[:1]):
+        return None
     if sum(weight(Piece(file)) for file in files) > MAX_SCANNED:
         if len(some) > _MOST_FILES:
             some = [*some[: _MOST_FILES - 1], some[-1]]
@@ -124,8 +120,6 @@ def _text_columns(
 
     # What is bad among some of the bytes says nothing of its share of all.
     limit = spec.max_rejected_of(table) if stop is None else RejectLimit(percent=100)
-    as_text = spec.nested == "JSON"
-    reading = TEXT_FORMATS[given.format].reading(given.options, nested_as_text=as_text)
     read = text_files(spec, table, reading, some, request.earlier, opener, limit)
     found = read.split(scan, _UNCUT)
     rows = sum(found.splits.counts or ())

@@ -15,8 +15,10 @@ from typing import Any
 import pyarrow as pa
 
 from lakeload.sources.files.bounded import inspect_files
-from lakeload.sources.files.dialect import Guess, OptionValue
-from lakeload.sources.files.inspection import InspectedFile, inferred, is_prose, typed_columns
+from lakeload.sources.files.formats.base import Guess, InspectedFile, OptionValue
+from lakeload.sources.files.formats.json.inspection import inferred
+from lakeload.sources.files.formats.typed import typed_columns
+from lakeload.sources.files.inspection import is_prose
 from lakeload.sources.files.own_files import own_files
 from lakeload.sources.files.settings import table_of
 from lakeload.sources.paths import is_utf8_name, local_paths, utf8_glob

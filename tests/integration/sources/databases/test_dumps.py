@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.sources.files.formats.csv.files import dialect_of
 from lakeload_jobs.sources.files.formats.csv.options import read_csv_options
+from lakeload_jobs.sources.files.formats.csv.reader import dialect_of
 from lakeload_jobs.sources.files.formats.csv.records import Dialect
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
 from lakeload_jobs.sources.part_sizes import Parallelism

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lakeload.sources.files.dialect import OptionValue, detect_dialect
+from lakeload.sources.files.formats.base import OptionValue
+from lakeload.sources.files.formats.csv.dialect import detect_dialect
 from lakeload_jobs.sources.files.formats.csv.options import read_csv_options
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.environments import many

@@ -13,7 +13,7 @@ from lakeload_jobs.sources.files.formats.json.format import JSON, NDJSON
 from lakeload_jobs.sources.files.formats.orc.format import ORC
 from lakeload_jobs.sources.files.formats.parquet.format import PARQUET
 
-TEXT_FORMATS: Mapping[str, TextFormat] = {one.name: one for one in (CSV, NDJSON, JSON)}
+TEXT_FORMATS: Mapping[str, TextFormat] = {one.name: one for one in (CSV, JSON, NDJSON)}
 TYPED_FORMATS: Mapping[str, TypedFormat] = {one.name: one for one in (PARQUET, ORC, AVRO)}
 FILE_FORMATS: Mapping[str, FileFormat] = {**TEXT_FORMATS, **TYPED_FORMATS}
 

@@ -20,7 +20,7 @@ import pytest
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.files.formats.csv.files import header_names
+from lakeload_jobs.sources.files.formats.csv.reader import header_names
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
 from lakeload_jobs.sources.files.text.table import TextTable
 from lakeload_jobs.sources.part_sizes import ONE_TASK, Parallelism

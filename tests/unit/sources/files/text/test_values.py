@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakeload_jobs.sources.files.formats.csv.files import CsvValues
+from lakeload_jobs.sources.files.formats.csv.reader import CsvValues
 from lakeload_jobs.sources.files.formats.csv.records import Block, BlockParser, Dialect, Layout
 from lakeload_jobs.sources.files.text.patterns import BadPattern
 from lakeload_jobs.sources.files.text.values import (

@@ -34,7 +34,7 @@ class CsvFormat(TextFormat):
     def reading(self, options: Mapping[str, str], *, nested_as_text: bool = False) -> TextReading:
         """Return how CSV files with these options are read; their values are never nested."""
         # With Arrow, which the documents alone do without.
-        from lakeload_jobs.sources.files.formats.csv.files import CsvReading
+        from lakeload_jobs.sources.files.formats.csv.reader import CsvReading
 
         return CsvReading(options)
 

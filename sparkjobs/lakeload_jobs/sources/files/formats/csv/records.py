@@ -33,7 +33,13 @@ from lakeload_jobs.sources.files.formats.csv.backslashes import (
     plain_bytes,
     unescaped,
 )
-from lakeload_jobs.sources.files.text.batches import BadRecord, LineFinder, RecordFinder, TextBatch
+from lakeload_jobs.sources.files.text.batches import (
+    BadRecord,
+    LineFinder,
+    RecordFinder,
+    TextBatch,
+    count_lines,
+)
 from lakeload_jobs.sources.paths.source_bytes import Bytes, is_utf8, read_more
 
 BLOCK = 2 << 20
@@ -305,15 +311,6 @@ def _without_escapes(quoted: bytes, dialect: Dialect) -> bytes:
             rb"(?:" + re.escape(escape) + rb"|" + re.escape(quote) + rb")" + signs, rb"\1", quoted
         )
     return quoted.replace(quote + quote, quote) if quote in quoted else quoted
-
-
-def count_lines(data: bytes) -> int:
-    """Return how many lines end in the data."""
-    # A third of the time of `bytes.count`.
-    breaks = int(np.count_nonzero(np.frombuffer(data, np.uint8) == _LF))
-    if b"\r" in data:
-        breaks += data.count(b"\r") - data.count(b"\r\n")
-    return breaks
 
 
 @dataclass(frozen=True)

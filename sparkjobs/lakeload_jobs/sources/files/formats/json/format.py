@@ -35,7 +35,7 @@ class JsonFormat(TextFormat):
     def reading(self, options: Mapping[str, str], *, nested_as_text: bool = False) -> TextReading:
         """Return how JSON files with these options are read."""
         # With Arrow, which the documents alone do without.
-        from lakeload_jobs.sources.files.formats.json.files import JsonReading
+        from lakeload_jobs.sources.files.formats.json.reader import JsonReading
 
         return JsonReading(options, self.lines, nested_as_text)
 

@@ -8,46 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
-from typing import Literal
 
+from lakeload.sources.files.formats.base import Confidence, Guess, OptionValue
+from lakeload.sources.files.formats.text import NULL_TEXTS
 from lakeload_jobs.sources.files.formats.csv.backslashes import LETTERS, NULL
 from lakeload_jobs.sources.files.formats.csv.records import Dialect, Record, records
-
-Confidence = Literal["HIGH", "MEDIUM", "LOW"]
-OptionValue = str | bool | int | tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Guess:
-    """A reader option that was detected, how certain it is, and why, as a clause."""
-
-    option: str
-    value: OptionValue
-    confidence: Confidence
-    reason: str
-    other: str = ""
-    """The most likely alternative, as a line of YAML; '' for the usual one of this option."""
-
-    @property
-    def instead(self) -> str:
-        """The line of YAML that makes the reader do otherwise."""
-        return self.other or _OTHERWISE.get(self.option, "") or _opposite(self)
-
-
-_OTHERWISE = {
-    "comment": 'comment: ""',
-    "encoding": "encoding: windows-1252",
-    "null_values": "null_values: []",
-    "quote": "quote: '\"'",
-    "records": "records: $[*]",
-    "skip_rows": "skip_rows: 0",
-}
-
-
-def _opposite(guess: Guess) -> str:
-    if guess.option == "separator":
-        return "separator: ','" if guess.value != "," else "separator: ';'"
-    return f"{guess.option}: {str(not guess.value).lower()}"
 
 
 @dataclass(frozen=True)
@@ -108,12 +73,6 @@ _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T].*)?")
 _BOOLEAN = re.compile("true|false", re.IGNORECASE)
 _SEVERAL_VALUES = re.compile(r"\S[;\t|\x01\x1f]\S")
 _COMMAS = re.compile(r"\S,\S")
-NULL_TEXTS = frozenset(
-    {
-        *("NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "none", "\\N", "-", "--", ".", "?"),
-        *("<NA>", "(null)", "missing", "nil", "NaT", "*", "..", "...", ":"),
-    }
-)
 
 
 def detect_dialect(data: bytes, *, whole: bool) -> DetectedDialect:

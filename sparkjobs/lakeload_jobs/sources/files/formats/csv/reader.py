@@ -26,11 +26,10 @@ from lakeload_jobs.sources.files.formats.csv.records import (
     Layout,
     Record,
     RecordTooLong,
-    count_lines,
     guess_start,
     records,
 )
-from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
+from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch, count_lines
 from lakeload_jobs.sources.files.text.inference import ColumnValues
 from lakeload_jobs.sources.files.text.opening import ENCODING_HINT, StartOfStream, open_text
 from lakeload_jobs.sources.files.text.reading import TextReading
