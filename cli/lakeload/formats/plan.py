@@ -172,13 +172,9 @@ class TablePlan:
     schema: SchemaFound | None = None
     sample: tuple[dict[str, str | None], ...] | None = None
     """The first rows of the source, by its columns; None: not asked for, or read by Spark alone."""
-    why_jvm: str = ""
-    """Why only Spark can read the rows, where the job that looked at them said so."""
     writer: str | None = None
     """`direct` (lakeload's own tasks) or `spark`, which would write the data files of an Iceberg
     table; None where the job has not said so."""
-    why_spark: str = ""
-    """The reason for Spark, as a clause."""
     side_table: str | None = None
     """Where records that cannot be read would be set aside; None where they would not."""
     max_rejected: str | None = None
@@ -215,7 +211,6 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
     error = state.result.error if state.error else None
     source = source_of(table.input)
     numbering = source.numbering(table.input, found)
-    reader, why_jvm = source.planned_reader(table.input, request.reader)
     rounds = plan_rounds(state, request.interval, request.destination.table_format)
     action: Action = "BLOCKED" if error else "NO_OP" if state.idle else "LOAD"
     if action == "LOAD" and found.missing:
@@ -225,8 +220,7 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
         target=table.target,
         action=action,
         mode=table.mode,
-        reader=reader,
-        why_jvm=why_jvm,
+        reader=source.planned_reader(table.input, request.reader),
         index="sparse" if numbering == "not counted" else "dense",
         numbering=numbering,
         example="",
@@ -363,9 +357,7 @@ def with_schema(
             replace(
                 plan,
                 reader=known[plan.table].reader,
-                why_jvm=known[plan.table].why_jvm,
                 writer=known[plan.table].writer,
-                why_spark=known[plan.table].why_spark,
             ),
             _judged(judge, known[plan.table], spec, specs[plan.table]),
         )

@@ -348,9 +348,9 @@ class SourceType(ABC, Generic[S, T, I]):
         """Return whether it is known that Spark alone can read it."""
         return True
 
-    def planned_reader(self, read: I, reader: ReaderChoice) -> tuple[str | None, str]:
-        """Return who would read it, None where only a look into it tells, and why Spark would."""
-        return "jvm" if self.only_jvm(read) else None, ""
+    def planned_reader(self, read: I, reader: ReaderChoice) -> str | None:
+        """Return who would read it, None where only a look into it tells."""
+        return "jvm" if self.only_jvm(read) else None
 
     def casts(self, read: I) -> bool:
         """Return whether it is read as the types of `columns.types` without Spark."""

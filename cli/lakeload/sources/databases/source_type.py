@@ -55,7 +55,7 @@ from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.databases.engines.postgres.xids import CURSOR
 from lakeload_jobs.sources.databases.keys import remembered
-from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, why_jvm
+from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, only_spark
 from lakeload_jobs.sources.databases.seen import parse_lookback
 
 if TYPE_CHECKING:
@@ -663,7 +663,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         """Return the driver of PostgreSQL where Spark reads."""
         if read.database == "SQLSERVER":
             return frozenset({"sqlserver"})
-        of_spark = read.database == "POSTGRESQL" and why_jvm(read, reader)
+        of_spark = read.database == "POSTGRESQL" and only_spark(read, reader)
         return frozenset({"postgresql"} if of_spark else ())
 
     def jars(self, read: JdbcInput) -> tuple[Path, ...]:
@@ -672,12 +672,11 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
 
     def only_jvm(self, read: JdbcInput) -> bool:
         """Return whether the other reader is not installed."""
-        return bool(why_jvm(read, "AUTO"))
+        return bool(only_spark(read, "AUTO"))
 
-    def planned_reader(self, read: JdbcInput, reader: ReaderChoice) -> tuple[str | None, str]:
-        """Return who would read it, and why Spark would."""
-        why = why_jvm(read, reader)
-        return "jvm" if why else "direct", why
+    def planned_reader(self, read: JdbcInput, reader: ReaderChoice) -> str:
+        """Return who would read it."""
+        return "jvm" if only_spark(read, reader) else "direct"
 
 
 def check_driver(read: JdbcInput) -> str:

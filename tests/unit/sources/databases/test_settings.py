@@ -385,7 +385,7 @@ def test_sql_server_and_oracle_are_read_with_their_drivers(
     assert (read.database, read.host, read.port, read.name, read.user) == (*expected, "sa")
     source = source_of(read)
     assert source.jar_sets(read, "AUTO") == ({"sqlserver"} if not jar else frozenset())
-    assert source.planned_reader(read, "AUTO")[0] == "jvm"
+    assert source.planned_reader(read, "AUTO") == "jvm"
     (warning,) = source.warnings([read])
     assert "not proven against a server" in warning
 
