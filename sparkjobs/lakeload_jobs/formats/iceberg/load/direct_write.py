@@ -1,5 +1,5 @@
 """Data files that tasks write themselves: planned, uploaded, completed, and added to the staging
-branch in one commit. No row passes through Spark."""
+branch in one commit. Spark's writer sees none of their rows."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from lakeload_jobs.rows.counting import Bounds, bounds_of, united
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.progress import TaskProgress
 from lakeload_jobs.rows.rejects import NONE_REJECTED, Rejected, SideRows
-from lakeload_jobs.rows.required import check_key
+from lakeload_jobs.rows.required import check_key, check_required
 from lakeload_jobs.rows.tracking import DELETED_HELPER, tracked_schema
 
 
@@ -63,18 +63,12 @@ class KeptRows:
         self.kept.close()
 
 
-def keep_rows(
-    spark: SparkSession, rows: DirectRows, tracking: Tracking, source: str, progress: str | None
-) -> KeptRows:
-    """Read rows once and keep them. A null in the key fails the load of `source`. `progress` is the
-    file of `rows.progress`.
-
-    Raises what reading raises, and `LoadFailed` when there are other rows than were counted.
-    """
-    tracking = replace(tracking, marks=True)
-    tasks = rows.tasks(spark, KeepRows(tracking, source, progress), KEPT)
-    kept = keep(tasks, len(rows.parts))
-    frame = map_batches(kept.batches, unpacked, _schema(rows, tracking))
+def keep_rows(spark: SparkSession, rows: DirectRows, work: KeepRows) -> KeptRows:
+    """Read rows once and keep them. Raises what reading raises, and `LoadFailed` when there are
+    other rows than were counted."""
+    work = replace(work, tracking=replace(work.tracking, marks=True))
+    kept = keep(rows.tasks(spark, work, KEPT), len(rows.parts))
+    frame = map_batches(kept.batches, unpacked, _schema(rows, work.tracking))
     return KeptRows(frame, sum(kept.ends, RowsReport()), kept)
 
 
@@ -101,10 +95,13 @@ def _schema(rows: DirectRows, tracking: Tracking) -> StructType:
 
 @dataclass(frozen=True)
 class KeepRows:
-    """The function of tasks that read and pack the rows of a part, and at last what they found."""
+    """The function of tasks that read and pack the rows of a part, and at last what they found. A
+    null in the key, or where the table's `schema` requires a value, fails the load of `source`.
+    `progress` is the file of `rows.progress`."""
 
     tracking: Tracking
     source: str
+    schema: pa.Schema
     progress: str | None
 
     def __call__(self, number: int, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -114,6 +111,7 @@ class KeepRows:
             bounds: Bounds = {}
             for batch in tracked:
                 check_key(batch, self.tracking.key, self.source)
+                check_required(batch, self.schema, self.source)
                 bounds = united((bounds, bounds_of(batch, self.tracking.key)))
                 yield from kept_blocks(number, batch)
                 size += batch.nbytes
