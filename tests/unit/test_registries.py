@@ -16,7 +16,6 @@ from lakeload.data import read_toml
 from lakeload.documents.destination import Destination
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.iceberg_rules import CATALOG_SETTINGS
-from lakeload.probes import connection as catalogs
 from lakeload.probes.causes import known_causes
 from lakeload.probes.glue import ProbeIcebergTables
 from lakeload.probes.iceberg import ProbeCatalog, ProbeNessie
@@ -43,7 +42,7 @@ def test_every_type_of_catalog_has_an_entry(registry: Collection[str]) -> None:
 
 @pytest.mark.parametrize(
     "registry",
-    [catalogs._CATALOGS, opening._OPENERS, catalog_settings._SETTINGS],
+    [opening._OPENERS, catalog_settings._SETTINGS],
 )
 def test_every_interface_of_a_catalog_has_an_entry(registry: Collection[Interface]) -> None:
     assert set(registry) == set(Interface)

@@ -32,6 +32,7 @@ from lakeload_jobs.formats.iceberg.catalogs.http import (
     send,
     shown,
 )
+from lakeload_jobs.formats.iceberg.catalogs.rest_tables import RestTables
 from lakeload_jobs.formats.iceberg.rules.catalogs import rest_uri, rest_warehouse, token_uri
 
 DELEGATION_HEADER = "X-Iceberg-Access-Delegation"
@@ -133,7 +134,13 @@ class RestConnection:
         identity, headers = self.identity, self.headers
         with catalog_call(doing, self.uri, self._hidden):
             catalog = _Rest(self, identity, headers)
-        return IcebergCatalog(catalog, self.uri, self._hidden)
+        return IcebergCatalog(catalog, self.tables(), self.uri, self._hidden)
+
+    def tables(self) -> RestTables:
+        """Return its tables, read and committed to by requests of our own; nothing is asked yet."""
+        session = prepare(requests.Session(), self.patience)
+        session.headers.update(self.headers)
+        return RestTables(session, self.identity, self.uri, self.warehouse, self._hidden)
 
     def _client(self, client_id: Secret, client_secret: Secret) -> Client:
         return Client(

@@ -162,7 +162,7 @@ class Damaged:
     pipeline: str
     job_id: str
     rows: int
-    lost_keys: tuple[str, ...]
+    lost: tuple[str, ...]
     lost_rows: int
 
 
