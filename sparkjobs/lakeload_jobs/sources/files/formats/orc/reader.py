@@ -457,7 +457,7 @@ def _columns(file: FileState, tail: _Tail) -> list[Column]:
                 kind,
                 file.path,
                 refused=why if refused else "",
-                may_be_bad=_may_be_bad(own, julian=tail.is_julian),
+                may_be_bad=_may_be_bad(own),
                 stored=None if stored == kind else stored,
             )
         )
@@ -500,12 +500,9 @@ def _kind(own: _Type, refused: list[str], *, earlier: bool = False) -> Kind:
     return pa.null()
 
 
-def _may_be_bad(own: _Type, *, julian: bool) -> bool:
-    return (
-        own.kind in (_STRING, _VARCHAR, _CHAR, _TIMESTAMP, _INSTANT, _MAP)
-        or (own.kind == _DATE and julian)
-        or any(_may_be_bad(child, julian=julian) for child in own.children)
-    )
+def _may_be_bad(own: _Type) -> bool:
+    kinds = (_STRING, _VARCHAR, _CHAR, _TIMESTAMP, _INSTANT, _MAP)
+    return own.kind in kinds or any(map(_may_be_bad, own.children))
 
 
 @dataclass(frozen=True)
