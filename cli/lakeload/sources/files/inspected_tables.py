@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lakeload.sources.files.bounded import inspect_files
 from lakeload.sources.files.formats.base import Guess, InspectedFile, OptionValue
-from lakeload.sources.files.formats.json.inspection import inferred
+from lakeload.sources.files.formats.text import inferred
 from lakeload.sources.files.formats.typed import typed_columns
 from lakeload.sources.files.inspection import is_prose
 from lakeload.sources.files.own_files import own_files

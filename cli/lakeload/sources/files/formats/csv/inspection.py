@@ -9,7 +9,7 @@ from typing import ClassVar, cast
 
 from lakeload.sources.files.formats.base import Guess, InspectedFile
 from lakeload.sources.files.formats.csv.dialect import detect_dialect, null_texts
-from lakeload.sources.files.formats.text import MAX_BYTES, TextRead, peek, read_text
+from lakeload.sources.files.formats.text import MAX_BYTES, TextRead, described, peek, read_text
 from lakeload_jobs.contract.spec import FileFormatName
 from lakeload_jobs.sources.files.text.opening import open_text
 from lakeload_jobs.sources.files.text.reading import TextReading
@@ -56,21 +56,7 @@ def _inspect_csv(
         found = replace(found, guesses=(*found.guesses, dates))
         found = replace(found, options={**found.options, dates.option: dates.value})
         read = read_text(found, files)
-    return replace(
-        found,
-        columns={name: evidence.infer("SAFE") for name, evidence in read.evidence.items()},
-        evidence=read.evidence,
-        numbers=read.numbers,
-        rows=read.rows,
-        rows_read=read.rows_read,
-        complete=read.complete,
-        warnings=(
-            *found.warnings,
-            *read.notes,
-            *read.broken,
-            *_without_century(read.texts),
-        ),
-    )
+    return described(found, read, *_without_century(read.texts))
 
 
 def _later_nulls(found: InspectedFile, read: TextRead) -> tuple[str, ...]:
