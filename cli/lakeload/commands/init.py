@@ -98,8 +98,12 @@ def init(
     if prompt is None:
         found.check_format_is_known(given)
     answers = interview(given, defaults, prompt, settled=found.settles, doubt=found.doubt)
-    lake = _local_lake() if answers.local == "YES" else None
-    if lake is not None:
+    lake: Lake | None = None
+    if answers.local == "YES":
+        # It imports an HTTP client, which most of what init does takes no look at.
+        from lakeload.lake.server import Lake, lake_directory
+
+        lake = Lake(lake_directory(os.environ))
         answers = replace(answers, **_local_answers(lake, answers.table_format))
     database = _database(answers, folder)
     inspected = (
@@ -169,14 +173,6 @@ def _database(answers: Answers, folder: Path) -> Database | None:
 
     with Phases(console.err, "finding the tables of the database", quiet=console.silent()):
         return find_database(answers, folder, os.environ)
-
-
-def _local_lake() -> Lake:
-    """Return the lake of this machine."""
-    # It imports an HTTP client, which most of what init does takes no look at.
-    from lakeload.lake.server import Lake, lake_directory
-
-    return Lake(lake_directory(os.environ))
 
 
 def _local_answers(lake: Lake, table_format: str) -> dict[str, str]:

@@ -55,7 +55,7 @@ from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.databases.engines.postgres.xids import CURSOR
 from lakeload_jobs.sources.databases.keys import remembered
-from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, why_jvm
+from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, only_spark
 from lakeload_jobs.sources.databases.seen import parse_lookback
 
 if TYPE_CHECKING:
@@ -588,15 +588,14 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
 
     def facts(self, read: JdbcInput, reader: ReaderChoice = "AUTO") -> InputFacts:
         """Return what the engine and the settings say."""
-        dataset, why = dataset_of_table(read), why_jvm(read, reader)
+        dataset, by_spark = dataset_of_table(read), bool(only_spark(read, reader))
         return InputFacts(
             datasets=(dataset,) if dataset else (),
             database=read,
             # Nobody can name a value of `xmin`.
             starts_from=read.incremental and not read.by_xmin,
-            reader="jvm" if why else "direct",
-            why_jvm=why,
-            jar_sets=_jar_sets(read, why),
+            reader="jvm" if by_spark else "direct",
+            jar_sets=_jar_sets(read, by_spark=by_spark),
             jars=tuple(map(Path, read.jars)),
             numbering=_numbering(read),
             warnings=_warnings(read),
@@ -649,12 +648,11 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         return checks(tables, readers)
 
 
-def _jar_sets(read: JdbcInput, why_jvm: str) -> frozenset[str]:
+def _jar_sets(read: JdbcInput, *, by_spark: bool) -> frozenset[str]:
     """Return the driver of SQL Server, and that of PostgreSQL where Spark reads."""
     if read.database == "SQLSERVER":
         return frozenset({"sqlserver"})
-    of_spark = read.database == "POSTGRESQL" and why_jvm
-    return frozenset({"postgresql"} if of_spark else ())
+    return frozenset({"postgresql"} if read.database == "POSTGRESQL" and by_spark else ())
 
 
 def _numbering(read: JdbcInput) -> Numbering:

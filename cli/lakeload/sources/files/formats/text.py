@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,31 +92,26 @@ class TextRead:
     notes: tuple[str, ...]
     broken: tuple[str, ...]
 
+    def into(self, found: InspectedFile, warnings: Iterable[str]) -> InspectedFile:
+        """Return a file with what was read of it, and with what to say of that."""
+        return replace(
+            found,
+            columns=inferred(self.evidence),
+            evidence=self.evidence,
+            numbers=self.numbers,
+            rows=self.rows,
+            rows_read=self.rows_read,
+            complete=self.complete,
+            warnings=(*found.warnings, *self.notes, *self.broken, *warnings),
+        )
+
 
 def inferred(evidence: Mapping[str, Any]) -> dict[str, str]:
     """Return the types that a load infers, with names of fields as people write them."""
     return {name: seen.infer("SAFE").replace("`", "") for name, seen in evidence.items()}
 
 
-def described(found: InspectedFile, read: TextRead, *warnings: str) -> InspectedFile:
-    """Return a file with what was read of it."""
-    return replace(
-        found,
-        columns=inferred(read.evidence),
-        evidence=read.evidence,
-        numbers=read.numbers,
-        rows=read.rows,
-        rows_read=read.rows_read,
-        complete=read.complete,
-        warnings=(*found.warnings, *read.notes, *read.broken, *warnings),
-    )
-
-
 def read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False) -> TextRead:
-    """Read the beginning of a file as a load does. `as_text`: nested values are left as they are.
-
-    Raises `LoadFailed` and `AwsError`.
-    """
     assert found.format is not None  # noqa: S101
     options = option_texts(found.options)
     how = TEXT_FORMATS[found.format].reading(options, nested_as_text=as_text)

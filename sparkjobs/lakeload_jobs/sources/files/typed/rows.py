@@ -58,8 +58,9 @@ _NO_NUMBER_OR_TIME = re.compile(r"(?![TNI])[^\W\d_]")
 _SHOWN = 60
 
 
-class NotDirect(Exception):
-    """Spark has to read these files; the message says why, as part of a sentence."""
+class UnknownFolderValue(Exception):
+    """Only Spark knows which value a folder stands for; the message says of which type it is, as
+    part of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -166,8 +167,8 @@ def split_files(
 ) -> Splits:
     """Return the rows of files, in the order of `schemas`.
 
-    `base` is the folder below which `column=value` folders are columns. Raises `NotDirect` for
-    folders of which only Spark knows the value.
+    `base` is the folder below which `column=value` folders are columns. Raises
+    `UnknownFolderValue` for folders of which only Spark knows the value.
     """
     folders = [
         () if schema.fault is not None else _folders(schema.file.path, base, read.schema)
@@ -539,7 +540,7 @@ def _folder_value(name: str, text: str | None, field: Kind) -> Any:
     if pt.is_date32(field.type) and _DATE.fullmatch(text):
         return date.fromisoformat(text)
     folder = f"{name}={text}"
-    raise NotDirect(f"the folder `{folder}` needs a `{field.type}`")
+    raise UnknownFolderValue(f"the folder `{folder}` needs a `{field.type}`")
 
 
 def _parts(

@@ -11,14 +11,7 @@ from typing import ClassVar, cast
 import pyarrow as pa
 
 from lakeload.sources.files.formats.base import Confidence, Guess, InspectedFile
-from lakeload.sources.files.formats.text import (
-    MAX_BYTES,
-    START_BYTES,
-    TextRead,
-    described,
-    peek,
-    read_text,
-)
+from lakeload.sources.files.formats.text import MAX_BYTES, START_BYTES, TextRead, peek, read_text
 from lakeload_jobs.contract.spec import FileFormatName
 from lakeload_jobs.sources.files.formats.json.reader import JsonReading
 from lakeload_jobs.sources.files.formats.json.records import first_list, path_step
@@ -186,7 +179,7 @@ def _inspect_json(found: InspectedFile, layout: JsonLayout, files: FileBytes) ->
         warning = "a large object: what is nested in it is shown as text"
         found = replace(found, warnings=(*found.warnings, warning))
     dates = {name: _date_type(read, name) for name in read.texts if read.texts[name]}
-    return replace(described(found, read, *_one_object(read)), dates=dates)
+    return replace(read.into(found, _one_object(read)), dates=dates)
 
 
 _DATES = ("date", "timestamp", "timestamp_ntz")
