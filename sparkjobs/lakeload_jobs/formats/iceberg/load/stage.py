@@ -30,7 +30,7 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.formats.base import RetryLoad
-from lakeload_jobs.formats.data_files.direct import LoadedRows, of_frame
+from lakeload_jobs.formats.data_files.parts import LoadedRows, of_frame
 from lakeload_jobs.formats.data_files.stage import Driver
 from lakeload_jobs.formats.data_files.tracked import Tracking
 from lakeload_jobs.formats.deletes import DeletedKeys, find_deleted, newest_keys, source_keys
