@@ -31,17 +31,13 @@ def test_types_that_tasks_do_not_write_are_required_too() -> None:
 
     found = required_schema(schema)
 
-    element = pa.field(
-        "element", pa.struct([pa.field("u", pa.binary(), nullable=False)]), nullable=False
-    )
-    assert found.equals(
-        pa.schema(
-            [
-                pa.field("t", pa.binary(), nullable=False),
-                pa.field("d", pa.decimal128(9, 2)),
-                pa.field("l", pa.list_(element)),
-            ]
-        )
-    )
+    uuid = pa.field("u", pa.binary(), nullable=False)
+    element: Any = pa.field("element", pa.struct([uuid]), nullable=False)
+    expected: list[Any] = [
+        pa.field("t", pa.binary(), nullable=False),
+        pa.field("d", pa.decimal128(9, 2)),
+        pa.field("l", pa.list_(element)),
+    ]
+    assert found.equals(pa.schema(expected))
     with pytest.raises(KeyError):
         arrow_schema(schema)
