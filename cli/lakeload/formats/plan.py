@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 from lakeload.config.document import quoted
 from lakeload.formats.inspection import InspectionRequest, TableState
 from lakeload.formats.round_costs import RoundsPlan, plan_rounds
 from lakeload.formats.shared_files import shared_files
-from lakeload.launch.outcome import ResultProblem, read_result_of
+from lakeload.launch.outcome import ResultProblem, read_result
 from lakeload.launch.run import Ended, Launcher, run_job
 from lakeload.launch.run_folder import RunFolder
 from lakeload.sources.base import InputFound, Numbering
@@ -287,13 +287,9 @@ def _nothing_there(found: InputFound) -> ErrorInfo:
     return ErrorInfo("MissingInput", message, int(ExitCode.REFUSED), hint or start, "open")
 
 
-class Judge(Protocol):
-    """What becomes of the columns of a table."""
-
-    def __call__(
-        self, found: TableColumns, existing: ExistingColumns, spec: JobSpec, table: TableSpec, /
-    ) -> SchemaFound:
-        """Return the change. Raises `LakeloadError` for one that is refused."""
+Judge = Callable[[TableColumns, ExistingColumns, JobSpec, TableSpec], SchemaFound]
+"""Returns what becomes of the columns of a table. Raises `LakeloadError` for a change that is
+refused."""
 
 
 WITHOUT = "`--no-schema` shows the rest of the plan without Spark"
@@ -306,7 +302,7 @@ def find_columns(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> tuple[
     `MachineNotReady`, `LoadFailed`.
     """
     ended = run_job(spec, folder, launcher)
-    return read_columns(ended, read_result_of(PlanResult, folder.result, spec.attempt_id))
+    return read_columns(ended, read_result(PlanResult, folder.result, spec.attempt_id))
 
 
 def read_columns(ended: Ended, result: PlanResult | ResultProblem) -> tuple[TableColumns, ...]:

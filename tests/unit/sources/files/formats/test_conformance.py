@@ -20,7 +20,7 @@ from lakeload_jobs.sources.files.formats.registry import (
     TYPED_FORMATS,
     named_format,
 )
-from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
+from lakeload_jobs.sources.files.text.splits import Scan, Scanned, TextPart
 from lakeload_jobs.sources.files.text.table import TextFiles
 from lakeload_jobs.sources.files.typed import rows as typed_rows
 from lakeload_jobs.sources.files.typed.columns import settled, unite
@@ -170,8 +170,8 @@ def _rows(splits: Splits) -> list[pa.Table]:
     return [pa.Table.from_batches(splits.read(part)) for part in splits.parts]
 
 
-def _scanned(scan: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
-    return list(map(scan, pieces))
+def _scanned(scan: Scan, parts: Sequence[TextPart]) -> list[Scanned]:
+    return list(map(scan, parts))
 
 
 def _accepted(name: str, option: str, folder: Path) -> bool:
