@@ -503,8 +503,7 @@ class GlueCatalog:
         oldest = records[0]
         if oldest.glue is None or not columns:
             return
-        place = oldest.target
-        location = TableLocation(place.prefix, place.schema, place.table)
+        location = oldest.location
         wanted = self._wanted(
             oldest.glue,
             location,
