@@ -46,7 +46,6 @@ from lakeload_jobs.sources.files.spark.reader import (
     with_places,
 )
 from lakeload_jobs.sources.files.spark.s3a import S3Source
-from lakeload_jobs.sources.files.typed.casts import ReadCast
 from lakeload_jobs.sources.files.typed.columns import (
     Column,
     FileSchema,
@@ -62,6 +61,7 @@ from lakeload_jobs.sources.files.typed.rows import (
     Failures,
     FormatReader,
     OnLoss,
+    ReadCast,
     ReadTyped,
     TypedPiece,
     UnknownFolderValue,
