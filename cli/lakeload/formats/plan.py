@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Literal, TypeAlias
 
 from lakeload.config.document import quoted
 from lakeload.formats.inspection import InspectionRequest, TableState
@@ -292,15 +292,8 @@ def _nothing_there(found: InputFound) -> ErrorInfo:
     return ErrorInfo("MissingInput", message, int(ExitCode.REFUSED), hint or start, "open")
 
 
-class Judge(Protocol):
-    """What becomes of the columns of a table."""
-
-    def __call__(
-        self, found: TableColumns, existing: ExistingColumns, spec: JobSpec, table: TableSpec, /
-    ) -> SchemaFound:
-        """Return the change. Raises `LakeloadError` for one that is refused."""
-
-
+Judge: TypeAlias = Callable[[TableColumns, ExistingColumns, JobSpec, TableSpec], SchemaFound]
+"""Returns what becomes of the columns of a table. Raises `LakeloadError` for a refused change."""
 WITHOUT = "`--no-schema` shows the rest of the plan without Spark"
 
 
