@@ -8,7 +8,7 @@ from typing import Literal
 
 from lakeload.policy.templates import Snippet
 from lakeload.sources.databases.table_names import name_parts
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, TableSpec
 from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
@@ -41,7 +41,7 @@ def database_role(
     schemas.
     """
     dialect = _DIALECTS[server]
-    found = [(table, source_of(table.input).database(table.input)) for table in tables]
+    found = [(table, facts_of(table.input).database) for table in tables]
     inputs = [read for _, read in found if read and read.database == dialect.database]
     if not inputs:
         raise InvalidInput(

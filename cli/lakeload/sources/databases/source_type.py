@@ -26,7 +26,7 @@ from lakeload.config.secret_names import absolute_path, absolute_reference, look
 from lakeload.config.secret_setting import Secret
 from lakeload.sources.base import (
     ColumnsRequest,
-    InputFound,
+    InputFacts,
     Numbering,
     SourceCheck,
     SourceColumns,
@@ -35,7 +35,7 @@ from lakeload.sources.base import (
     TableSettings,
 )
 from lakeload.sources.databases.table_names import name_parts
-from lakeload.sources.datasets import Dataset, dataset_of_table
+from lakeload.sources.datasets import dataset_of_table
 from lakeload.sources.paths import Paths
 from lakeload.sources.report import NOTHING_KNOWN, SourceReport
 from lakeload_jobs.contract.secrets import SecretReference
@@ -55,7 +55,7 @@ from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.databases.engines.postgres.xids import CURSOR
 from lakeload_jobs.sources.databases.keys import remembered
-from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, why_jvm
+from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, only_spark
 from lakeload_jobs.sources.databases.seen import parse_lookback
 
 if TYPE_CHECKING:
@@ -586,10 +586,20 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             return {}
         return {} if password is None else {"source.password": password}
 
-    def datasets(self, read: JdbcInput) -> tuple[Dataset, ...]:
-        """Return the table; a query may read any."""
-        found = dataset_of_table(read)
-        return (found,) if found else ()
+    def facts(self, read: JdbcInput, reader: ReaderChoice = "AUTO") -> InputFacts:
+        """Return what the engine and the settings say."""
+        dataset, by_spark = dataset_of_table(read), bool(only_spark(read, reader))
+        return InputFacts(
+            datasets=(dataset,) if dataset else (),
+            database=read,
+            # Nobody can name a value of `xmin`.
+            starts_from=read.incremental and not read.by_xmin,
+            reader="jvm" if by_spark else "direct",
+            jar_sets=_jar_sets(read, by_spark=by_spark),
+            jars=tuple(map(Path, read.jars)),
+            numbering=_numbering(read),
+            warnings=_warnings(read),
+        )
 
     def inspect(
         self,
@@ -637,47 +647,26 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
 
         return checks(tables, readers)
 
-    def database(self, read: JdbcInput) -> JdbcInput:
-        """Return the table."""
-        return read
 
-    def starts_from(self, read: JdbcInput) -> bool:
-        """Return whether the cursor is a column: nobody can name a value of `xmin`."""
-        return read.incremental and not read.by_xmin
+def _jar_sets(read: JdbcInput, *, by_spark: bool) -> frozenset[str]:
+    """Return the driver of SQL Server, and that of PostgreSQL where Spark reads."""
+    if read.database == "SQLSERVER":
+        return frozenset({"sqlserver"})
+    return frozenset({"postgresql"} if read.database == "POSTGRESQL" and by_spark else ())
 
-    def numbering(self, read: JdbcInput, found: InputFound) -> Numbering:
-        """Return what counts the rows; only those of PostgreSQL are read more than once."""
-        if read.database == "POSTGRESQL":
-            return "counted in the database"
-        return "not counted" if read.consistency in _RANGES else "one partition"
 
-    def warnings(self, reads: Sequence[JdbcInput]) -> tuple[str, ...]:
-        """Return what the `consistency` of the source means for those who write to it, and what is
-        not proven."""
-        if said := next(filter(None, (DRIVER_WARNINGS.get(read.database) for read in reads)), ""):
-            return (said,)
-        found = {read.consistency for read in reads}
-        return tuple(text for name, text in _WARNINGS.items() if name in found)
+def _numbering(read: JdbcInput) -> Numbering:
+    """Return what counts the rows; only those of PostgreSQL are read more than once."""
+    if read.database == "POSTGRESQL":
+        return "counted in the database"
+    return "not counted" if read.consistency in _RANGES else "one partition"
 
-    def jar_sets(self, read: JdbcInput, reader: ReaderChoice) -> frozenset[str]:
-        """Return the driver of PostgreSQL where Spark reads."""
-        if read.database == "SQLSERVER":
-            return frozenset({"sqlserver"})
-        of_spark = read.database == "POSTGRESQL" and why_jvm(read, reader)
-        return frozenset({"postgresql"} if of_spark else ())
 
-    def jars(self, read: JdbcInput) -> tuple[Path, ...]:
-        """Return the jars of the user's driver."""
-        return tuple(map(Path, read.jars))
-
-    def only_jvm(self, read: JdbcInput) -> bool:
-        """Return whether the other reader is not installed."""
-        return bool(why_jvm(read, "AUTO"))
-
-    def planned_reader(self, read: JdbcInput, reader: ReaderChoice) -> tuple[str | None, str]:
-        """Return who would read it, and why Spark would."""
-        why = why_jvm(read, reader)
-        return "jvm" if why else "direct", why
+def _warnings(read: JdbcInput) -> tuple[str, ...]:
+    """Return what the `consistency` of the source means for those who write to it, and what is not
+    proven."""
+    said = DRIVER_WARNINGS.get(read.database) or _WARNINGS.get(read.consistency)
+    return (said,) if said else ()
 
 
 def check_driver(read: JdbcInput) -> str:

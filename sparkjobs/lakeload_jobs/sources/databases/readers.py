@@ -17,7 +17,7 @@ DRIVER_WARNINGS: dict[DatabaseType, str] = {
 """Of every load of a database that is read with a JDBC driver."""
 
 
-def why_jvm(read: JdbcInput, choice: ReaderChoice) -> str:
+def only_spark(read: JdbcInput, choice: ReaderChoice) -> str:
     """Return why Spark's JDBC reader reads a table, as a clause; '' where it does not."""
     if read.database in BY_DRIVER:
         return "its JDBC driver is used by Spark alone"
@@ -35,7 +35,8 @@ def check_reader(read: JdbcInput, choice: ReaderChoice) -> None:
     where it is not installed."""
     if read.database in BY_DRIVER and choice == "DIRECT":
         raise InvalidInput(
-            f"`spark: {{reader: DIRECT}}`: {why_jvm(read, choice)}", hint="leave `spark.reader` out"
+            f"`spark: {{reader: DIRECT}}`: {only_spark(read, choice)}",
+            hint="leave `spark.reader` out",
         )
     if read.database == "MYSQL" and choice == "JVM":
         raise InvalidInput(

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from lakeload_jobs.contract.errors import MachineNotReady
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.sources.databases.engines.postgres import catalog as product
-from lakeload_jobs.sources.databases.readers import check_reader, why_jvm
+from lakeload_jobs.sources.databases.readers import check_reader, only_spark
 from tests.integration.formats.worlds import World, load
 from tests.integration.sources.databases.conftest import Database
 from tests.integration.sources.databases.test_postgres_loads import ORDERS, small_splits
@@ -73,7 +73,7 @@ def test_all_partitions_read_the_rows_of_one_snapshot_and_nothing_shows_the_pass
 
     assert result.error is None, result.error
     assert (result.status, result.rows, result.index) == ("LOADED", 1000, "dense")
-    assert (result.reader, result.why_jvm) == ("jvm", "`spark.reader` is `JVM`")
+    assert result.reader == "jvm"
     rows = sorted(world.rows(), key=lambda row: row["id"])
     assert [row["id"] for row in rows] == list(range(1, 1001))
     assert sorted(row["_supa_index"] for row in rows) == list(range(1, 1001))
@@ -133,13 +133,14 @@ def test_bad_values_and_errors_of_the_server_are_those_of_the_other_reader(
 def test_spark_reads_where_the_other_reader_is_not_installed(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert why_jvm(database.input, "AUTO") == ""
+    assert only_spark(database.input, "AUTO") == ""
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
     assert (
-        why_jvm(database.input, "AUTO") == "the package `adbc-driver-postgresql` is not installed"
+        only_spark(database.input, "AUTO")
+        == "the package `adbc-driver-postgresql` is not installed"
     )
     with pytest.raises(MachineNotReady, match="adbc-driver-postgresql"):
         check_reader(database.input, "DIRECT")
-    assert why_jvm(replace(database.input, database="MYSQL"), "AUTO") == ""
+    assert only_spark(replace(database.input, database="MYSQL"), "AUTO") == ""

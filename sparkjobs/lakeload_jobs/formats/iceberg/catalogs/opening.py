@@ -13,6 +13,7 @@ from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import catalog_traits
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, catalog_call
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
+from lakeload_jobs.formats.iceberg.catalogs.glue_tables import GlueTables
 from lakeload_jobs.formats.iceberg.catalogs.http import DEFAULT_PATIENCE, HttpTimeouts
 from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
 
@@ -22,7 +23,8 @@ def open_glue(destination: DestinationSpec, session: AwsSession) -> IcebergCatal
     place = f"glue.{destination.region}"
     files = LakeFiles(session, destination)
     with catalog_call("opening Glue's catalog", place):
-        return IcebergCatalog(_Glue(session.glue, files), place, (), files)
+        catalog = _Glue(session.glue, files)
+    return IcebergCatalog(catalog, GlueTables(session, files), place, (), files)
 
 
 class _Glue(GlueCatalog):

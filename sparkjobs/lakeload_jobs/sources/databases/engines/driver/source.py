@@ -42,7 +42,7 @@ from lakeload_jobs.sources.databases.bookmark import Kind
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.cursors import Cursor, Window, value_of
 from lakeload_jobs.sources.databases.engines.driver import catalog as driver
-from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, check_reader, why_jvm
+from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, check_reader, only_spark
 from lakeload_jobs.sources.databases.rows import cast_at_last, read_once
 from lakeload_jobs.sources.databases.seen import (
     ENTRY_BYTES,
@@ -146,7 +146,7 @@ class JdbcUrlSlice(DatabaseSlice):
         schema = StructType(fields)
 
         once = Splits((0,), reader, frame=frame)
-        why = why_jvm(self.source.given, spec.reader)
+        why = only_spark(self.source.given, spec.reader)
         rows = read_once(spark, schema, found, once, self._ended, warnings=warnings, only_spark=why)
         return cast_at_last(rows, found.table, plain, found.relation.shown, on_bad_value)
 

@@ -39,7 +39,7 @@ from lakeload_jobs.sources.databases.engines.postgres.jvm import split_frames
 from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow, find_xmin_window
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.databases.keys import remembered
-from lakeload_jobs.sources.databases.readers import check_reader, why_jvm
+from lakeload_jobs.sources.databases.readers import check_reader, only_spark
 from lakeload_jobs.sources.databases.rows import casts_of
 from lakeload_jobs.sources.databases.seen import Seen, comparison, unseen
 from lakeload_jobs.sources.settings import refuse_limit
@@ -188,7 +188,7 @@ class JdbcSlice(DatabaseSlice):
             schema,
             found.names,
             read,
-            why_jvm(given, spec.reader),
+            only_spark(given, spec.reader),
             keys=partial(self._keys, spark, splits),
             comments=found.comments,
             warnings=found.relation.warnings,
@@ -279,6 +279,6 @@ def _spark_reads(
 ) -> Splits:
     """Return splits as the reader that there is reads them."""
     reader: Any = splits.read
-    if not why_jvm(reader.read, spec.reader):
+    if not only_spark(reader.read, spec.reader):
         return splits
     return frame_splits(split_frames(spark, snapshot, reader, splits.parts), splits.counts)

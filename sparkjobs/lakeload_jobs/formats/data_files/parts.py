@@ -50,7 +50,7 @@ class SplitPart:
 
 
 @dataclass(frozen=True)
-class DirectRows:
+class TableParts:
     """The rows of a table, part by part, as they are written. `frame` is that of `Splits`."""
 
     parts: tuple[SplitPart, ...]
@@ -104,13 +104,13 @@ class DirectRows:
         rows = tuple(part.rows for part in self.parts)
         return map_batches(self.frame, _WorkOnPartition(rows, self.read, work), schema)
 
-    def without_columns(self) -> DirectRows:
+    def without_columns(self) -> TableParts:
         """Return them without columns where Spark need not make any, to be counted."""
         if self.frame is None or not self.read.is_handed_over:
             return self
         return of_frame(self.frame.select(F.lit(1).alias("row")), [None] * len(self.parts))
 
-    def renamed(self, names: Sequence[str]) -> DirectRows:
+    def renamed(self, names: Sequence[str]) -> TableParts:
         """Return them with other names of columns."""
         if self.frame is not None and self.read.is_handed_over:
             return of_frame(self.frame.toDF(*names), [part.rows for part in self.parts])
@@ -125,14 +125,14 @@ class DirectRows:
         return self.tasks(spark, _handed_on, schema)
 
 
-def of_frame(frame: DataFrame, counts: Sequence[int | None] | None = None) -> DirectRows:
+def of_frame(frame: DataFrame, counts: Sequence[int | None] | None = None) -> TableParts:
     """Return rows that Spark's SQL has made as they are written. `counts` are those of each
     partition, where they are known."""
     count = frame.rdd.getNumPartitions() if counts is None else len(counts)
     rows: Sequence[int | None] = [None] * count if counts is None else counts
     parts = tuple(SplitPart(number, own) for number, own in enumerate(rows))
     schema = to_arrow_schema(frame.schema)
-    return DirectRows(parts, ReadWritten(as_handed_over, tuple(schema.names), schema), frame=frame)
+    return TableParts(parts, ReadWritten(as_handed_over, tuple(schema.names), schema), frame=frame)
 
 
 def _handed_on(number: int, rows: LoadedRows) -> Iterator[pa.RecordBatch]:
@@ -174,7 +174,8 @@ class _WorkOnPartition:
     work: Callable[[int, LoadedRows], Iterator[pa.RecordBatch]]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        number = task_number()
+        context = TaskContext.get()
+        number = 0 if context is None else context.partitionId()
         yield from self.work(number, self.read(SplitPart(batches, self.rows[number])))
 
 
@@ -187,12 +188,6 @@ class _Packed:
     def __call__(self, number: int, rows: LoadedRows) -> Iterator[pa.RecordBatch]:
         packed = pickle.dumps(self.work(number, rows))
         yield pa.RecordBatch.from_arrays([pa.array([packed], pa.binary())], names=["result"])
-
-
-def task_number() -> int:
-    """Return the number of the partition that this task works on."""
-    context = TaskContext.get()
-    return 0 if context is None else context.partitionId()
 
 
 @dataclass(frozen=True)
@@ -218,10 +213,6 @@ class ReadWritten:
     def is_handed_over(self) -> bool:
         """Whether the rows are those of a frame as they are."""
         return self.read is as_handed_over
-
-    def count(self, part: SplitPart) -> int:
-        """Count the rows of one part that are loaded."""
-        return self(part).count()
 
 
 class LoadedRows(Iterator[pa.RecordBatch]):
@@ -280,7 +271,7 @@ def _rows(
 
 def rows_in_arrow(
     spec: JobSpec, table: TableSpec, rows: Rows, mapping: ColumnMapping, written: StructType
-) -> DirectRows | None:
+) -> TableParts | None:
     """Return the columns of `mapping` as they are `written`; None where only Spark's SQL makes them
     of the source's."""
     splits, limit = rows.splits, spec.options.limit
@@ -314,7 +305,7 @@ def rows_in_arrow(
     read_where = None
     if where is not None and where.columns and splits.of_columns is not None:
         read_where = splits.of_columns(where.columns)
-    return DirectRows(
+    return TableParts(
         _limited(splits, limit),
         ReadWritten(splits.read, names, schema, where, deleted, read_where),
         splits.size,
