@@ -31,7 +31,9 @@ from lakeload_jobs.formats.parquet.load.outcome import table_result
 from lakeload_jobs.formats.parquet.log.records import LoadRecord, Target
 from lakeload_jobs.formats.parquet.log.roll_forward import Pending
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
-from lakeload_jobs.sources.databases.cursors import Cursor, Window
+from lakeload_jobs.sources.databases.cursor_sql import Cursor
+from lakeload_jobs.sources.databases.cursors import Window
+from lakeload_jobs.sources.databases.engines.postgres.engine import POSTGRES
 from lakeload_jobs.sources.files.selection import Selection
 from lakeload_jobs.sources.paths.file_state import FileState
 from tests.unit.launch.specs import ATTEMPT, SYNCED, table
@@ -213,7 +215,7 @@ def test_glue_without_a_database_prefix_warns_once(prefix: str, glue: bool, warn
 
 def test_a_table_without_new_rows_needs_spark_where_deleted_ones_are_looked_for() -> None:
     same = StateChange({"last": "2"}, {"last": "2"})
-    cursor = Cursor("POSTGRESQL", "id", "INTEGER", "int8", '"id"', "")
+    cursor = Cursor(POSTGRES.cursors, "id", "INTEGER", "int8", '"id"', "")
     window = Window(cursor, "2", "2", True, same)
     plain = table("orders")
     compared = dataclasses.replace(plain, max_deleted=RejectLimit(rows=1))

@@ -13,7 +13,9 @@ from lakeload.formats.waiting import Waiting
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import CommitAt, FilesInput, JdbcInput
 from lakeload_jobs.contract.state import Evidence, StateChange
-from lakeload_jobs.sources.databases.cursors import Cursor, Window
+from lakeload_jobs.sources.databases.cursor_sql import Cursor
+from lakeload_jobs.sources.databases.cursors import Window
+from lakeload_jobs.sources.databases.engines.postgres.engine import POSTGRES
 from lakeload_jobs.sources.files.selection import Selection
 from lakeload_jobs.sources.paths.file_state import FileState
 from tests.unit.launch.specs import table
@@ -35,7 +37,7 @@ def new_files(limit: CommitAt, *, size: int, minutes: int) -> ParquetState:
 
 def new_rows(limit: CommitAt, *, idle: bool = False) -> ParquetState:
     """A table of a database with new rows."""
-    cursor = Cursor("POSTGRESQL", "id", "INTEGER", "int8", '"id"', "")
+    cursor = Cursor(POSTGRES.cursors, "id", "INTEGER", "int8", '"id"', "")
     window = Window(cursor, "1", "1" if idle else "2", idle, StateChange(None, {}))
     read = JdbcInput("POSTGRESQL", "db", 5432, "shop", "public", "orders", incremental=True)
     return ParquetState(replace(table("orders"), input=read, commit_at=limit), window=window)

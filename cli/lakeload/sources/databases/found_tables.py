@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lakeload.sources.databases.inspection import list_tables
-from lakeload.sources.databases.source_type import JdbcTable, takes_found_key
+from lakeload.sources.databases.settings import JdbcTable, takes_found_key
 from lakeload.sources.databases.table_names import matches, name_parts
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import ColumnsSpec, JdbcInput

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
@@ -16,16 +16,17 @@ from lakeload_jobs.core.comments import Comments
 from lakeload_jobs.rows.columns import in_source_spelling, source_names
 from lakeload_jobs.sources.base import (
     Slice,
-    Source,
 )
-from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn, is_read
-from lakeload_jobs.sources.databases.cursors import (
-    Cursor,
+from lakeload_jobs.sources.databases.columns import (
+    CatalogColumn,
     Fetch,
-    Window,
-    find_window,
-    request_of,
+    Relation,
+    SelectedColumn,
+    is_read,
 )
+from lakeload_jobs.sources.databases.cursor_sql import Cursor
+from lakeload_jobs.sources.databases.cursors import Window, find_window, request_of
+from lakeload_jobs.sources.databases.engines.base import Engine
 from lakeload_jobs.sources.databases.identity import password_of
 from lakeload_jobs.sources.databases.keys import key_change, remembered
 from lakeload_jobs.sources.databases.seen import Seen, digests
@@ -70,24 +71,20 @@ class DatabaseSource(ABC):
 
     def __init__(
         self,
+        engine: Engine,
         spec: JobSpec,
         table: TableSpec,
         given: JdbcInput,
         aws: AwsSession,
         budget: ConnectionBudget,
     ) -> None:
+        self.engine = engine
         self.spec = spec
         self.table = table
         self.given = given
         self._aws = aws
         self._budget = budget
         self._connections = 0
-
-    @classmethod
-    def of_run(cls, spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, JdbcInput], Source]:
-        """Return what makes the source of a table. The tables of a run share the connections."""
-        budget = ConnectionBudget.of_run(spec)
-        return lambda table, given: cls(spec, table, given, aws, budget)
 
     @abstractmethod
     def slice(self, bookmark: Bookmark) -> Slice:
@@ -97,6 +94,11 @@ class DatabaseSource(ABC):
     def incremental(self) -> bool:
         """Whether the table has a `cursor`."""
         return self.given.incremental
+
+    @property
+    def spark_reason(self) -> str:
+        """Why Spark reads the table; '' where it does not."""
+        return self.engine.spark_reason(self.spec.reader)
 
     def close(self) -> None:
         """Give the connections back."""
@@ -123,7 +125,10 @@ class DatabaseSource(ABC):
         return password_of(self._aws, self.given)
 
     def _found(
-        self, relation: Any, columns: Sequence[CatalogColumn], selected: Sequence[SelectedColumn]
+        self,
+        relation: Relation,
+        columns: Sequence[CatalogColumn],
+        selected: Sequence[SelectedColumn],
     ) -> FoundTable:
         names = tuple(column.name for column in columns)
         table = replace(self.table, columns=in_source_spelling(self.table.columns, names))
@@ -139,7 +144,14 @@ class DatabaseSource(ABC):
         refuse_limit(incremental=True, limit=self.spec.options.limit)
         table, options = self.table, self.spec.options
         request = request_of(
-            self.given, table, found.relation, found.columns, found.selected, key, options
+            self.given,
+            self.engine.cursors,
+            table,
+            found.relation,
+            found.columns,
+            found.selected,
+            key,
+            options,
         )
         window = find_window(request, bookmark, fetch)
         before, after = window.state.before, window.state.after
@@ -154,6 +166,7 @@ class FoundTable:
 
     table: TableSpec
     relation: Any
+    """The `Relation`, of the engine's own class."""
     columns: tuple[CatalogColumn, ...]
     selected: tuple[SelectedColumn, ...]
 
