@@ -14,7 +14,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,12 +25,14 @@ from bench.measure import Limits, measure
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.formats.data_files.encode import PartWriter, UploadPool, encode_file, part_bytes
 from lakeload_jobs.rows.tracking import add_tracking
+from lakeload_jobs.sources.files.formats.registry import (
+    TEXT_FORMATS,
+    TYPED_FORMATS,
+    named_format,
+)
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
-from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable
-from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
+from lakeload_jobs.sources.files.text.table import TextFiles
 from lakeload_jobs.sources.files.typed.columns import settled, unite
-from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
-from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
@@ -55,25 +56,17 @@ class SlowObjects:
 def batches(path: Path) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one file as a load reads them. Raises `LoadFailed`."""
     file = FileState(str(path), path.stat().st_size, 0)
-    if path.suffix in (".csv", ".json", ".ndjson"):
-        table: Any = (
-            CsvTable((file,), {"header": "true"})
-            if path.suffix == ".csv"
-            else JsonTable((file,), {}, lines=True)
-        )
-        splits = table.split(_scan).splits
+    name = named_format(path.name) or ""
+    if name in TEXT_FORMATS:
+        options = {"header": "true"} if TEXT_FORMATS[name].usual_options else {}
+        splits = TextFiles((file,), TEXT_FORMATS[name].reading(options)).split(_scan).splits
     else:
-        reader: Any
-        if path.suffix == ".orc":
-            schemas, reader = read_orc_footers([file], FileBytes()), OrcReader(FileBytes())
-        elif path.suffix == ".avro":
-            schemas, reader = read_avro_headers([file], FileBytes()), AvroReader(FileBytes())
-        else:
-            schemas = read_footers([file], lambda one: nullcontext(one.path), ParquetSettings())
-            reader = ParquetReader(FileBytes(), exact=True)
+        given, opener = TYPED_FORMATS[name], FileBytes()
+        schemas = given.schemas([file], opener)
         columns = unite(schemas, [column.name for column in schemas[0].columns])
         schema = pa.schema([(column.name, settled(column.kind)) for column in columns])
-        splits = split_files(schemas, ReadTyped(schema, reader), base=None, parallelism=1)
+        read = ReadTyped(schema, given.reader(opener))
+        splits = split_files(schemas, read, base=None, parallelism=1)
     for part in splits.parts:
         yield from splits.read(part)
 

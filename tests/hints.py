@@ -22,7 +22,7 @@ from lakeload.documents.destination import Destination
 from lakeload.documents.explain import sections
 from lakeload.documents.pipeline import pipeline_model
 from lakeload.sources.registry import SOURCES
-from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
 from tests.reference import pipeline_sections
 
 ROOT = Path(__file__).parents[1]
@@ -49,7 +49,7 @@ def settings() -> frozenset[str]:
     """Return the names of all settings and reader options."""
     models = [model for _, model in (*sections(Destination), *pipeline_sections())]
     names = {name for model in models for name in model.model_fields}
-    return frozenset(names.union(*READER_OPTIONS.values()))
+    return frozenset(names.union(*(one.options for one in FILE_FORMATS.values())))
 
 
 def names_setting(text: str) -> bool:

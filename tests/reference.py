@@ -27,7 +27,7 @@ from lakeload.sources.base import SourceSettings
 from lakeload.sources.registry import SOURCES
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS
 from lakeload_jobs.core.sizes import format_size
-from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
 from tests.prose import reflow
 
 PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
@@ -187,8 +187,8 @@ def _reader_options() -> str:
         "| format | options |",
         "|---|---|",
     ]
-    for file_format, options in READER_OPTIONS.items():
-        lines.append(f"| `{file_format}` | {', '.join(f'`{name}`' for name in options)} |")
+    for file_format, known in FILE_FORMATS.items():
+        lines.append(f"| `{file_format}` | {', '.join(f'`{name}`' for name in known.options)} |")
     return "\n".join(lines) + "\n"
 
 

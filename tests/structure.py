@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -41,7 +41,7 @@ SOURCES = frozenset({"FILES", "SPARK", "JDBC"})
 _NAMES = {"table format": FORMATS, "catalog type": CATALOGS, "source type": SOURCES}
 _ENUMS = {"Interface": "catalog type", "TableFormat": "table format"}
 ENGINES = frozenset(get_args(spec.DatabaseType)) - {"OTHER"}
-FILE_FORMATS = frozenset(get_args(spec.FileFormat))
+FILE_FORMATS = frozenset(get_args(spec.FileFormatName))
 _NOT_OF_FILES = frozenset({"table_format", "nested", "written", "logical"})
 """What else is PARQUET or JSON: tables, nested values, logical types."""
 _INPUTS = frozenset(name for name in vars(spec) if name.endswith("Input"))
@@ -134,6 +134,69 @@ def imports(path: Path, root: Path = ROOT, trees: Sequence[str] = PRODUCT) -> se
         if module is not None and module.name == "__init__.py" and module != path:
             found |= imports(module, root, trees)
     return found
+
+
+def circles(root: Path = ROOT, trees: Sequence[str] = PRODUCT) -> list[list[str]]:
+    """Return the groups of modules that import each other, directly or through others. Imports in
+    functions count; those for type checkers alone do not."""
+    graph: dict[str, set[str]] = {}
+    for path in (file for top in trees for file in sorted((root / top).rglob("*.py"))):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found = (
+            (attribute and module_file(f"{name}.{attribute}", root, trees))
+            or module_file(name, root, trees)
+            for name, attribute in _imported(list(_when_run(tree)))
+        )
+        modules = {file.relative_to(root).as_posix() for file in found if file}
+        own = path.relative_to(root).as_posix()
+        graph[own] = modules - {own}
+    return sorted(sorted(group) for group in _strong_components(graph) if len(group) > 1)
+
+
+def _when_run(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what is below a node, without what only type checkers read."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and _last_name(child.test) == "TYPE_CHECKING":
+            for other in child.orelse:
+                yield from (other, *_when_run(other))
+            continue
+        yield child
+        yield from _when_run(child)
+
+
+def _strong_components(graph: Mapping[str, set[str]]) -> list[set[str]]:
+    """Return the groups of nodes of which each leads to each other one (Kosaraju)."""
+    order: dict[str, None] = {}
+    for start in graph:
+        order |= dict.fromkeys(_leaving_order(start, graph, {*order}))
+    backward: dict[str, set[str]] = {node: set() for node in graph}
+    for node, others in graph.items():
+        for other in others:
+            backward[other].add(node)
+    groups: list[set[str]] = []
+    seen: set[str] = set()
+    for start in reversed(order):
+        if start not in seen:
+            groups.append(set(_leaving_order(start, backward, seen)))
+            seen |= groups[-1]
+    return groups
+
+
+def _leaving_order(start: str, graph: Mapping[str, set[str]], seen: set[str]) -> list[str]:
+    """Return the nodes that a walk from `start` reaches, each behind those that it leads to."""
+    if start in seen:
+        return []
+    left, reached, stack = [], {start}, [(start, iter(sorted(graph[start])))]
+    while stack:
+        node, others = stack[-1]
+        following = next((one for one in others if one not in seen | reached), None)
+        if following is None:
+            left.append(node)
+            stack.pop()
+        else:
+            reached.add(following)
+            stack.append((following, iter(sorted(graph[following]))))
+    return left
 
 
 @functools.lru_cache(maxsize=1)
@@ -298,6 +361,14 @@ def _lines(text: str) -> int:
     return sum(1 for line in text.splitlines() if line.strip())
 
 
+def print_circles(root: Path) -> None:
+    """Print the modules that import each other."""
+    found = circles(root)
+    for group in found:
+        print(f"circle: {', '.join(group)}")  # noqa: T201
+    print(f"circles: {len(found)}")  # noqa: T201
+
+
 def main(arguments: Sequence[str]) -> None:
     """Print everything."""
     root = Path(arguments[0]) if arguments else ROOT
@@ -310,6 +381,7 @@ def main(arguments: Sequence[str]) -> None:
         print(f"  by {kind}: {number}")  # noqa: T201
     words = second_currency(root)
     print(f"words of rows as frames: {sum(words.values())} lines in {len(words)} modules")  # noqa: T201
+    print_circles(root)
     print(f"modules: {modules}")  # noqa: T201
     print(f"code lines: {formatted} formatted, {statements} statement lines")  # noqa: T201
     for heading, listed in reading_lists(root).items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.contract.spec import FileFormat, FilesInput, OnBadValue, RejectedInput
+from lakeload_jobs.contract.spec import FileFormatName, FilesInput, OnBadValue, RejectedInput
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
+from lakeload_jobs.sources.files.formats.avro.reader import AvroReader, read_avro_headers
+from lakeload_jobs.sources.files.formats.orc.reader import OrcReader, read_orc_footers
+from lakeload_jobs.sources.files.formats.parquet.reader import (
+    ParquetReader,
+    ParquetSettings,
+    read_footers,
+)
 from lakeload_jobs.sources.files.spark.rejected import check_kept
-from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import Column, FileSchema, settled, unite
 from lakeload_jobs.sources.files.typed.exact import column_notes, is_exact_record, record_bytes
-from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
-from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.rows import FormatReader, OnLoss, ReadTyped, split_files
 from lakeload_jobs.sources.files.typed.stored import StoredRecord, StoredRecords, stored_schemas
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
@@ -51,7 +54,7 @@ _MOST_ROWS = 40
 def opened(path: Path) -> tuple[tuple[FileSchema, ...], FormatReader]:
     file = FileState(str(path), path.stat().st_size, 0)
     if path.suffix == ".parquet":
-        schemas = read_footers([file], lambda one: nullcontext(one.path), ParquetSettings())
+        schemas = read_footers([file], FileBytes(), ParquetSettings())
         return schemas, ParquetReader(FileBytes(), exact=True)
     if path.suffix == ".orc":
         return read_orc_footers([file], FileBytes()), OrcReader(FileBytes())
@@ -222,7 +225,7 @@ def test_reject_variant_is_readable_and_exact(tmp_path: Path) -> None:
 def test_check_kept_record_without_exact_form_is_rejected(raw: bytes | None) -> None:
     exact = record_bytes({"id": pa.array([1])}, 0, column_notes([Column("id", pa.int64(), "")]))
 
-    def given(file_format: FileFormat) -> RejectedInput:
+    def given(file_format: FileFormatName) -> RejectedInput:
         return RejectedInput("first", FilesInput(file_format, ("/in",), {}))
 
     check_kept([exact, exact], given("PARQUET"))

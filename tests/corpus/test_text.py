@@ -15,9 +15,10 @@ import pytest
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
-from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextTable
+from lakeload_jobs.sources.files.text.table import TextTable
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.corpus.oracle import Refused, json_records
+from tests.text_tables import csv_table, json_table
 
 _CORPUS = Path(__file__).parent
 _CSV = ("csv_written", "csv_structure", "csv_values")
@@ -40,9 +41,9 @@ def _open(folder: str, case: dict[str, Any]) -> TextTable:
     paths = [str(_CORPUS / "files" / folder / name) for name in case["files"]]
     files = tuple(local_files(paths))
     if "format" in case:
-        return JsonTable(files, {}, lines=case["format"] == "NDJSON").split(_here)
+        return json_table(files, {}, lines=case["format"] == "NDJSON").split(_here)
     columns = ColumnsSpec(types=case.get("types") or None)
-    return CsvTable(files, case["options"], columns).split(_here)
+    return csv_table(files, case["options"], columns).split(_here)
 
 
 def _rows(table: TextTable) -> list[list[Any]]:

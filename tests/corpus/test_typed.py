@@ -11,7 +11,8 @@ import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
 from tests.corpus.oracle import said
-from tests.unit.sources.files.typed import test_orc, test_parquet
+from tests.unit.sources.files.formats.orc import test_reader as test_orc
+from tests.unit.sources.files.formats.parquet import test_reader as test_parquet
 
 _CORPUS = Path(__file__).parent
 _READ = {"orc": test_orc.read, "parquet": test_parquet.read}

@@ -1,12 +1,12 @@
-"""Breadth first through every order of steps and faults: the first trace found is a shortest."""
+"""Every order of steps and faults of Parquet's protocol."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from functools import partial
 
 from tests.model.actors import successors
+from tests.model.breadth_first import Found, Model, explore
 from tests.model.finish import Next
 from tests.model.invariants import IDLE_STEPS, always, finish_slow, when_quiet
 from tests.model.world import (
@@ -24,68 +24,19 @@ from tests.model.world import (
 from tests.model.writer import interrupt, place_record
 
 
-@dataclass
-class Found:
-    """What a search saw. `violations` maps each to its shortest trace."""
-
-    states: int = 0
-    complete: bool = True
-    violations: dict[str, list[str]] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        """The traces, one step to a line."""
-        return "\n".join(
-            f"{what}\n" + "\n".join(f"  {i}. {step}" for i, step in enumerate(trace, 1))
-            for what, trace in self.violations.items()
-        )
-
-
 def search(scenario: Scenario, *, limit: int, until: str | None = None) -> Found:
     """Explore at most `limit` states; stop early at a violation that begins with `until`."""
-    initial = scenario.initial()
-    parents: dict[World, tuple[World | None, str]] = {initial: (None, "")}
-    todo = deque([initial])
-    found = Found()
-    while todo:
-        world = todo.popleft()
-        found.states += 1
-        for label, after in _following(scenario, world):
-            if after in parents:
-                continue
-            parents[after] = (world, label)
-            todo.append(after)
-            _note(found, parents, after, always(scenario, after))
-        if _quiet(scenario, world):
-            _note(found, parents, world, when_quiet(scenario, world))
-        if until and any(what.startswith(until) for what in found.violations):
-            return found
-        if len(parents) > limit:
-            found.complete = False
-            return found
-    return found
+    model = Model(
+        following=lambda world: ((*one, None) for one in _following(scenario, world)),
+        always=partial(always, scenario),
+        checked=lambda world: (world.log, world.objects, world.committed, world.stranger),
+        quiet=_quiet,
+        when_quiet=partial(when_quiet, scenario),
+    )
+    return explore(model, scenario.initial(), limit=limit, until=until)
 
 
-def _note(
-    found: Found,
-    parents: dict[World, tuple[World | None, str]],
-    world: World,
-    broken: Iterator[str],
-) -> None:
-    for what in broken:
-        if what not in found.violations:
-            found.violations[what] = _trace(parents, world)
-
-
-def _trace(parents: dict[World, tuple[World | None, str]], world: World) -> list[str]:
-    steps = []
-    at: World | None = world
-    while at is not None:
-        at, label = parents[at]
-        steps.append(label)
-    return [step for step in reversed(steps) if step]
-
-
-def _quiet(scenario: Scenario, world: World) -> bool:
+def _quiet(world: World) -> bool:
     under_way = any(put is not None for put in world.in_flight)
     return not under_way and all(actor.step in IDLE_STEPS for actor in world.actors)
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from lakeload.sources.files import inspected_tables
-from lakeload.sources.files.inspection import InspectedFile, inspect_file
+from lakeload.sources.files.formats.base import InspectedFile
+from lakeload.sources.files.inspection import inspect_file
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
 from tests.environments import EXHAUSTIVE, many

@@ -41,7 +41,6 @@ from lakeload.init.files import (
 )
 from lakeload.init.interview import PANELS, Ask, Defaults, Question, interview
 from lakeload.init.table_settings import OptionValue, TableFiles
-from lakeload.sources.files.settings import named_format
 from lakeload.sources.paths import local_paths
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
@@ -51,6 +50,7 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed, Refused
 from lakeload_jobs.contract.spec import TableFormat
 from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.core.names import did_you_mean, visible_name
+from lakeload_jobs.sources.files.formats.registry import named_format
 
 if TYPE_CHECKING:
     from lakeload.init.database import Database

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from lakeload.documents.found_tables import with_found_tables
+from lakeload.commands.source_tables import with_found_tables
 from lakeload.documents.load import DestinationDocument, PipelineDocument, load_either
 from lakeload.documents.named_files import NamedFiles
 from lakeload.formats.base import FormatCommands
@@ -16,7 +16,6 @@ from lakeload.ui import console
 from lakeload.ui.display import Phases
 from lakeload.ui.progress import PHASES
 
-READING_SOURCE = "reading the tables of the source"
 _DOING = {"runs": "reading the history of", "recover": "recovering", "reset": "resetting"}
 
 Document = PipelineDocument | DestinationDocument
@@ -38,8 +37,7 @@ def request_of(
     """
     phases.begin(PHASES["documents"])
     document = read(files.file, os.environ, files.destination)
-    phases.begin(READING_SOURCE)
-    document = with_found_tables(document, command)
+    document = with_found_tables(document, command, phases=phases)
     phases.begin(f"{_DOING[command]} the tables")
     where = document if isinstance(document, DestinationDocument) else document.destination
     request = TablesRequest(command, document, globs, console.note, option)

@@ -155,7 +155,7 @@ def maintain(
     removes orphans. Without --apply it only shows its plan.
     Exit code 0 when all is done, 1 when a step failed, 5 when loads conflicted with it.
     """
-    from lakeload.documents.found_tables import with_found_tables
+    from lakeload.commands.source_tables import with_found_tables
     from lakeload.documents.load import load_pipeline
     from lakeload.documents.spec import destination_spec, table_specs
     from lakeload.launch.run import refused
@@ -183,7 +183,7 @@ def maintain(
     phases = Phases(console.err, PHASES["documents"], quiet=console.silent())
     with StopRequests() as stop, phases:
         document = load_pipeline(pipeline, os.environ, destination)
-        document = with_found_tables(document, "maintain")
+        document = with_found_tables(document, "maintain", phases=phases)
         spec = destination_spec(document.destination)
         tables = select_tables(table_specs(document), table or ())
         if register_glue_optimizers:

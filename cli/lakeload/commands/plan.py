@@ -20,7 +20,7 @@ from lakeload.commands.options import (
     Tables,
     interval_of,
 )
-from lakeload.sources.databases.kept_connections import connections_kept
+from lakeload.sources.kept_connections import connections_kept
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import InvalidInput
@@ -56,8 +56,8 @@ def plan(
     Exit code 0; 2 when a configuration file or an option is wrong; 3 when AWS, the lake,
     the input or the columns would prevent the load.
     """
+    from lakeload.commands.source_tables import with_found_tables
     from lakeload.commands.spark_job import Context
-    from lakeload.documents.found_tables import with_found_tables
     from lakeload.documents.load import load_pipeline
     from lakeload.documents.rounds import refuse_appending
     from lakeload.documents.spec import table_specs
@@ -75,7 +75,7 @@ def plan(
         )
     with Phases(console.err, PHASES["documents"], quiet=console.silent()) as phases:
         document = load_pipeline(pipeline, os.environ, destination)
-        document = with_found_tables(document, "plan", keys=True)
+        document = with_found_tables(document, "plan", keys=True, phases=phases)
         attempt = new_attempt(job_id)
         options = run_options(document, reload=reload, limit=limit)
         tables = select_tables(table_specs(document, options), table or ())

@@ -191,7 +191,7 @@ def _show_recipes(
 ) -> None:
     """Show what is written for anything but IAM. `form` is that of Lake Formation's grants, and
     `principals` are those who get them."""
-    from lakeload.documents.found_tables import with_found_tables
+    from lakeload.commands.source_tables import with_found_tables
     from lakeload.documents.load import PipelineDocument
     from lakeload.documents.spec import specs_of
     from lakeload.policy.recipes import RecipeRequest, recipes

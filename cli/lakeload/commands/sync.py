@@ -42,9 +42,11 @@ if TYPE_CHECKING:
     from lakeload.documents.load import PipelineDocument
     from lakeload.documents.named_files import NamedFiles
     from lakeload.documents.pipeline import Pipeline
+    from lakeload.launch.spec import Attempt
     from lakeload.launch.timings import WallTime
     from lakeload.ui.json_documents import MissingArchive
     from lakeload.ui.summary import Summary
+    from lakeload_jobs.contract.spec import RunOptions, TableSpec
 
 IDLE_REPORT_SECONDS = 60.0
 """How often rounds without anything new send their metrics."""
@@ -154,8 +156,8 @@ def sync(
     The job's id is the first line on stderr. If a table fails, the others are still
     loaded. Rerun the same command with `--job-id` and that id to load the rest.
     """
+    from lakeload.commands.source_tables import with_found_tables
     from lakeload.commands.spark_job import Context
-    from lakeload.documents.found_tables import with_found_tables
     from lakeload.documents.load import load_pipeline
     from lakeload.documents.spec import table_specs
     from lakeload.launch.spec import (
@@ -194,23 +196,38 @@ def sync(
 
     def read() -> LoadJob:
         document = load_pipeline(pipeline, os.environ, destination)
-        return job_of(with_found_tables(document, "sync", keys=True))
+        attempt = new_attempt(job_id)
+        # What is wrong with the options is said before the source is asked.
+        tables = None if document.has_globs else chosen_tables(document)
+        if for_once or flags.interval(document.model) is None:
+            console.note(f"job {attempt.job_id}")
+        found = with_found_tables(document, "sync", keys=True, phases=phases)
+        if tables is None or found is not document:
+            tables = chosen_tables(found)
+        return job_of(found, attempt, tables)
 
     def look(job: LoadJob) -> LoadJob:
         document = with_found_tables(job.document, "sync", keys=True)
-        return job if document is job.document else job_of(document)
+        if document is job.document:
+            return job
+        return job_of(document, job.attempt, chosen_tables(document))
 
-    def job_of(document: PipelineDocument) -> LoadJob:
-        attempt = new_attempt(job_id)
-        options = run_options(
+    def options_of(document: PipelineDocument) -> RunOptions:
+        return run_options(
             document, reload=reload, full_refresh=full_refresh, limit=limit, since=since
         )
+
+    def chosen_tables(document: PipelineDocument) -> tuple[TableSpec, ...]:
+        options = options_of(document)
         tables = select_tables(table_specs(document, options), table or ())
         if retry_rejected is not None:
             tables = retry_tables(tables, retry_rejected, options)
         check_options(tables, document.destination.model.table_format, options)
-        if for_once or flags.interval(document.model) is None:
-            console.note(f"job {attempt.job_id}")
+        return tables
+
+    def job_of(
+        document: PipelineDocument, attempt: Attempt, tables: tuple[TableSpec, ...]
+    ) -> LoadJob:
         times.begin("machine")
         # Importing boto3 takes longer than all of the above, so it is done only now.
         from lakeload.commands.reports import check_reports
@@ -219,6 +236,7 @@ def sync(
         if not dry_run:
             check_reports(document, os.environ)
         interval = None if {*for_once} - {"--dry-run"} else flags.interval(document.model)
+        options = options_of(document)
         return LoadJob(document, tables, attempt, options, master, conf or (), interval=interval)
 
     with StopRequests() as stop, phases:

@@ -36,7 +36,6 @@ from lakeload.launch.run import RunJob, launch, refuse_without_any_input
 from lakeload.launch.run_folder import RunFolder, prune_run_folders
 from lakeload.launch.spec import Attempt, build_job_spec
 from lakeload.probes.connection import conditional_writes, preflight
-from lakeload.sources.files.rejected import NothingRejected
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, disk_full
 from lakeload_jobs.contract.result import TableResult
@@ -209,7 +208,7 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
         ):
             archive_for = jar_sets(job.document, job.tables)
         tables = [
-            replace(state.table, input_bytes=state.input_bytes, inspected=to_json(state.inspected))
+            replace(state.table, input_bytes=state.report.bytes, inspected=to_json(state.inspected))
             for state in states
             # A driver that stays is given what is new: the others need no further look.
             if kept is None or state.has_work
@@ -235,13 +234,10 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
 
 def check_job_known(states: Sequence[TableState]) -> None:
     """Raise `InvalidInput` for `--retry-rejected` with a job that has loaded none of the tables."""
-    found = [state.selection for state in states]
-    missing = [one for one in found if isinstance(one, NothingRejected)]
-    if missing and all(
-        isinstance(one, NothingRejected) and one.found.status == "UNKNOWN" for one in found
-    ):
+    jobs = [state.report.unknown_job for state in states]
+    if jobs and all(jobs):
         raise InvalidInput(
-            f"`--retry-rejected {missing[0].job}`: no table has a load of this job",
+            f"`--retry-rejected {jobs[0]}`: no table has a load of this job",
             hint="`lakeload runs` lists the jobs and what they have rejected; those of which "
             "nothing is left, or that came long ago, are not known any more",
         )

@@ -23,7 +23,6 @@ from lakeload.commands.spark_job import Context
 from lakeload.commands.sync_once import Kept, LoadJob, Synced, sync_once
 from lakeload.config.document import quoted
 from lakeload.documents.durations import format_duration
-from lakeload.documents.found_tables import has_globs
 from lakeload.documents.rounds import refuse_appending
 from lakeload.launch.outcome import Outcome
 from lakeload.launch.resident import Resident
@@ -285,7 +284,7 @@ class Rounds:
     def _with_found_tables(self, job: LoadJob) -> LoadJob:
         """Return the job with the tables that its globs find now. Where the source cannot be asked
         the tables stay, and the round itself fails."""
-        if not has_globs(job.document):
+        if not job.document.has_globs:
             return job
         try:
             found = self._look(job)

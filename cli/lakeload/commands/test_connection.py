@@ -16,7 +16,7 @@ from lakeload.commands.options import MIN_TIMEOUT, DestinationFile, Output, pars
 from lakeload.documents.load import PipelineDocument, load_either
 from lakeload.documents.named_files import NamedFiles
 from lakeload.documents.spec import specs_of
-from lakeload.sources.databases.kept_connections import connections_kept
+from lakeload.sources.kept_connections import connections_kept
 from lakeload.sources.registry import source_of
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
@@ -102,16 +102,17 @@ def test_connection(
     pipeline gets a message only with `--notify`.
     Exit code 0 when every required check passed, 3 otherwise.
     """
-    from lakeload.documents.found_tables import with_found_tables
+    from lakeload.commands.source_tables import with_found_tables
     from lakeload.probes.connection import ConnectionOptions, ConnectionTest
     from lakeload.ui.checks import ChecksView, show_interrupted, show_verdict
     from lakeload.ui.display import Phases
+    from lakeload.ui.progress import PHASES
 
     document = load_either(file, os.environ, destination)
-    phases = Phases(console.err, "reading the tables of the source", quiet=console.silent())
+    phases = Phases(console.err, PHASES["documents"], quiet=console.silent())
     # Where the database cannot be reached, the check of the login says why.
     with phases, suppress(Refused):
-        document = with_found_tables(document, "test-connection")
+        document = with_found_tables(document, "test-connection", phases=phases)
     spec, tables = specs_of(document)
     options = ConnectionOptions(
         timeout=parse_seconds("--timeout", timeout, least=MIN_TIMEOUT),

@@ -35,7 +35,7 @@ from lakeload.config.yaml_tree import Span
 from lakeload.documents.destination import Destination
 from lakeload.documents.other_products import our_setting, value_hint
 from lakeload.sources.registry import SOURCES
-from lakeload_jobs.contract.spec import FileFormat
+from lakeload_jobs.contract.spec import FileFormatName
 from lakeload_jobs.core.names import did_you_mean, nearest
 
 
@@ -257,7 +257,7 @@ class Explainer:
         if later is not None:
             return self._at_value(place, later.code, later.message, later.hint)
         named = f"write `{exact}`" if exact else value_hint(owner.__name__, field, given)
-        if place.path == _SOURCE and given.upper() in get_args(FileFormat):
+        if place.path == _SOURCE and given.upper() in get_args(FileFormatName):
             named = f"write `type: FILES` and `format: {given.upper()}`"
         advice = named or did_you_mean(given, allowed) or listed(allowed)
         message = f"`{field}` cannot be `{written(place)}`"

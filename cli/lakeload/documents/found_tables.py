@@ -1,59 +1,32 @@
-"""Pipelines whose tables are found in their source: what globs stand for, and keys."""
+"""Pipelines whose tables were found in their source: what globs stand for, and keys."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from lakeload.config.document import quoted
 from lakeload.documents.cross import glue_prefix, pipeline_findings, targets
-from lakeload.documents.load import DestinationDocument, PipelineDocument
+from lakeload.documents.load import PipelineDocument
 from lakeload.documents.pipeline import Table
-from lakeload.documents.spec import destination_spec
-from lakeload.sources.registry import SOURCES
 from lakeload_jobs.contract.errors import InvalidInput
 
-if TYPE_CHECKING:
-    from lakeload_jobs.sources.readers import SourceReaders
-
-D = TypeVar("D", bound=PipelineDocument | DestinationDocument)
+P = TypeVar("P", bound=PipelineDocument)
 
 
-def with_found_tables(document: D, command: str, *, keys: bool = False) -> D:
-    """Return a pipeline with the tables that its globs find, and with `keys` those that the source
-    has for tables without `primary_key`. Any other document stays as it is.
-
-    Raises as reading the source does, and `InvalidInput` for what cannot be loaded together.
-    """
-    if not isinstance(document, PipelineDocument):
-        return document
+def with_tables(document: P, tables: tuple[Table, ...], *, keys: bool) -> P:
+    """Return a pipeline with the tables that its source has for those that it lists; with `keys`
+    they have those of the source, too. Raises `InvalidInput` for what cannot be loaded together."""
     model = document.model
-
-    def readers() -> SourceReaders:
-        # With boto3, which takes longer than all of the above.
-        from lakeload.connections import Connections
-        from lakeload_jobs.sources.readers import SourceReaders
-
-        destination = destination_spec(document.destination)
-        return SourceReaders(destination, Connections(destination, command).before_spark)
-
-    source = SOURCES[model.source.type]
-    folder = document.path.parent
-    listed = document.listed or model.tables
-    tables = tuple(source.find_tables(model.source, listed, folder, readers, keys=keys))
     if tables == model.tables:
         return document
+    listed = document.listed or model.tables
     found = replace(document, model=model.model_copy(update={"tables": tables}), listed=listed)
     if keys:
         _check_keys(tables)
     _check_targets(found, listed)
     return found
-
-
-def has_globs(document: PipelineDocument) -> bool:
-    """Return whether tables of a pipeline stand for all those that the source has."""
-    return any(table.is_glob for table in document.listed or document.model.tables)
 
 
 def _check_targets(document: PipelineDocument, listed: Sequence[Table]) -> None:

@@ -38,11 +38,11 @@ from lakeload.documents.format_rules import FORMAT_RULES, destination_findings, 
 from lakeload.documents.named_files import OPTION, NamedFiles
 from lakeload.documents.other_products import pasted
 from lakeload.documents.pipeline import Pipeline, Table, pipeline_model
-from lakeload.sources.files.settings import named_format
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import Nested, SchemaChanges
 from lakeload_jobs.contract.traits import FORMATS, FormatTraits
+from lakeload_jobs.sources.files.formats.registry import named_format
 
 
 def reference_problems(page: Page, tree: Tree, environment: Mapping[str, str]) -> list[Problem]:
@@ -246,6 +246,11 @@ class PipelineDocument:
     def files(self) -> NamedFiles:
         """The files that it was read from, for commands about the same."""
         return NamedFiles(self.path, self.named)
+
+    @property
+    def has_globs(self) -> bool:
+        """Whether tables stand for all those that the source has."""
+        return any(table.is_glob for table in self.listed or self.model.tables)
 
     @property
     def nested(self) -> Nested:

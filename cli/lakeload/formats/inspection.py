@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from lakeload.launch.outcome import Outcome, exit_code_of
 from lakeload.launch.spec import Attempt
-from lakeload.sources.base import InputEstimate
-from lakeload.sources.databases.kept_connections import connections_kept
+from lakeload.sources.kept_connections import connections_kept
 from lakeload.sources.registry import source_of
+from lakeload.sources.report import NOTHING_KNOWN, SourceReport
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo, NewData, TableResult
 from lakeload_jobs.contract.spec import (
@@ -25,14 +25,7 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.contract.state import Bookmark
-from lakeload_jobs.sources.files.selection import Selection
-from lakeload_jobs.sources.paths.file_state import FileState
-from lakeload_jobs.sources.position import position_of
 from lakeload_jobs.sources.readers import SourceReaders
-
-if TYPE_CHECKING:
-    from lakeload_jobs.sources.databases.cursors import Window
-    from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow
 
 AT_ONCE = 8
 """Tables that are inspected at once."""
@@ -73,16 +66,8 @@ class TableState(ABC):
 
     table: TableSpec
     error: LakeloadError | None = field(default=None, kw_only=True)
-    selection: Selection | None = field(default=None, kw_only=True)
-    """The files of an incremental table that the job would load."""
-    listed: tuple[FileState, ...] | None = field(default=None, kw_only=True)
-    """The input of a table that is incremental or reads from S3, all of it."""
-    estimate: InputEstimate | None = field(default=None, kw_only=True)
-    """What the source estimates of it."""
-    whole: InputEstimate | None = field(default=None, kw_only=True)
-    """What the source estimates of all of it, new or not."""
-    window: Window | XminWindow | None = field(default=None, kw_only=True)
-    """The rows of a table with a `cursor` that the job would load."""
+    report: SourceReport = field(default=NOTHING_KNOWN, kw_only=True)
+    """What the source knows of the rows that the job would load."""
     caveat: str = field(default="", kw_only=True)
     """What could not be found out, and matters should the table be loaded."""
     location: str | None = field(default=None, kw_only=True)
@@ -93,23 +78,14 @@ class TableState(ABC):
     """That it waits, and for what."""
 
     @property
-    def input_bytes(self) -> int | None:
-        """About how much the load would read; None where it is not known."""
-        if self.selection is not None:
-            return self.selection.bytes
-        if self.estimate is not None:
-            return self.estimate.bytes
-        return None if self.listed is None else sum(file.size for file in self.listed)
-
-    @property
     @abstractmethod
     def idle(self) -> bool:
         """Whether Spark has nothing to do for this table."""
 
     @property
-    def no_new_rows(self) -> bool:
-        """Whether a table with a `cursor` has nothing new. Deleted rows are found by the job."""
-        return self.window is not None and self.window.idle and self.table.max_deleted is None
+    def nothing_new(self) -> bool:
+        """Whether the source has nothing new. Deleted rows are found by the job."""
+        return self.report.idle and self.table.max_deleted is None
 
     @property
     def unfinished(self) -> bool:
@@ -147,19 +123,14 @@ class TableState(ABC):
         if self.error is not None:
             return replace(result, status="FAILED", error=ErrorInfo.of(self.error, "open"))
         if self.waiting is not None:
-            found = self.selection or self.window
-            position = position_of(found.state.before) if found else None
-            notes = (self.waiting_note,)
+            notes, position = (self.waiting_note,), self.report.position
             return replace(result, notes=notes, waiting=self.waiting, position=position)
-        if self.selection is not None:
-            position = position_of(self.selection.state.before)
-            return replace(result, notes=(self.selection.sentence,), position=position)
-        if self.window is not None:
+        if self.report.sentence is not None:
             return replace(
                 result,
-                notes=(self.window.sentence,),
-                warnings=self.window.warnings,
-                position=position_of(self.window.state.before),
+                notes=(self.report.sentence,),
+                warnings=self.report.warnings,
+                position=self.report.position,
             )
         return self.loaded(result)
 
@@ -204,19 +175,12 @@ def with_input(
     known: bool,
     bookmark: Callable[[], Bookmark] | None,
 ) -> S:
-    """Return the state with what `SourceType.inspect` finds of the input."""
-    given = state.table.input
-    found = source_of(given).inspect(
-        given, readers, options, table=state.table, known=known, bookmark=bookmark
+    """Return the state with the report of the source."""
+    read = state.table.input
+    report = source_of(read).inspect(
+        read, readers, options, table=state.table, known=known, bookmark=bookmark
     )
-    return replace(
-        state,
-        listed=found.listed,
-        selection=found.selection,
-        estimate=found.estimate,
-        whole=found.whole,
-        window=found.window,
-    )
+    return replace(state, report=report)
 
 
 def outcome_without_spark(states: Sequence[TableState]) -> Outcome | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
@@ -16,6 +15,7 @@ from lakeload.launch.run import Ended, Launcher, run_job
 from lakeload.launch.run_folder import RunFolder
 from lakeload.sources.base import InputFound, Numbering
 from lakeload.sources.registry import source_of
+from lakeload.sources.report import CursorPlan, IncrementalPlan
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import (
     ExitCode,
@@ -30,7 +30,6 @@ from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumn
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import CommitAt, DestinationSpec, JobSpec, RoundLimit, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
-from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow
 from lakeload_jobs.sources.readers import SourceReaders
 
 Action = Literal["LOAD", "NO_OP", "BLOCKED", "FAIL"]
@@ -45,39 +44,6 @@ class Recovery:
     rows: int
     files: int
     action: str
-
-
-@dataclass(frozen=True)
-class IncrementalPlan:
-    """What an incremental table would load: new files, their bytes, and how many are known.
-
-    `loaded` counts the versions of files ever loaded, `changed` new versions among the new files,
-    `skipped` those that would be remembered and not loaded, `state_bytes` the JSON of the state
-    that the record would carry.
-    """
-
-    new_files: int
-    new_bytes: int
-    known_files: int
-    loaded: int
-    changed: int
-    state_bytes: int
-    reload: bool
-    skipped: int = 0
-    later_files: int = 0
-    """New files that `round_limit` leaves for later jobs."""
-    later_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class CursorPlan:
-    """Which rows of a table of a database a load would read: those from `last`, the greatest value
-    of `column` in earlier loads, to `to`, the greatest now. `last` None: all rows; `to` None: up to
-    the greatest value, which is not known yet."""
-
-    column: str
-    last: str | None = None
-    to: str | None = None
 
 
 @dataclass(frozen=True)
@@ -252,7 +218,7 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
     reader, why_jvm = source.planned_reader(table.input, request.reader)
     rounds = plan_rounds(state, request.interval, request.destination.table_format)
     action: Action = "BLOCKED" if error else "NO_OP" if state.idle else "LOAD"
-    if action == "LOAD" and found.missing and state.selection is None:
+    if action == "LOAD" and found.missing:
         action, error = "FAIL", _nothing_there(found)
     return TablePlan(
         table=table.source,
@@ -271,14 +237,14 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
         error=error,
         warnings=(
             *state.warnings,
-            *(state.window.warnings if state.window else ()),
+            *state.report.warnings,
             *(rounds.warnings if rounds else ()),
         ),
         cursor=_cursor(state),
-        estimated_rows=state.estimate.rows if state.estimate else None,
+        estimated_rows=state.report.rows,
         key=table.primary_key,
         key_from=_key_from(table),
-        incremental=_incremental(state, reload=request.options.reload),
+        incremental=state.report.incremental,
         detect_deletes=_detect_deletes(state),
         round_limit=table.round_limit,
         commit_at=table.commit_at,
@@ -311,43 +277,24 @@ def _detect_deletes(state: TableState) -> DeletesPlan | None:
     limit = state.table.max_deleted
     if limit is None:
         return None
-    return DeletesPlan(state.whole.rows if state.whole else None, str(limit))
+    return DeletesPlan(state.report.all_rows, str(limit))
 
 
 def _input(state: TableState) -> InputFound:
-    if state.estimate is not None:
-        return InputFound(bytes=state.estimate.bytes)
-    if state.listed is None:
-        return source_of(state.table.input).look(state.table.input)
-    return InputFound(len(state.listed), sum(file.size for file in state.listed))
-
-
-def _incremental(state: TableState, *, reload: bool) -> IncrementalPlan | None:
-    """Return what an incremental table would load, None for a table that is loaded whole."""
-    if (selection := state.selection) is None:
-        return None
-    return IncrementalPlan(
-        new_files=len(selection.files),
-        new_bytes=selection.bytes,
-        known_files=selection.known,
-        loaded=selection.loaded,
-        changed=len(selection.again),
-        skipped=len(selection.skipped),
-        state_bytes=len(json.dumps(selection.state.after)),
-        reload=reload,
-        later_files=len(selection.later),
-        later_bytes=sum(file.size for file in selection.later),
-    )
+    report = state.report
+    if report.listed is not None:
+        return InputFound(len(report.listed), sum(file.size for file in report.listed))
+    if report.bytes is not None:
+        return InputFound(bytes=report.bytes)
+    return source_of(state.table.input).look(state.table.input)
 
 
 def _cursor(state: TableState) -> CursorPlan | None:
     """Return how far a table was loaded, None for one that is not loaded by a cursor."""
-    table, window = state.table, state.window
-    if table.cursor is None or source_of(table.input).database(table.input) is None:
+    table = state.table
+    if table.cursor is None or not source_of(table.input).cursor_reads:
         return None
-    if window is None or isinstance(window, XminWindow):
-        return CursorPlan(table.cursor)
-    return CursorPlan(window.cursor.name, window.low, window.high)
+    return state.report.cursor or CursorPlan(table.cursor)
 
 
 def _nothing_there(found: InputFound) -> ErrorInfo:

@@ -103,8 +103,8 @@ def _reads_all(table: TableSpec) -> str:
 
 def _size(state: TableState) -> int | None:
     """Return the bytes of all of a table, None where nothing tells them."""
-    if state.whole is not None:
-        return state.whole.bytes or None
-    if state.input_bytes is not None:
-        return state.input_bytes or None
+    report = state.report
+    for known in (report.all_bytes, report.bytes):
+        if known is not None:
+            return known or None
     return source_of(state.table.input).size(state.table.input)

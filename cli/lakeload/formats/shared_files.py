@@ -46,7 +46,7 @@ def shared_files(
 def _paths(state: TableState, *, local: bool) -> Iterator[str]:
     if state.error is not None:
         return
-    files = state.listed
+    files = state.report.listed
     if files is None and local:
         files = source_of(state.table.input).local_files(state.table.input)
     yield from (file.path for file in files or ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from lakeload.documents.durations import format_duration
@@ -48,13 +48,9 @@ class Waiting:
 
     def _new_data(self, state: TableState, now: datetime) -> NewData | None:
         """Return what is new; None where it is not to wait."""
-        if state.selection is not None:
-            files = (*state.selection.files, *state.selection.later)
-            if not files:
-                return None
-            oldest = min(file.modified for file in files) / 1e9
-            since = min(now, datetime.fromtimestamp(oldest, UTC))
-            return NewData(since, sum(file.size for file in files))
+        if state.report.tells_age:
+            new = state.report.new
+            return None if new is None else replace(new, since=min(now, new.since))
         if not self._began and state.table.source not in self._seen:
             return None
         return NewData(self._seen.setdefault(state.table.source, now))

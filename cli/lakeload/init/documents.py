@@ -23,6 +23,7 @@ from lakeload.init.table_settings import (
 from lakeload_jobs.contract.spec import CatalogType, TableFormat
 from lakeload_jobs.contract.traits import CATALOGS, FORMATS, CatalogTraits, FormatTraits
 from lakeload_jobs.core.names import normalize
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
 
 DESTINATION, PIPELINE = "destination.yml", "pipeline.yml"
 DOTENV, GITIGNORE = ".env", ".gitignore"
@@ -52,6 +53,7 @@ def documents(
     tables = tables or (_one_table(answers),)
     shared = shared_source(tables)
     traits, catalog = format_traits(given), catalog_traits(given)
+    given_format = FILE_FORMATS.get(shared.format)
     has_key = [not table.lacking(key_columns(answers)) for table in tables]
     facts = {
         **given,
@@ -69,7 +71,7 @@ def documents(
         # A table that is replaced needs all files each time.
         "incremental": answers.mode != "OVERWRITE" and (answers.mode != "UPSERT" or all(has_key)),
         "database": database,
-        "has_csv": shared.format == "CSV",
+        "often_set": () if given_format is None else given_format.often_set,
         "schema": normalize(answers.name),
         "keys": key_columns(answers),
         "key_files": key_files,
@@ -100,7 +102,8 @@ def _environment() -> Environment:
 
 
 def _one_table(answers: Answers) -> TableFiles:
-    options = {"header": True} if answers.source == "CSV" else {}
+    given_format = FILE_FORMATS.get(answers.source)
+    options = {} if given_format is None else given_format.usual_options
     return TableFiles(answers.table, (answers.path,), answers.source, options)
 
 

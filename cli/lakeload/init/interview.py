@@ -23,10 +23,11 @@ from lakeload.init.documents import (
     format_traits,
     in_glue,
 )
-from lakeload.sources.files.settings import named_format, table_of
+from lakeload.sources.files.settings import table_of
 from lakeload_jobs.contract import spec
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.core.names import did_you_mean
+from lakeload_jobs.sources.files.formats.registry import named_format
 
 
 def value_finding(model: type[BaseModel], setting: str, value: str) -> Finding | None:

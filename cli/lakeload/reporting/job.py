@@ -28,6 +28,15 @@ class ReportedJob:
 
 
 @dataclass(frozen=True)
+class Parent:
+    """A run of another program: the one that started this command, or the one at its root."""
+
+    namespace: str
+    name: str
+    run_id: str
+
+
+@dataclass(frozen=True)
 class Measurement:
     """One value of a metric: its name and unit in OpenTelemetry, what it is, its attributes."""
 

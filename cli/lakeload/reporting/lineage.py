@@ -18,7 +18,7 @@ from lakeload.documents.extras import LINEAGE
 from lakeload.documents.lineage import Lineage
 from lakeload.launch.timings import WallTime
 from lakeload.reporting.delivery import Delivery, Send
-from lakeload.reporting.job import JobTimes, Measurement, ReportedJob
+from lakeload.reporting.job import JobTimes, Measurement, Parent, ReportedJob
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.secrets import Secret, resolve_locally
@@ -57,15 +57,6 @@ class Receiver:
     def name(self) -> str:
         """What messages call it."""
         return f"`{self.url or self.file or 'the configured receiver'}`"
-
-
-@dataclass(frozen=True)
-class Parent:
-    """The run that started this command, and the one at the root of both."""
-
-    namespace: str
-    name: str
-    run_id: str
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openlineage.client.client import OpenLineageClient
 from openlineage.client.event_v2 import (
@@ -55,12 +55,14 @@ from lakeload.reporting.delivery import (
     describe_error,
     status_of,
 )
-from lakeload.reporting.job import ReportedJob
-from lakeload.reporting.lineage import Moment, Parent, Receiver
+from lakeload.reporting.job import Parent, ReportedJob
 from lakeload.sources.datasets import Dataset
 from lakeload.sources.registry import source_of
 from lakeload_jobs import __version__
 from lakeload_jobs.contract.spec import TableSpec
+
+if TYPE_CHECKING:
+    from lakeload.reporting.lineage import Moment, Receiver
 
 PRODUCER = f"urn:lakeload:{__version__}"
 _INTEGRATION = "LAKELOAD"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import requests
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -29,9 +29,11 @@ from lakeload.reporting.delivery import (
     describe_error,
 )
 from lakeload.reporting.job import ReportedJob, TableTimes
-from lakeload.reporting.opentelemetry import FinishedJob, Signal
 from lakeload_jobs import __version__
 from lakeload_jobs.contract.result import GOOD
+
+if TYPE_CHECKING:
+    from lakeload.reporting.opentelemetry import FinishedJob, Signal
 
 _NANOSECONDS = 1_000_000_000
 

@@ -12,6 +12,7 @@ from lakeload.config.document import Location
 from lakeload.config.model import Finding, Model
 from lakeload.config.scalars import Text
 from lakeload.sources.datasets import Dataset
+from lakeload.sources.report import NOTHING_KNOWN, SourceReport
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
@@ -28,9 +29,6 @@ from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.base import EarlierColumns
 
 if TYPE_CHECKING:
-    from lakeload_jobs.sources.databases.cursors import Window
-    from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow
-    from lakeload_jobs.sources.files.selection import Selection
     from lakeload_jobs.sources.paths.file_state import FileState
     from lakeload_jobs.sources.readers import SourceReaders
 
@@ -62,6 +60,11 @@ class TableSettings(Model):
     def finds_key(self) -> bool:
         """Whether the source knows which columns identify a row, unless the document says it."""
         return False
+
+    @property
+    def takes_found_key(self) -> bool:
+        """Whether what the source knows is its key: an empty `primary_key` is one, too."""
+        return self.finds_key and "primary_key" not in self.model_fields_set
 
     @property
     def cursor_is_column(self) -> bool:
@@ -98,31 +101,6 @@ class InputFound:
     missing: tuple[str, ...] = ()
     why: LoadFailed | None = None
     """What a load would fail with at the first of them."""
-
-
-@dataclass(frozen=True)
-class InputEstimate:
-    """Rows and bytes of a table by the statistics of its database. `rows` None: not known there.
-    `bytes` is 0 where it is unknown, as for a view or a query."""
-
-    rows: int | None
-    bytes: int
-
-
-@dataclass(frozen=True)
-class InputInspected:
-    """What a load would find of its input. None where that is left to the job."""
-
-    listed: tuple[FileState, ...] | None = None
-    """All of it."""
-    selection: Selection | None = None
-    """What of it an incremental table would load."""
-    estimate: InputEstimate | None = None
-    """What the source itself estimates of what a load would read."""
-    whole: InputEstimate | None = None
-    """What it estimates of all of it."""
-    window: Window | XminWindow | None = None
-    """What of it a table with a `cursor` would load; None: all, or not known."""
 
 
 @dataclass(frozen=True)
@@ -328,14 +306,14 @@ class SourceType(ABC, Generic[S, T, I]):
         table: TableSpec,
         known: bool,
         bookmark: Callable[[], Bookmark] | None,
-    ) -> InputInspected:
+    ) -> SourceReport:
         """List it as the job would, with the identity that reads, and choose as it would. `read` is
         the input of `table`.
 
         `known`: the pipeline may have loaded all there is. `bookmark` None: nobody knows what was
         loaded. Raises what the job would raise.
         """
-        return InputInspected()
+        return NOTHING_KNOWN
 
     def read_columns(
         self, read: I, request: ColumnsRequest, readers: SourceReaders

@@ -13,7 +13,7 @@ from lakeload.ui.errors import say
 from lakeload.ui.json_documents import GuessDocument, TableGuessDocument
 
 if TYPE_CHECKING:
-    from lakeload.sources.files.dialect import Guess
+    from lakeload.sources.files.formats.base import Guess
 
 CONFIDENCE = {"HIGH": "", "MEDIUM": "probably", "LOW": "perhaps"}
 _WORST = ("LOW", "MEDIUM")

@@ -17,7 +17,7 @@ from lakeload.ui.json_documents import InspectDocument, InspectedDocument
 from lakeload_jobs.core.sizes import counted, format_size
 
 if TYPE_CHECKING:
-    from lakeload.sources.files.dialect import Guess, OptionValue
+    from lakeload.sources.files.formats.base import Guess, OptionValue
     from lakeload.sources.files.inspected_tables import InspectedTable
 
 _COLUMNS_SHOWN = 60

@@ -17,15 +17,14 @@ from lakeload.documents.durations import format_duration
 from lakeload.documents.named_files import NamedFiles
 from lakeload.formats.plan import (
     CatalogPlan,
-    CursorPlan,
     DeletesPlan,
     IcebergPlan,
-    IncrementalPlan,
     SchemaFound,
     TablePlan,
     exit_code_of,
 )
 from lakeload.launch.spec import Attempt
+from lakeload.sources.report import CursorPlan, IncrementalPlan
 from lakeload.ui.console import MANY_TABLES
 from lakeload.ui.errors import say, show_trouble
 from lakeload.ui.names import Name

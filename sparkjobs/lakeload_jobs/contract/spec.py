@@ -25,7 +25,7 @@ TRACKING_COLUMNS = tuple(TRACKING_TYPES)
 
 JobName = Literal["load", "plan", "maintain"]
 PartitionStrategy = Literal["NONE", "DAY", "HOUR", "SYNC_ID"]
-FileFormat = Literal["CSV", "JSON", "NDJSON", "PARQUET", "ORC", "AVRO"]
+FileFormatName = Literal["CSV", "JSON", "NDJSON", "PARQUET", "ORC", "AVRO"]
 TableHandling = Literal["FAIL", "APPEND"]
 Nested = Literal["JSON", "NATIVE"]
 ReaderChoice = Literal["AUTO", "JVM", "DIRECT"]
@@ -174,7 +174,7 @@ class FilesInput:
     `paths` are absolute paths or globs of this machine, or `s3://bucket/key` with globs in the key.
     """
 
-    format: FileFormat
+    format: FileFormatName
     paths: tuple[str, ...]
     options: dict[str, str]
     incremental: bool = False

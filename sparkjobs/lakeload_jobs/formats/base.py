@@ -9,8 +9,11 @@ else does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
+
+import pyarrow as pa
+from pyspark.sql.types import StructField, StructType
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import FollowUpFailed
@@ -22,16 +25,16 @@ from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.core.comments import Comments
 from lakeload_jobs.core.type_conflicts import Misfits, split_variants
+from lakeload_jobs.formats.data_files.direct import DirectRows, ReadWritten, of_frame
 from lakeload_jobs.rows.balance import Balance
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.counting import Counted
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.rejects import Rejected
 from lakeload_jobs.sources.base import EarlierColumns, Reader, Rows, Slice
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType, StructType
+    from pyspark.sql.types import DataType
 
 
 Writer = Literal["direct", "spark"]
@@ -98,33 +101,61 @@ class ExpectedColumns:
 
 @dataclass(frozen=True)
 class PreparedRows:
-    """Rows under their target names and in the types that are written, with helper columns.
-
-    `counts` are the rows of each partition of `frame`, where they are known without reading it;
-    `misfits` tells of the columns whose type the table's column cannot take, and `filled` are those
-    whose structs got the fields that the table has, in its order.
+    """Rows under their target names and in the types that are written, with helper columns: those
+    of `schema`. `misfits` tells of the columns whose type the table's column cannot take.
     """
 
     rows: Rows
     mapping: ColumnMapping
-    deferred: DeferredFrame
-    counts: tuple[int, ...] | None = None
+    schema: StructType
+    parts: DirectRows
     misfits: Misfits = field(default_factory=dict)
-    filled: tuple[str, ...] = ()
     read: str = ""
     """What of the source they are, for people; '' for all of it."""
     more: bool = False
     """Whether new rows are left for a later load, which then compares the keys of the source."""
 
-    @property
-    def frame(self) -> DataFrame:
-        """The rows as Spark makes them."""
-        return self.deferred.frame
+    @classmethod
+    def of(
+        cls,
+        rows: Rows,
+        mapping: ColumnMapping,
+        frame: DataFrame,
+        counts: tuple[int, ...] | None = None,
+    ) -> PreparedRows:
+        """Return rows that Spark's SQL has made. `counts` are those of each partition, where they
+        are known without reading it."""
+        return cls(rows, mapping, frame.schema, of_frame(frame, counts))
+
+    @classmethod
+    def none(cls, rows: Rows) -> PreparedRows:
+        """Return no rows, of a source without columns."""
+        parts = DirectRows((), ReadWritten(rows.splits.read, (), pa.schema([])))
+        return cls(rows, ColumnMapping((), ()), StructType([]), parts)
 
     @property
-    def schema(self) -> StructType:
-        """The columns of `frame`."""
-        return self.deferred.schema
+    def frame(self) -> DataFrame:
+        """The rows for Spark's SQL."""
+        return self.parts.to_frame(self.rows.spark, self.schema)
+
+    def in_sql(self, frame: DataFrame) -> PreparedRows:
+        """Return the same rows as SQL has made them of `frame`."""
+        return replace(self, schema=frame.schema, parts=of_frame(frame, self.parts.counts))
+
+    def renamed(self, names: Mapping[str, str]) -> PreparedRows:
+        """Return the same rows with other names of columns."""
+        own = [names.get(name, name) for name in self.schema.names]
+        fields = [
+            StructField(name, field.dataType, field.nullable, field.metadata)
+            for name, field in zip(own, self.schema.fields, strict=True)
+        ]
+        return replace(self, schema=StructType(fields), parts=self.parts.renamed(own))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no row; rows are read where nobody has counted them."""
+        counts = self.parts.counts
+        return self.frame.isEmpty() if counts is None else not any(counts)
 
     @property
     def comments(self) -> Comments:
@@ -192,10 +223,6 @@ class TableView(Protocol):
         """The session in which the rows for this table are read."""
 
     @property
-    def takes_splits(self) -> bool:
-        """Whether rows may come as splits, without passing through Spark."""
-
-    @property
     def bookmark(self) -> Bookmark:
         """What the table keeps of this pipeline's loads."""
 
@@ -253,16 +280,8 @@ class TableWriter(Protocol):
         """Who reads the rows."""
 
     @property
-    def why_jvm(self) -> str:
-        """Why only Spark can read them, as a clause; '' where it is not asked."""
-
-    @property
     def writer(self) -> Writer:
         """Who writes the data files."""
-
-    @property
-    def why_spark(self) -> str:
-        """Why Spark writes them, as a clause; '' where tasks do by themselves."""
 
     def count(self) -> Counted | None:
         """Count the rows before they are written; None where nothing needs their number.

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from py4j.protocol import Py4JError
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import JobSpec, RejectLimit, TableSpec
+from lakeload_jobs.contract.spec import TRACKING_TYPES, JobSpec, RejectLimit, TableSpec
 from lakeload_jobs.formats.base import PreparedRows
+from lakeload_jobs.formats.spool import unpersist
 from lakeload_jobs.rows.casts import quoted, without_null_keys, written_frame
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
-from lakeload_jobs.rows.tracking_sql import TRACKING_SQL_TYPES
 
 _VERSION = HELPER_PREFIX + "version"
 _SOURCE = HELPER_PREFIX + "source"
@@ -41,9 +39,8 @@ class DeletedKeys:
     rows: int
 
     def close(self) -> None:
-        """Give back the disk. Where Java is gone, the disk was given back with it."""
-        with contextlib.suppress(Py4JError, OSError):
-            self.frame._jdf.queryExecution().analyzed().rdd().unpersist(False)
+        """Give back the disk."""
+        unpersist(self.frame)
 
 
 def source_keys(
@@ -74,7 +71,7 @@ def source_keys(
 def newest_keys(rows: DataFrame, key: Sequence[str]) -> DataFrame:
     """Return the keys of a table of many versions whose newest row is not deleted."""
     parts = [
-        F.col(name) if name in rows.columns else F.lit(None).cast(TRACKING_SQL_TYPES[name])
+        F.col(name) if name in rows.columns else F.lit(None).cast(TRACKING_TYPES[name])
         for name in _ORDER
     ]
     version = F.struct(*(part.alias(name) for name, part in zip(_ORDER, parts, strict=True)))

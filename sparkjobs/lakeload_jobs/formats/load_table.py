@@ -195,9 +195,7 @@ def _told(
     return replace(
         result,
         reader=writer.reader,
-        why_jvm=writer.why_jvm,
         writer=writer.writer,
-        why_spark=writer.why_spark,
         notes=notes,
         warnings=warnings,
         same_key=staged.same_key,

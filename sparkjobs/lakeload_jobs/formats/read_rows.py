@@ -14,13 +14,17 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.type_conflicts import split_variants
 from lakeload_jobs.formats.base import ExpectedColumns, PreparedRows, Reporter, TableView
-from lakeload_jobs.formats.spool import SpooledRows, spooled
+from lakeload_jobs.formats.data_files.direct import (
+    of_frame,
+    rows_in_arrow,
+)
+from lakeload_jobs.formats.spool import Spool, spooled
 from lakeload_jobs.formats.type_conflicts import resolve_conflicts
 from lakeload_jobs.rows.casts import null_columns, written_frame, written_schema
 from lakeload_jobs.rows.columns import ColumnMapping, LoadedColumn, map_columns, source_names
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.sources.base import EarlierColumns, Rows, Slice, Source
+from lakeload_jobs.sources.spark_frames import frame_of, is_empty
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -48,7 +52,7 @@ class LoadInput:
         self._reporter = reporter
         self._compares = compares
         self._progress = progress
-        self._spooled: tuple[Any, Slice, SpooledRows] | None = None
+        self._spooled: tuple[Any, Slice, Spool] | None = None
 
     def slice(self, bookmark: Bookmark) -> Slice:
         """Return what is new since `bookmark`.
@@ -73,14 +77,14 @@ class LoadInput:
     def rows(self, table: TableView, found: Slice, state: Any, earlier: EarlierColumns) -> Rows:
         """Return the rows of the slice."""
         if self._spooled is not None:
-            return self._spooled[2]
-        rows = found.open(table.spark, earlier, splits=table.takes_splits)
+            return self._spooled[2].rows
+        rows = found.open(table.spark, earlier)
         if rows.repeatable or not rows.names:
             return rows
         self._reporter.on_message(f"`{self._name}` is read only once: its rows are stored on disk")
-        kept = spooled(table.spark, rows, self._progress())
+        kept = spooled(rows, self._progress())
         self._spooled = (state, found, kept)
-        return kept
+        return kept.rows
 
     def close(self) -> None:
         """Give back what the rows took; what fails of that changes nothing about the load."""
@@ -126,7 +130,7 @@ def prepare_rows(
 
     def written() -> DataFrame:
         frame = written_frame(
-            rows.frame,
+            frame_of(rows),
             mapping,
             nested=spec.nested,
             lower=expected.lower,
@@ -136,12 +140,18 @@ def prepare_rows(
         # One partition, read in order and only as far as needed; a shuffle would read them all.
         return frame if limit is None else frame.coalesce(1).limit(limit)
 
-    schema = None
+    frame, schema = None, None
     if table.where is None and table.deleted_when is None:
         schema = written_schema(rows.schema, mapping, nested=spec.nested, lower=expected.lower)
-    deferred = DeferredFrame.made(written()) if schema is None else DeferredFrame(schema, written)
-    counts = rows.counts if table.where is None and limit is None else None
-    prepared = PreparedRows(rows, mapping, deferred, counts)
+    if schema is None:
+        # This also checks the conditions.
+        frame = written()
+        schema = frame.schema
+    parts = rows_in_arrow(spec, table, rows, mapping, schema)
+    if parts is None:
+        counts = rows.counts if table.where is None and limit is None else None
+        parts = of_frame(written() if frame is None else frame, counts)
+    prepared = PreparedRows(rows, mapping, schema, parts)
     policy = spec.on_type_conflict_of(table)
     return resolve_conflicts(prepared, expected, table, policy, may_read=may_read)
 
@@ -181,15 +191,15 @@ def _only_rejects(table: TableSpec, rows: Rows, expected: ExpectedColumns) -> Pr
     key = tuple(target for target, name in sources.items() if name in keys)
     columns = tuple(LoadedColumn(name, target) for target, name in sources.items())
     types = {target: expected.types[target] for target in sources}
-    frame = null_columns(rows.frame, types, deleted=table.deleted_when is not None)
-    return PreparedRows(rows, ColumnMapping(columns, key), DeferredFrame.made(frame), rows.counts)
+    frame = null_columns(frame_of(rows), types, deleted=table.deleted_when is not None)
+    return PreparedRows.of(rows, ColumnMapping(columns, key), frame, rows.counts)
 
 
 def _without_columns(rows: Rows, *, may_read: bool) -> PreparedRows:
     """An empty CSV or JSON file: no columns, and so no rows either."""
-    if may_read and not rows.frame.isEmpty():
+    if may_read and not is_empty(rows):
         raise LoadFailed(
             "the source has rows but no columns",
             hint="check `format`, and whether all records are empty",
         )
-    return PreparedRows(rows, ColumnMapping((), ()), DeferredFrame.made(rows.frame))
+    return PreparedRows.none(rows)

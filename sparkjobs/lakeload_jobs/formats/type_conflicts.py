@@ -25,7 +25,6 @@ from lakeload_jobs.core.type_conflicts import (
 from lakeload_jobs.formats.base import ExpectedColumns, PreparedRows
 from lakeload_jobs.rows.casts import filled, fills, quoted
 from lakeload_jobs.rows.columns import LoadedColumn, source_names
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.sources.base import BadValuesFound
 
 _LONGEST_VALUE = 60
@@ -50,7 +49,7 @@ def resolve_conflicts(
     """
     prepared = _with_absent_fields(prepared, expected)
     conflicts = _conflicts(prepared, expected)
-    if not conflicts or (may_read and prepared.frame.isEmpty()):
+    if not conflicts or (may_read and prepared.is_empty):
         # A source without rows has no types worth a complaint.
         return prepared
     if policy != "FAIL":
@@ -85,8 +84,7 @@ def _with_absent_fields(prepared: PreparedRows, expected: ExpectedColumns) -> Pr
             values[field.name] = filled(F.col(quoted(field.name)), kind, table)
     if not values:
         return prepared
-    frame = DeferredFrame.made(prepared.frame.withColumns(values))
-    return replace(prepared, deferred=frame, filled=tuple(values))
+    return prepared.in_sql(prepared.frame.withColumns(values))
 
 
 def _conflicts(prepared: PreparedRows, expected: ExpectedColumns) -> list[LoadedColumn]:
@@ -138,19 +136,19 @@ def _with_text(prepared: PreparedRows, conflicts: Sequence[LoadedColumn]) -> Pre
             values[column.target] = value.cast("string")
     if not values:
         return prepared
-    return replace(prepared, deferred=DeferredFrame.made(prepared.frame.withColumns(values)))
+    return prepared.in_sql(prepared.frame.withColumns(values))
 
 
 def _in_columns_of_their_own(
     prepared: PreparedRows, expected: ExpectedColumns, conflicts: Sequence[LoadedColumn]
 ) -> PreparedRows:
-    mapping, frame = prepared.mapping, prepared.frame
+    mapping, schema = prepared.mapping, prepared.schema
     variants = dict(mapping.variants)
-    taken = {*expected.types, *expected.recorded.values(), *frame.columns}
+    taken = {*expected.types, *expected.recorded.values(), *schema.names}
     moved: dict[str, LoadedColumn] = {}
     warnings = []
     for column in conflicts:
-        kind = frame.schema[column.target].dataType
+        kind = schema[column.target].dataType
         name = _variant(column.target, kind, expected)
         if name is None:
             text = kind.simpleString()
@@ -163,7 +161,7 @@ def _in_columns_of_their_own(
             f"column `{column.target}` is `{kind.simpleString()}` in this load and `{before}` in "
             f"the table: its values are loaded into `{name}` (`on_type_conflict`)"
         )
-    names = {moved[column.source].instead_of: moved[column.source].target for column in conflicts}
+    names = {column.target: moved[column.source].target for column in conflicts}
     columns = tuple(moved.get(column.source, column) for column in mapping.columns)
     mapping = replace(
         mapping,
@@ -171,8 +169,7 @@ def _in_columns_of_their_own(
         warnings=(*mapping.warnings, *warnings),
         variants=variants,
     )
-    frame = frame.toDF(*(names.get(name, name) for name in frame.columns))
-    return replace(prepared, mapping=mapping, deferred=DeferredFrame.made(frame))
+    return replace(prepared, mapping=mapping).renamed(names)
 
 
 def _variant(target: str, kind: T.DataType, expected: ExpectedColumns) -> str | None:

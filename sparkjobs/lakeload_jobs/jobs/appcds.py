@@ -6,7 +6,6 @@ import hashlib
 import json
 import threading
 import uuid
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -28,7 +27,7 @@ from lakeload_jobs.contract.spec import (
     CredentialsSpec,
     DestinationSpec,
     EndpointsSpec,
-    FileFormat,
+    FileFormatName,
     FilesInput,
     JobSpec,
     PartitionField,
@@ -36,13 +35,12 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.formats.base import ExpectedColumns
-from lakeload_jobs.formats.data_files.stage import REPORT_SCHEMA
+from lakeload_jobs.formats.data_files.direct import LoadedRows, of_frame
 from lakeload_jobs.formats.iceberg.format import IcebergFormat
 from lakeload_jobs.formats.load_table import TableLoad, load_table
 from lakeload_jobs.formats.read_rows import prepare_rows
-from lakeload_jobs.jobs.event_log import EventLog, Progress
-from lakeload_jobs.rows.batches import map_batches
-from lakeload_jobs.rows.counting import count_rows
+from lakeload_jobs.jobs.event_log import EventLog
+from lakeload_jobs.jobs.progress import Progress
 from lakeload_jobs.session import build_session
 from lakeload_jobs.sources.base import NO_COLUMNS
 from lakeload_jobs.sources.registry import Sources
@@ -258,7 +256,7 @@ def _destination(endpoint: str, folder: Path) -> DestinationSpec:
 
 
 _ROWS = 200
-_SAMPLES: tuple[tuple[FileFormat, str], ...] = (
+_SAMPLES: tuple[tuple[FileFormatName, str], ...] = (
     ("CSV", "sample.csv"),
     ("NDJSON", "sample.ndjson"),
     ("PARQUET", "sample.parquet"),
@@ -284,15 +282,12 @@ def _load(spark: SparkSession, spec: JobSpec, table: TableSpec) -> None:
     sources = Sources(spec, AwsSession(spec.destination))
     rows = sources.of(table).slice(bookmark).open(spark, NO_COLUMNS)
     prepared = prepare_rows(spec, table, rows, ExpectedColumns())
-    for all_columns in (False, True):
-        count_rows(prepared.frame, all_columns=all_columns)
-    map_batches(prepared.frame, _count, REPORT_SCHEMA).collect()
+    of_frame(prepared.frame).results(spark, _count)
     rows.check_unchanged()
 
 
-def _count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    rows = sum(batch.num_rows for batch in batches)
-    yield pa.RecordBatch.from_pylist([{"report": str(rows)}])
+def _count(part: int, rows: LoadedRows) -> int:
+    return rows.count()
 
 
 def _write_samples(folder: Path) -> None:

@@ -16,8 +16,9 @@ from lakeload_jobs.contract.spec import JobSpec
 from lakeload_jobs.formats.base import FormatSession
 from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs.attempt import attempt, result_of
-from lakeload_jobs.jobs.event_log import EventLog, Progress
+from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import describe
+from lakeload_jobs.jobs.progress import Progress
 from lakeload_jobs.jobs.scheduler import Scheduler
 from lakeload_jobs.rows.progress import ProgressFiles
 from lakeload_jobs.sources.registry import Sources

@@ -26,8 +26,9 @@ from lakeload_jobs.formats.base import CommitConflict, FormatSession, Maintenanc
 from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs import stop_signals
 from lakeload_jobs.jobs.attempt import attempt, result_of
-from lakeload_jobs.jobs.event_log import EventLog, Progress
+from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import describe
+from lakeload_jobs.jobs.progress import Progress
 
 logger = logging.getLogger(__name__)
 

@@ -23,8 +23,9 @@ from lakeload_jobs.formats.base import FormatSession
 from lakeload_jobs.formats.read_rows import prepare_rows
 from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs.attempt import attempt, result_of
-from lakeload_jobs.jobs.event_log import EventLog, Progress
+from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.failures import describe
+from lakeload_jobs.jobs.progress import Progress
 from lakeload_jobs.sources.base import Source
 from lakeload_jobs.sources.registry import Sources
 
@@ -76,7 +77,7 @@ def _columns(
     view = session.inspect(table)
     found = source.slice(view.bookmark)
     expected = view.expected()
-    rows = found.open(view.spark, expected.known, splits=view.takes_splits)
+    rows = found.open(view.spark, expected.known)
     prepared = prepare_rows(spec, table, rows, expected, may_read=rows.repeatable)
     told = view.describe(prepared)
     mapping = prepared.mapping

@@ -18,7 +18,7 @@ from lakeload_jobs.core.names import unique_names
 from lakeload_jobs.core.types import timestamp_unit, type_rule
 from lakeload_jobs.rows.failures import marked
 from lakeload_jobs.rows.rejects import REJECT_TYPE, REJECTED_HELPER, ROW_HELPERS
-from lakeload_jobs.rows.required import null_is_required
+from lakeload_jobs.rows.required import key_is_null, null_is_required
 from lakeload_jobs.rows.tracking import (
     BAD_VALUES_HELPER,
     DELETED_HELPER,
@@ -565,14 +565,8 @@ def without_null_keys(frame: DataFrame, key: Sequence[str], source: str) -> Data
     """Return the same rows, of which the first one with a null in a key column fails, in words.
     `source` is the name of the table."""
     for name in key:
-        failure = InvalidInput(
-            f"table `{source}`: the primary key column `{name}` is null in at least one row",
-            hint="choose a `primary_key` without nulls, or exclude such rows with `where`",
-        )
-        missing = F.raise_error(F.lit(marked(ErrorInfo.of(failure, "stage"))))
-        if REJECTED_HELPER in frame.columns:
-            # Of a rejected record no value is loaded.
-            missing = F.when(F.col(REJECTED_HELPER).isNull(), missing)
+        failure = ErrorInfo.of(key_is_null(source, name), "stage")
+        missing = F.raise_error(F.lit(marked(failure)))
         frame = frame.withColumn(name, F.coalesce(F.col(quoted(name)), missing))
     return frame
 

@@ -59,22 +59,23 @@ _LOGIC: Mapping[str, Callable[..., Any]] = {
 }
 
 
-class NotInArrow(Exception):
-    """A condition that only Spark evaluates; the message is a clause that says why."""
+class _OnlyInSql(Exception):
+    """Only Spark evaluates this."""
 
 
-def arrow_condition(frame: DataFrame, sql: str) -> Condition:
-    """Return the condition as an expression over batches with the columns of `frame`.
-
-    Raises `NotInArrow` for what only Spark evaluates.
-    """
+def arrow_condition(frame: DataFrame, sql: str) -> Condition | None:
+    """Return the condition as an expression over batches with the columns of `frame`; None where
+    only Spark evaluates it."""
     columns = frame._jdf.queryExecution().analyzed().output()
     names = {columns.apply(n).exprId().id(): name for n, name in enumerate(frame.columns)}
     plan = frame.where(F.expr(sql))._jdf.queryExecution().analyzed()
     if _class_name(plan) != "Filter":
-        raise NotInArrow("it is more than a condition on the columns of a row")
+        return None
     translator = _Translator(names)
-    expression = translator.expression(plan.condition())
+    try:
+        expression = translator.expression(plan.condition())
+    except _OnlyInSql:
+        return None
     return Condition(expression, tuple(translator.columns))
 
 
@@ -98,7 +99,7 @@ class _Translator:
         self.columns: dict[str, None] = {}
 
     def expression(self, node: Java) -> Any:
-        """Return the translation. Raises `NotInArrow`."""
+        """Return the translation. Raises `_OnlyInSql`."""
         name = _class_name(node)
         if name == "Between":
             return self.expression(node.children().apply(0))
@@ -124,7 +125,7 @@ class _Translator:
             return _COMPARISONS[name](*map(self.expression, children))
         if name == "In":
             return self._in(children)
-        raise NotInArrow(f"`{node.prettyName()}` is evaluated by Spark alone")
+        raise _OnlyInSql
 
     def _any_type(self, node: Java) -> Any:
         """Translate what is only asked whether it is null."""
@@ -146,14 +147,14 @@ class _Translator:
     def _cast(self, child: Java, kind: Kind) -> Any:
         own = _arrow_type(child.dataType())
         if own != kind and not _holds_all(kind, own):
-            raise NotInArrow(f"values of type `{child.dataType().simpleString()}` are cast")
+            raise _OnlyInSql
         return self.expression(child).cast(kind)
 
     def _in(self, children: list[Java]) -> Any:
         _check_same_type(children)
         first, *listed = children
         if not all(one.foldable() for one in listed):
-            raise NotInArrow("`IN` compares with other columns")
+            raise _OnlyInSql
         kind = _arrow_type(first.dataType())
         values = [_constant(one, kind) for one in listed]
         value = self.expression(first)
@@ -175,25 +176,25 @@ def _class_name(node: Java) -> str:
 
 
 def _arrow_type(kind: Java) -> Kind:
-    """Return the Arrow type of one of Spark's. Raises `NotInArrow`."""
+    """Return the Arrow type of one of Spark's. Raises `_OnlyInSql`."""
     name = str(kind.simpleString())
     if name not in _TYPES and not name.startswith("decimal("):
-        raise NotInArrow(f"values of type `{name}` are compared")
+        raise _OnlyInSql
     return to_arrow_type(DataType.fromDDL(name))
 
 
 def _check_same_type(nodes: list[Java]) -> None:
     kinds = {str(node.dataType().simpleString()) for node in nodes}
     if len(kinds) > 1:
-        raise NotInArrow("values of several types are compared")
+        raise _OnlyInSql
 
 
 def _constant(node: Java, kind: Kind) -> Any:
-    """Return the value of an expression without columns. Raises `NotInArrow`."""
+    """Return the value of an expression without columns. Raises `_OnlyInSql`."""
     try:
         value = node.eval(None)
     except (PySparkException, Py4JError) as error:
-        raise NotInArrow("Spark cannot compute one of its constants") from error
+        raise _OnlyInSql from error
     if value is None:
         return pa.scalar(None, kind)
     if pt.is_date(kind):

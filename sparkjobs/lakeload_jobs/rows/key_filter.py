@@ -8,23 +8,29 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+
+from lakeload_jobs.rows.casts import quoted
 
 MOST_BITS = 1 << 22
 BITS_OF_KEY = 16
 """At least so many, of which each key sets one: 6 % of other keys pass."""
 MOST_KEYS = MOST_BITS // 4
 """With so many keys 22 % of others pass."""
+FEW_PARTITIONS = 8
+"""Partitions of a load that gets such a filter: each sends up to 512 KiB to the driver."""
 _BITMAP_BITS = 1 << 15
 """The bits of each bitmap that Spark's `bitmap_construct_agg` returns."""
 
 
-def bitmaps(key: Sequence[Column]) -> tuple[Column, Column]:
-    """Return what to group keys by, and the aggregate that makes a bitmap of each group."""
+def filter_of(rows: DataFrame, key: Sequence[str], count: int) -> KeyFilter:
+    """Return the filter of the keys of some rows; `count` is how many there are."""
     # Spark numbers bits from 1.
-    place = F.xxhash64(*key).bitwiseAND(F.lit(MOST_BITS - 1)) + 1
-    return F.bitmap_bucket_number(place), F.bitmap_construct_agg(F.bitmap_bit_position(place))
+    place = F.xxhash64(*map(quoted, key)).bitwiseAND(F.lit(MOST_BITS - 1)) + 1
+    bitmap = F.bitmap_construct_agg(F.bitmap_bit_position(place)).alias("bitmap")
+    grouped = rows.groupBy(F.bitmap_bucket_number(place).alias("group")).agg(bitmap)
+    return KeyFilter.of(((row["group"], row["bitmap"]) for row in grouped.collect()), count)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,21 @@ from lakeload_jobs.core.yaml_lines import yaml_list
 from lakeload_jobs.rows.arrow import Column
 
 
+def key_is_null(source: str, name: str) -> InvalidInput:
+    """Return the error of a load of the table `source` that has a null in a column of the key."""
+    return InvalidInput(
+        f"table `{source}`: the primary key column `{name}` is null in at least one row",
+        hint="choose a `primary_key` without nulls, or exclude such rows with `where`",
+    )
+
+
+def check_key(batch: pa.RecordBatch, key: Sequence[str], source: str) -> None:
+    """Raise `InvalidInput` for a null in a column of the key."""
+    for name in key:
+        if batch.column(name).null_count:
+            raise key_is_null(source, name)
+
+
 def null_is_required(source: str, path: Sequence[str]) -> InvalidInput:
     """Return the error of a load of the table `source` that has a null where none may be."""
     name = ".".join(path)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from lakeload_jobs.contract.errors import Interrupted, LakeloadError, LoadFailed
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
-from lakeload_jobs.core.comments import Comments
+from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.rows.failures import failure_in
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Reader = Literal["jvm", "direct"]
 Spellings = tuple[tuple[str, str], ...]
 Keys = Callable[[Sequence[str]], "DataFrame"]
-"""Returns columns of a source, by their names there, as `Rows.frame` has them."""
+"""Returns columns of a source, by their names there, in the types of `Rows.schema`."""
 CheckType = Callable[[str, str], None]
 """Reads a column of the source as a type of `columns.types`. Raises `BadValuesFound`, or what
 reading with that setting raises."""
@@ -108,9 +108,8 @@ class Slice(Protocol):
         """Return what to note beside the state, None for nothing. `rejected_from` names the parts
         of the source, such as files, of which some records were set aside."""
 
-    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
-        """Return the rows. A source keeps to the types of `earlier` columns where it can. Without
-        `splits` nobody asks for `Rows.splits` of repeatable rows.
+    def open(self, spark: SparkSession, earlier: EarlierColumns) -> Rows:
+        """Return the rows. A source keeps to the types of `earlier` columns where it can.
 
         Raises `LakeloadError` for input that cannot be read and settings it does not bear out.
         """
@@ -132,91 +131,65 @@ class AllRows:
         """Return None: nothing is remembered of what was read."""
 
 
-class Rows(Protocol):
-    """The rows of a slice, ready to be read: always as a DataFrame, and where the reader can as
-    splits, whose rows never pass through the JVM."""
+def unchecked(*given: object) -> None:
+    """Do nothing: what `Rows` does where a source has nothing to say."""
 
-    @property
-    def frame(self) -> DataFrame:
-        """The rows as Spark reads them; it may also hold the helper columns of `rows.tracking`.
-        A load that reads `splits` does without it."""
 
-    @property
-    def schema(self) -> StructType:
-        """The columns of `frame`."""
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a slice, ready to be read."""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The source's columns; none where the source has none, and so no rows."""
-
-    @property
-    def spellings(self) -> Spellings:
-        """Other spellings of `names` that are in the source, each with the name."""
+    spark: SparkSession
+    """The session in which Spark reads or evaluates what Arrow does not."""
+    schema: StructType
+    """The columns of the batches; they may also have the helper columns of `rows.tracking`."""
+    names: tuple[str, ...]
+    """The source's columns; none where the source has none, and so no rows."""
+    splits: Splits
+    only_spark: str = ""
+    """Why Spark reads the source, as a clause; '' where Python does, inside the tasks."""
+    spellings: Spellings = ()
+    """Other spellings of `names` that are in the source, each with the name."""
+    repeatable: bool = True
+    """Whether a second read gives the same rows in the same parts. Where it does not, no pass
+    counts them and `_supa_index` is sparse."""
+    count_reads_all_columns: bool = False
+    """Whether a pass over fewer columns could count other rows, or miss one that is bad."""
+    keys: Keys | None = None
+    """Returns columns of every row that the source has, also of those that this load does not read:
+    the rows of one moment, with those of `splits`. None where nothing returns them."""
+    comments: Comments = NO_COMMENTS
+    """The comments that the source has, by its names of columns."""
+    warnings: tuple[str, ...] = ()
+    """What may not be meant, known when the rows were opened."""
+    check_type: CheckType | None = None
+    """Checks whether a column can be read as another type. None where `columns.types` does nothing
+    but cast the values."""
+    check_unchanged: Callable[[], None] = unchecked
+    """Raises `LoadFailed` when the source is not what it was when the slice was taken. Called when
+    all has been read, before the commit."""
+    check_read: Callable[[int | None], None] = unchecked
+    """Raises `LoadFailed` where Spark reads other rows than the source says it has, or hides that
+    it is damaged. Called before repeatable rows are written, with the rows that there are, None
+    where they were not counted."""
+    check_values: Callable[[], None] = unchecked
+    """Raises `LoadFailed` with the first bad values of all rows and how many there are, where
+    values turn out to be bad while rows are read, and `ReadAgain` where whole files are set aside
+    that turn out to be unreadable. Called when a task has failed for some."""
+    finish: Callable[[Sequence[Any]], StateChange | None] = unchecked
+    """Returns the change of the state that only the read could tell; None where `Slice.change`
+    holds. It is given what the read of each part returned, in their order: those attempts at tasks
+    whose output is about to be committed, and no other. Empty where rows are repeatable."""
 
     @property
     def reader(self) -> Reader:
-        """Who reads `frame`."""
-
-    @property
-    def splits(self) -> Splits | None:
-        """The same rows, read by Python inside the tasks; None where only Spark can make them."""
-
-    @property
-    def why_no_splits(self) -> str:
-        """Why rows pass through Spark, as a clause; '' where there are splits."""
+        """Who reads the source."""
+        return "jvm" if self.only_spark else "direct"
 
     @property
     def counts(self) -> tuple[int, ...] | None:
-        """The rows of each partition of `frame`, where they are known without reading it."""
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether a second read gives the same rows in the same partitions. Where it does not, no
-        pass counts them and `_supa_index` is sparse."""
-
-    @property
-    def count_reads_all_columns(self) -> bool:
-        """Whether a pass over fewer columns could count other rows, or miss one that is bad."""
-
-    @property
-    def keys(self) -> Keys | None:
-        """Returns columns of every row that the source has, also of those that this load does not
-        read: the rows of one moment, with those of `frame`. None where nothing returns them."""
-
-    @property
-    def comments(self) -> Comments:
-        """The comments that the source has, by its names of columns."""
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What may not be meant, known when the rows were opened."""
-
-    @property
-    def check_type(self) -> CheckType | None:
-        """Checks whether a column can be read as another type. None where `columns.types` does
-        nothing but cast the values of `frame`."""
-
-    def check_unchanged(self) -> None:
-        """Raise `LoadFailed` when the source is not what it was when the slice was taken. Called
-        when all has been read, before the commit."""
-
-    def check_read(self, count: int | None) -> None:
-        """Raise `LoadFailed` where `frame` has other rows than the source says it has, or hides
-        that it is damaged. Called before repeatable rows are written. `count` are the rows of
-        `frame`, None where they were not counted."""
-
-    def check_values(self) -> None:
-        """Raise `LoadFailed` with the first bad values of all rows and how many there are, where
-        values turn out to be bad while rows are read, and `ReadAgain` where whole files are set
-        aside that turn out to be unreadable. Called when a task has failed for some."""
-
-    def finish(self, ends: Sequence[Any]) -> StateChange | None:
-        """Return the change of the state that only the read could tell; None where `Slice.change`
-        holds.
-
-        `ends` is what the read of each split returned, in their order: those attempts at tasks
-        whose output is about to be committed, and no other. Empty where rows are repeatable.
-        """
+        """The rows of each part, where they are known without reading it."""
+        return self.splits.counts
 
 
 @dataclass(frozen=True)
@@ -224,10 +197,9 @@ class Splits:
     """Rows as Arrow record batches, in parts that tasks read on their own.
 
     `parts` and `read` travel to the tasks, so both can be pickled and hold references to secrets,
-    never a secret; part n becomes partition n. Together they have the rows of `frame`, perhaps in
-    another order. `read` yields the batches of one part, with those columns of `Rows.names` that
-    the table loads, in the types in which Spark hands over those of `frame`. What the iterator
-    returns when it ends (the value of its StopIteration; JSON) is told to `Rows.finish`.
+    never a secret. `read` yields the batches of one part, with those columns of `Rows.names` that
+    the table loads, in the types of `Rows.schema`. What the iterator returns when it ends (the
+    value of its StopIteration; JSON) is told to `Rows.finish`.
 
     `counts` are the rows of each part where that is known without reading them.
     """
@@ -238,11 +210,8 @@ class Splits:
     unfinished: Unfinished | None = None
     """Where Spark has to do something with what `read` yields."""
     frame: DataFrame | None = None
-    """Where Spark reads what cannot be read twice: the one part is the one partition of this frame,
-    and `read` is given its batches. It stays on the driver."""
-    stored: DataFrame | None = None
-    """Where the rows have been read and are kept: part n is partition n of this frame, and `read`
-    is given its rows in place of the part. It stays on the driver."""
+    """Where Spark hands over the rows: part n is partition n of this frame, and `read` is given its
+    batches in place of the part. It stays on the driver."""
     of_columns: Callable[[Sequence[str]], Callable[[Any], Iterator[pa.RecordBatch]]] | None = None
     """Returns what reads some columns alone, at least one; None where that is no quicker."""
     at_once: bool = False

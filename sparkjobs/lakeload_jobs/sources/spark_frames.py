@@ -1,9 +1,10 @@
-"""Rows of sources as DataFrames, where Spark reads or checks them."""
+"""The rows of a source as a DataFrame, and those of a DataFrame as parts: the one place where rows
+pass between Python and Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -11,27 +12,58 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
-from lakeload_jobs.rows.casts import cast_types
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
+from lakeload_jobs.rows.casts import cast_types, quoted
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.base import BadValue, BadValuesFound, Splits, check_part, place_text
+from lakeload_jobs.sources.base import (
+    BadValue,
+    BadValuesFound,
+    Rows,
+    Splits,
+    check_part,
+    place_text,
+)
 
 
-def no_rows(spark: SparkSession) -> DeferredFrame:
-    """Return a DataFrame without columns and rows."""
-    empty = StructType([])
-    return DeferredFrame(empty, lambda: spark.createDataFrame([], empty))
+def as_handed_over(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Read a part of a frame as it is (`Splits.read`)."""
+    return batches
 
 
-def split_frame(spark: SparkSession, splits: Splits, schema: StructType) -> DeferredFrame:
-    """Return the rows of splits as a DataFrame, part n as its partition n."""
+def frame_splits(frame: DataFrame, counts: tuple[int, ...] | None = None) -> Splits:
+    """Return the rows of a frame, partition n as part n. `counts` are the rows of each, where they
+    are known."""
+    count = frame.rdd.getNumPartitions() if counts is None else len(counts)
+    return Splits(tuple(range(count)), as_handed_over, counts, frame=frame)
 
-    def make() -> DataFrame:
+
+def frame_of(rows: Rows) -> DataFrame:
+    """Return the rows as a DataFrame, part n as its partition n."""
+    return split_frame(rows.spark, rows.splits, rows.schema)
+
+
+def columns_of(rows: Rows, names: Sequence[str]) -> DataFrame:
+    """Return columns of the rows."""
+    return frame_of(rows).select(*map(quoted, names))
+
+
+def is_empty(rows: Rows) -> bool:
+    """Return whether there is no row; rows are read where nobody has counted them."""
+    return frame_of(rows).isEmpty() if rows.counts is None else not any(rows.counts)
+
+
+def split_frame(spark: SparkSession, splits: Splits, schema: StructType) -> DataFrame:
+    """Return the rows of splits as a DataFrame, part n as its partition n. `schema` has the columns
+    that Spark makes of them."""
+    if splits.unfinished is not None:
+        plain = split_frame(spark, replace(splits, unfinished=None), splits.unfinished.schema)
+        return splits.unfinished.finish(plain)
+    if splits.frame is None:
         return map_batches(part_numbers(spark, len(splits.parts)), _ReadParts(splits), schema)
-
-    return DeferredFrame(schema, make)
+    if splits.read is as_handed_over:
+        return splits.frame
+    return map_batches(splits.frame, _ReadFrame(splits.read), schema)
 
 
 @dataclass(frozen=True)
@@ -51,6 +83,17 @@ class _ReadParts:
                 # Not where a limit ends the read. Behind a condition of Spark nobody counts them.
                 if self.splits.counts is not None:
                     check_part(number, self.splits.counts[number], rows)
+
+
+@dataclass(frozen=True)
+class _ReadFrame:
+    """The function of tasks that hand on what is read from the partitions of a frame."""
+
+    read: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with failures_for_driver("stage"):
+            yield from self.read(batches)
 
 
 def check_casts(frame: DataFrame, types: Mapping[str, str], source: str = "") -> None:

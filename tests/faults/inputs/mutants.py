@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.orc
 import pyarrow.parquet as pq
 
-from lakeload_jobs.contract.spec import FileFormat
+from lakeload_jobs.contract.spec import FileFormatName
 
 ROWS = [
     {
@@ -42,7 +42,7 @@ class Seed:
     """A file that is as it should be."""
 
     name: str
-    format: FileFormat
+    format: FileFormatName
     content: bytes
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 from typer.testing import CliRunner
@@ -19,14 +19,10 @@ from lakeload.sources.files.inspected_tables import inspect_paths
 from lakeload.sources.files.inspection import inspect_file
 from lakeload.ui.inspect import to_document
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
-from lakeload_jobs.contract.spec import FileFormat, FilesInput
+from lakeload_jobs.contract.spec import FileFormatName, FilesInput
+from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS, TYPED_FORMATS
 from lakeload_jobs.sources.files.listing import list_files
-from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable
-from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
-from lakeload_jobs.sources.files.typed.columns import FileSchema
-from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
-from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
-from lakeload_jobs.sources.files.typed.rows import FormatReader
+from lakeload_jobs.sources.files.text.table import TextFiles
 from lakeload_jobs.sources.part_sizes import ONE_TASK
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
@@ -37,7 +33,7 @@ from tests.unit.formats.test_plan_columns import plan_of
 from tests.unit.sources.files.text.test_csv_table import here
 from tests.unit.sources.files.typed.typed_files import read_rows
 
-FORMATS: tuple[FileFormat, ...] = ("CSV", "JSON", "NDJSON", "PARQUET", "ORC", "AVRO")
+FORMATS: tuple[FileFormatName, ...] = get_args(FileFormatName)
 FILES = FileBytes()
 
 
@@ -64,37 +60,26 @@ def load(random: Random, folder: Path) -> None:
     file = _put(folder, seed.content)
     kind = seed.format if random.random() < 0.9 else random.choice(FORMATS)
     policy: Any = random.choice(("FAIL", "NULL", "QUARANTINE"))
-    if kind in ("CSV", "JSON", "NDJSON"):
-        options = {"header": "true"} if kind == "CSV" else {}
-        table = (
-            CsvTable((file,), options, on_bad_value=policy)
-            if kind == "CSV"
-            else JsonTable((file,), options, lines=kind == "NDJSON", on_bad_value=policy)
-        )
-        splits = table.split(here, ONE_TASK).splits
+    if kind in TEXT_FORMATS:
+        reading = TEXT_FORMATS[kind].reading(_options(kind))
+        splits = TextFiles((file,), reading, on_bad_value=policy).split(here, ONE_TASK).splits
         for part in splits.parts:
             for _ in splits.read(part):
                 pass
         return
-    schemas, reader = _typed(kind, file)
-    read_rows(schemas, reader, on_bad_value=policy)
+    given = TYPED_FORMATS[kind]
+    read_rows(given.schemas([file], FILES), given.reader(FILES), on_bad_value=policy)
 
 
-def _typed(kind: FileFormat, file: FileState) -> tuple[tuple[FileSchema, ...], FormatReader]:
-    if kind == "PARQUET":
-        footers = read_footers([file], lambda one: nullcontext(one.path), ParquetSettings())
-        return footers, ParquetReader(FILES, exact=True)
-    if kind == "ORC":
-        return read_orc_footers([file], FILES), OrcReader(FILES)
-    return read_avro_headers([file], FILES), AvroReader(FILES)
+def _options(kind: FileFormatName) -> dict[str, str]:
+    return {"header": "true"} if kind == "CSV" else {}
 
 
 def plan(random: Random, folder: Path) -> None:
     """`lakeload plan` with a damaged file."""
     seed = mutant(random)
     file = _put(folder, seed.content)
-    options = {"header": "true"} if seed.format == "CSV" else {}
-    plan_of(Path(file.path), seed.format, options)
+    plan_of(Path(file.path), seed.format, _options(seed.format))
 
 
 _COMMANDS = (

@@ -19,6 +19,7 @@ from lakeload_jobs.contract.state import StateChange
 from lakeload_jobs.core.layout import TableLocation, partition_path
 from lakeload_jobs.formats.data_files import stage
 from lakeload_jobs.formats.data_files.encode import UploadPool
+from lakeload_jobs.formats.data_files.tracked import Tracking
 from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.parquet.load.files import ParquetFiles
 from lakeload_jobs.formats.parquet.log import recovery
@@ -167,13 +168,15 @@ def _stage(
     writer = stage.PartitionWriter(
         destination=place.destination,
         files=ParquetFiles(place.destination, place.location, action["job"], _synced(action)),
-        job_id=action["job"],
-        attempt_id=action["attempt"],
-        synced=_synced(action),
-        tracking_columns=TRACKING_COLUMNS,
-        key_columns=(),
+        tracking=Tracking(
+            action["job"],
+            action["attempt"],
+            _synced(action),
+            TRACKING_COLUMNS,
+            (),
+            tuple(len(rows) + rejected for rows in files),
+        ),
         partitions=len(files),
-        counts=tuple(len(rows) + rejected for rows in files),
         registry=None,
         on_executor=False,
     )

@@ -28,12 +28,14 @@ from lakeload.launch.spec import new_attempt
 from lakeload.policy.iam import PolicyOptions, role_policies
 from lakeload.policy.policy_set import merged
 from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.file_ledger import LedgerEntry, ledger_key, write_entry
 from lakeload_jobs.formats.iceberg.left_files import find_left_files
 from lakeload_jobs.formats.iceberg.rules.branches import data_file_name, staging_branch
+from lakeload_jobs.sources.files.selection import choose_files
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.commands.conftest import ADMIN, Command
 from tests.integration.commands.iceberg_writer import ATTEMPT, IcebergWriter, rows_of
@@ -523,13 +525,16 @@ def test_sync_without_new_files_needs_no_spark_and_reset_removes_the_bookmark(
     session = AwsSession(destination)
     request = InspectionRequest(destination, "shop", new_attempt("monday"))
     (seen,) = inspect(session, table_specs(pipeline), request)
-    assert seen.selection is not None
-    assert len(seen.selection.files) == 1
+    assert seen.report.listed is not None
+    assert seen.report.files == seen.report.listed
+    first = Bookmark(None, True, 1, lambda _: ())
+    selection = choose_files(first, str(tmp_path), seen.report.listed)
+    assert len(selection.files) == 1
     place = TableLocation(destination.prefix, SCHEMA, "orders")
     key = ledger_key(place, "shop", ATTEMPT)
-    entry = LedgerEntry(1, None, "shop", "orders", "monday", seen.selection.evidence.inputs)
+    entry = LedgerEntry(1, None, "shop", "orders", "monday", selection.evidence.inputs)
     write_entry(Objects(session, destination), key, entry)
-    writer.load("monday", 1, known=seen.selection.state.after, ledger=key)
+    writer.load("monday", 1, known=selection.state.after, ledger=key)
 
     ended = command("sync", "pipeline.yml", "--job-id", "tuesday", "--output", "json")
     assert ended.code == 0, ended.err

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import yaml
 from pyspark.sql import SparkSession
 
+from lakeload.commands.source_tables import with_found_tables
 from lakeload.config.problems import has_errors
-from lakeload.documents.found_tables import with_found_tables
 from lakeload.documents.load import PipelineDocument, check, load_pipeline
 from lakeload.documents.spec import destination_spec, table_specs
 from lakeload.formats.registry import commands_of

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StructField, StructType
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
-from lakeload_jobs.core.comments import NO_COMMENTS, Comments
-from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.base import CheckType, Keys, Reader, Spellings, Splits
+from lakeload_jobs.sources.base import Rows, Splits
 
 TAPES = 2
 BATCH = 100
@@ -77,50 +75,18 @@ class StreamSlice:
     def noted(self, rejected_from: Collection[str]) -> Evidence | None:
         """Return None: nothing is remembered of what was read."""
 
-    def open(
-        self, spark: SparkSession, earlier: Mapping[str, str], *, splits: bool = False
-    ) -> StreamRows:
+    def open(self, spark: SparkSession, earlier: Mapping[str, str]) -> Rows:
         positions = self.state or [0] * TAPES
         parts = tuple((tape, position) for tape, position in enumerate(positions))
-        tapes = Splits(parts, Tape(self.folder))
-        schema = f"tape bigint, number bigint, {BAD_VALUES_HELPER} bigint"
-        return StreamRows(_frame_of(spark, tapes.parts, tapes.read, schema), tapes, self.state)
-
-
-@dataclass(frozen=True)
-class StreamRows:
-    """Rows of both tapes."""
-
-    frame: DataFrame
-    splits: Splits
-    state: Any
-    names: tuple[str, ...] = ("tape", "number")
-    reader: Reader = "direct"
-    why_no_splits: str = ""
-    counts: tuple[int, ...] | None = None
-    comments: Comments = NO_COMMENTS
-    warnings: tuple[str, ...] = ()
-    repeatable: bool = False
-    count_reads_all_columns: bool = False
-    keys: Keys | None = None
-    spellings: Spellings = ()
-    check_type: CheckType | None = None
-
-    @property
-    def schema(self) -> StructType:
-        return self.frame.schema
-
-    def check_unchanged(self) -> None:
-        """It always is another."""
-
-    def check_read(self, count: int | None) -> None:
-        """It reads itself."""
-
-    def check_values(self) -> None:
-        """None is bad."""
-
-    def finish(self, ends: Sequence[Any]) -> StateChange | None:
-        return StateChange(self.state, list(ends))
+        kinds = [StructField(name, LongType()) for name in ("tape", "number", BAD_VALUES_HELPER)]
+        return Rows(
+            spark,
+            StructType(kinds),
+            ("tape", "number"),
+            Splits(parts, Tape(self.folder)),
+            repeatable=False,
+            finish=lambda ends: StateChange(self.state, list(ends)),
+        )
 
 
 @dataclass(frozen=True)
@@ -152,28 +118,3 @@ class Tape:
 def reads(folder: Path) -> list[int]:
     """Return how often each tape was read."""
     return [(folder / f"reads-{tape}").stat().st_size for tape in range(TAPES)]
-
-
-def _frame_of(
-    spark: SparkSession,
-    parts: Sequence[Any],
-    read: Callable[[Any], Iterator[pa.RecordBatch]],
-    schema: str | StructType,
-) -> DataFrame:
-    """Return what `read` yields of each part as a DataFrame, part n as its partition n.
-
-    Both travel to the tasks. Each pass over the frame reads every part.
-    """
-    return map_batches(part_numbers(spark, len(parts)), _ReadParts(tuple(parts), read), schema)
-
-
-@dataclass(frozen=True)
-class _ReadParts:
-    """The function of tasks that hand on what they read."""
-
-    parts: tuple[Any, ...]
-    read: Callable[[Any], Iterator[pa.RecordBatch]]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in numbers(batches):
-            yield from self.read(self.parts[number])

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeload_jobs.contract.events import Stage
-from lakeload_jobs.contract.spec import FileFormat, FilesInput, TableSpec
+from lakeload_jobs.contract.spec import FileFormatName, FilesInput, TableSpec
 from lakeload_jobs.jobs.scheduler import _TableReporter
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.spark import source
@@ -94,7 +94,7 @@ def test_a_file_that_changes_is_named_and_nothing_is_committed(
             own = f"{name}_{change}".lower()
             path = Path(world.folder(), f"{own}.{name.lower()}")
             path.write_bytes(CONTENTS[name]())
-            file_format = cast("FileFormat", name.removesuffix("_GZ"))
+            file_format = cast("FileFormatName", name.removesuffix("_GZ"))
             options = {"header": "true"} if file_format == "CSV" else {}
             given = FilesInput(file_format, (str(path),), options)
             moment = MOMENTS[len(tables) % len(MOMENTS)]

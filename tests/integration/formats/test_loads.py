@@ -20,7 +20,7 @@ from lakeload_jobs.contract.errors import Interrupted
 from lakeload_jobs.contract.plan import TableColumns
 from lakeload_jobs.contract.spec import (
     ColumnsSpec,
-    FileFormat,
+    FileFormatName,
     FilesInput,
     OnChangedFile,
     ReaderChoice,
@@ -240,7 +240,7 @@ def test_files_of_one_load_unite_by_spelling_and_one_of_another_table_is_refused
 
 @pytest.mark.parametrize(("file_format", "keeps"), [("NDJSON", False), ("CSV", True)])
 def test_file_without_records_loads_no_row_with_declared_types(
-    world: World, file_format: FileFormat, keeps: bool
+    world: World, file_format: FileFormatName, keeps: bool
 ) -> None:
     path = Path(world.file("a.parquet", [{"id": 1, "v": "x"}])).with_name("empty")
     path.write_bytes(b"")

@@ -13,7 +13,7 @@ import pytest
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import (
     ColumnsSpec,
-    FileFormat,
+    FileFormatName,
     FilesInput,
     RejectedInput,
     RejectLimit,
@@ -33,7 +33,7 @@ def table(world: World, name: str, text: str, **changes: Any) -> TableSpec:
     folder = Path(world.folder())
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text)
-    kind: dict[str, FileFormat] = {"csv": "CSV", "ndjson": "NDJSON", "json": "JSON"}
+    kind: dict[str, FileFormatName] = {"csv": "CSV", "ndjson": "NDJSON", "json": "JSON"}
     options = {"header": "true"} if name.endswith("csv") else {}
     given = FilesInput(kind[name.rpartition(".")[2]], (str(folder / name),), options)
     spec = world.table(**changes)

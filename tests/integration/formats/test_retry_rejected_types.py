@@ -19,7 +19,7 @@ from pyarrow import orc
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import (
     ColumnsSpec,
-    FileFormat,
+    FileFormatName,
     FilesInput,
     RejectedInput,
     RejectLimit,
@@ -56,7 +56,7 @@ def avro(path: Path) -> None:
     path.write_bytes(sink.getvalue())
 
 
-WRITERS: dict[FileFormat, Callable[[Path], None]] = {
+WRITERS: dict[FileFormatName, Callable[[Path], None]] = {
     "PARQUET": parquet,
     "ORC": orc_file,
     "AVRO": avro,
@@ -96,7 +96,7 @@ def rejected(world: World, job: str) -> list[tuple[Any, ...]]:
     indirect=["world"],
 )
 def test_retry_rejected_typed_records_are_read_under_the_settings_of_now(
-    world: World, file_format: FileFormat
+    world: World, file_format: FileFormatName
 ) -> None:
     """Two have values that the reader finds bad, and one a value that `columns.types` rejects."""
     folder = Path(world.folder()) / "day=2026-01-02"

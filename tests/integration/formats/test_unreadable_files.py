@@ -18,7 +18,7 @@ import pytest
 
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import (
-    FileFormat,
+    FileFormatName,
     FilesInput,
     RejectedInput,
     RejectLimit,
@@ -56,7 +56,7 @@ def avro(rows: list[Row]) -> bytes:
     return sink.getvalue()
 
 
-CONTENTS: dict[FileFormat, Callable[[list[Row]], bytes]] = {
+CONTENTS: dict[FileFormatName, Callable[[list[Row]], bytes]] = {
     "CSV": csv,
     "JSON": lambda rows: json.dumps(rows).encode(),
     "PARQUET": parquet,
@@ -83,7 +83,7 @@ def damaged_inside(data: bytes) -> bytes:
     )
 
 
-def load(world: World, name: FileFormat, **changes: Any) -> TableResult:
+def load(world: World, name: FileFormatName, **changes: Any) -> TableResult:
     options = {"header": "true"} if name == "CSV" else {}
     policy = changes.pop("on_changed_file", None)
     given = FilesInput(name, (world.folder(),), options, incremental=True, on_changed_file=policy)
@@ -117,7 +117,7 @@ def ids(world: World) -> list[int]:
     indirect=["world"],
 )
 def test_a_file_that_cannot_be_read_is_set_aside_and_loaded_when_it_is_replaced(
-    world: World, name: FileFormat, damage: Callable[[bytes], bytes]
+    world: World, name: FileFormatName, damage: Callable[[bytes], bytes]
 ) -> None:
     folder, content = Path(world.folder()), CONTENTS[name]
     folder.mkdir(exist_ok=True)

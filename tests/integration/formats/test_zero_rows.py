@@ -16,7 +16,7 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
-from lakeload_jobs.contract.spec import FileFormat, FilesInput, Mode, RunOptions, TableSpec
+from lakeload_jobs.contract.spec import FileFormatName, FilesInput, Mode, RunOptions, TableSpec
 from tests.integration.formats.worlds import IcebergWorld, World, load
 
 ROWS = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
@@ -43,7 +43,7 @@ def _bytes(write: Callable[[Any], object]) -> bytes:
     return stream.getvalue()
 
 
-FILES: dict[FileFormat, Callable[[Rows], bytes]] = {
+FILES: dict[FileFormatName, Callable[[Rows], bytes]] = {
     "CSV": lambda rows: "".join(
         f"{line}\n" for line in ("id,name", *(f"{row['id']},{row['name']}" for row in rows))
     ).encode(),
@@ -71,7 +71,7 @@ def cases() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("world", "file_format", "mode"), list(cases()), indirect=["world"])
-def test_load_without_rows_adds_none(world: World, file_format: FileFormat, mode: Mode) -> None:
+def test_load_without_rows_adds_none(world: World, file_format: FileFormatName, mode: Mode) -> None:
     key = ("id",) if mode == "UPSERT" else ()
 
     def table(rows: Rows, name: str) -> TableSpec:

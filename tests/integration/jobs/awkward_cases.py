@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakeload_jobs.contract.spec import ColumnsSpec, FileFormat
+from lakeload_jobs.contract.spec import ColumnsSpec, FileFormatName
 
 Rows = list[dict[str, Any]]
 
@@ -25,7 +25,7 @@ class Case:
     """One table: how it is written down, and the rows that must come out under target names."""
 
     source: str
-    write: Callable[[Path], FileFormat]
+    write: Callable[[Path], FileFormatName]
     expected: Rows
     columns: ColumnsSpec = field(default_factory=ColumnsSpec)
 
@@ -33,7 +33,7 @@ class Case:
 def csv_case(
     source: str, header: list[str], *rows: list[str], expected: Rows, **changes: Any
 ) -> Case:
-    def write(path: Path) -> FileFormat:
+    def write(path: Path) -> FileFormatName:
         text = io.StringIO()
         csv.writer(text, quoting=csv.QUOTE_MINIMAL, lineterminator="\n").writerows([header, *rows])
         path.write_text(text.getvalue(), encoding="utf-8")
@@ -43,7 +43,7 @@ def csv_case(
 
 
 def json_case(source: str, *records: dict[str, Any], expected: Rows, **changes: Any) -> Case:
-    def write(path: Path) -> FileFormat:
+    def write(path: Path) -> FileFormatName:
         lines = (json.dumps(record, ensure_ascii=False) for record in records)
         path.write_text("\n".join(lines), encoding="utf-8")
         return "NDJSON"
@@ -54,7 +54,7 @@ def json_case(source: str, *records: dict[str, Any], expected: Rows, **changes: 
 def parquet_case(
     source: str, table: pa.Table, *, expected: Rows | None = None, **changes: Any
 ) -> Case:
-    def write(path: Path) -> FileFormat:
+    def write(path: Path) -> FileFormatName:
         pq.write_table(table, path)
         return "PARQUET"
 

@@ -20,7 +20,7 @@ from lakeload_jobs.contract.spec import (
     CredentialsSpec,
     DestinationSpec,
     EndpointsSpec,
-    FileFormat,
+    FileFormatName,
     FilesInput,
     JobSpec,
     RunOptions,
@@ -53,7 +53,7 @@ class Job:
         self,
         *paths: str,
         name: str = "orders",
-        file_format: FileFormat = "CSV",
+        file_format: FileFormatName = "CSV",
         options: dict[str, str] | None = None,
         **changes: Any,
     ) -> TableSpec:

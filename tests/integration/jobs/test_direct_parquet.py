@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import ColumnsSpec, ReaderChoice, RunOptions, TableSpec
 from tests.integration.jobs.conftest import Job
-from tests.unit.sources.files.typed.test_parquet import (
+from tests.unit.sources.files.formats.parquet.test_reader import (
     FOOTER_ALONE,
     LEVELS_1,
     LEVELS_3,

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeload_jobs.jobs.event_log import EventLog, Progress
+from lakeload_jobs.jobs.event_log import EventLog
+from lakeload_jobs.jobs.progress import Progress
 
 
 def _jobs(spark: SparkSession, count: int) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame
 
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.spec import (
@@ -26,10 +25,11 @@ from lakeload_jobs.contract.spec import (
     RejectLimit,
     RunOptions,
 )
+from lakeload_jobs.formats.data_files.direct import DirectRows
+from lakeload_jobs.formats.data_files.stage import Driver, count_parts
 from lakeload_jobs.formats.parquet.load import write
 from lakeload_jobs.formats.parquet.log.commit_log import History
 from lakeload_jobs.formats.parquet.log.table_log import InspectedLog
-from lakeload_jobs.rows.counting import Counted, count_rows
 from tests.integration.jobs.conftest import Job
 from tests.integration.jobs.test_typed_formats import avro_bytes
 from tests.servers.aws_requests import Request
@@ -263,10 +263,10 @@ def test_rows_that_differ_from_the_count_are_not_loaded(
     options = {"datetimeRebaseMode": "CORRECTED"}
     table = job.table(*map(str, paths), file_format="AVRO", options=options)
     spec = job.spec(table, destination={"endpoints": endpoints})
-    real = count_rows
+    real = count_parts
 
-    def count(frame: DataFrame, *, all_columns: bool) -> Counted:
-        rows = real(frame, all_columns=all_columns)
+    def count(driver: Driver, given: DirectRows, *, all_columns: bool) -> tuple[int, ...]:
+        rows = real(driver, given, all_columns=all_columns)
         for path in paths:
             # Another file of the same size and time: nothing but the number of rows tells.
             size, state = path.stat().st_size, path.stat()
@@ -276,7 +276,7 @@ def test_rows_that_differ_from_the_count_are_not_loaded(
         return rows
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(write, "count_rows", count)
+        patch.setattr(write, "count_parts", count)
         (result,) = job.run(spec).tables
 
     assert result.error is not None

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
-from pyspark.sql import DataFrame
 
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.secrets import SecretReference
@@ -22,11 +21,11 @@ from lakeload_jobs.contract.spec import (
     ColumnsSpec,
     CredentialsSpec,
     EndpointsSpec,
-    FileFormat,
+    FileFormatName,
     TableSpec,
 )
+from lakeload_jobs.formats.data_files.stage import stage_parts
 from lakeload_jobs.formats.parquet.load import write
-from lakeload_jobs.rows.counting import partition_count
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.spark import source as files_source
 from lakeload_jobs.sources.files.spark import text
@@ -268,7 +267,7 @@ def test_many_objects_are_read_by_their_folder(
     ("file_format", "content"), [("CSV", "id\n{}\n"), ("NDJSON", '{{"id": {}}}\n')]
 )
 def test_each_text_object_is_opened_twice(
-    job: Job, source: Bucket, make_proxy: MakeProxy, file_format: FileFormat, content: str
+    job: Job, source: Bucket, make_proxy: MakeProxy, file_format: FileFormatName, content: str
 ) -> None:
     for number in range(40):
         source.put(f"exports/many/{number:04d}.csv", content.format(number))
@@ -373,13 +372,13 @@ def test_an_object_that_changes_while_it_is_read_fails_the_table(
 ) -> None:
     path = source.put("exports/a.parquet", parquet_bytes(1))
     table = source.table(job, path, **BY_SPARK)
-    count = partition_count
+    real = stage_parts
 
-    def change_first(frame: DataFrame) -> int:
+    def change_first(*given: Any, **named: Any) -> Any:
         source.put("exports/a.parquet", parquet_bytes(2))
-        return count(frame)
+        return real(*given, **named)
 
-    monkeypatch.setattr(write, "partition_count", change_first)
+    monkeypatch.setattr(write, "stage_parts", change_first)
     error = failure(job, table)
 
     assert f"the source changed while it was read: `{path}` was written to" in error.message

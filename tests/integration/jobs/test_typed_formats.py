@@ -16,7 +16,7 @@ import pytest
 from pyarrow import orc
 
 from lakeload_jobs.contract.result import TableResult
-from lakeload_jobs.contract.spec import ColumnsSpec, FileFormat, OnBadValue, RejectLimit
+from lakeload_jobs.contract.spec import ColumnsSpec, FileFormatName, OnBadValue, RejectLimit
 from tests.integration.jobs.conftest import Job
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -78,7 +78,7 @@ def test_orc_is_read_by_the_direct_reader(job: Job) -> None:
 
 
 @pytest.mark.parametrize("kind", ["ORC", "AVRO"])
-def test_orc_and_avro_are_cast_and_filtered_without_spark(job: Job, kind: FileFormat) -> None:
+def test_orc_and_avro_are_cast_and_filtered_without_spark(job: Job, kind: FileFormatName) -> None:
     if kind == "ORC":
         path = orc_file(job, "a.orc", pa.table({"n": [1, 2, 300], "s": ["7", "x", "9"]}))
     else:
@@ -376,7 +376,7 @@ def test_bad_values_of_avro_are_named_counted_or_set_aside(job: Job) -> None:
 
 
 @pytest.mark.parametrize("file_format", ["ORC", "AVRO", "NDJSON"])
-def test_a_number_is_no_timestamp_without_a_unit(job: Job, file_format: FileFormat) -> None:
+def test_a_number_is_no_timestamp_without_a_unit(job: Job, file_format: FileFormatName) -> None:
     paths = {
         "ORC": lambda: orc_file(job, "a+b c.orc", pa.table({"ms": [1577836800123]})),
         "AVRO": lambda: job.file(

@@ -16,7 +16,7 @@ from lakeload.config.page import Page
 from lakeload.config.yaml_tree import YamlRefused, read_nodes
 from lakeload.documents.destination import Destination
 from lakeload.documents.explain import sections
-from lakeload_jobs.sources.files.reader_options import READER_OPTIONS
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
 from tests.hints import FOLDERS, ROOT, product_texts
 from tests.reference import pipeline_sections
 
@@ -61,7 +61,7 @@ def _is_taken(key: str, line: str) -> bool:
         return False
     assert node is not None
     data: Any = plain_data(TreeReader(Page("hint", line), {}).read(node))
-    if any(key.lower() in map(str.lower, options) for options in READER_OPTIONS.values()):
+    if any(key.lower() in map(str.lower, one.options) for one in FILE_FORMATS.values()):
         return True
     for kind in _fields().get(key, ()):
         try:

@@ -12,14 +12,16 @@ from lakeload.formats.iceberg.inspect import IcebergState
 from lakeload.formats.inspection import InspectionRequest, inspect_each, outcome_without_spark
 from lakeload.formats.parquet.inspect import ParquetState
 from lakeload.formats.parquet.plan import plan_states
-from lakeload.formats.plan import IncrementalPlan, TablePlan, exit_code_of
+from lakeload.formats.plan import TablePlan, exit_code_of
 from lakeload.lake.server import Lake
 from lakeload.launch.spec import Attempt
+from lakeload.sources.files.report import report_of_selection
+from lakeload.sources.report import IncrementalPlan, SourceReport
 from lakeload.ui.plan import to_document
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import (
     DestinationSpec,
-    FileFormat,
+    FileFormatName,
     FilesInput,
     ParquetSpec,
     RejectLimit,
@@ -31,9 +33,6 @@ from lakeload_jobs.formats.parquet.load.outcome import table_result
 from lakeload_jobs.formats.parquet.log.records import LoadRecord, Target
 from lakeload_jobs.formats.parquet.log.roll_forward import Pending
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
-from lakeload_jobs.sources.databases.cursor_sql import Cursor
-from lakeload_jobs.sources.databases.cursors import Window
-from lakeload_jobs.sources.databases.engines.postgres.engine import POSTGRES
 from lakeload_jobs.sources.files.selection import Selection
 from lakeload_jobs.sources.paths.file_state import FileState
 from tests.unit.launch.specs import ATTEMPT, SYNCED, table
@@ -56,7 +55,7 @@ def record() -> LoadRecord:
 
 def planned(
     paths: tuple[Path, ...] = (),
-    file_format: FileFormat = "CSV",
+    file_format: FileFormatName = "CSV",
     options: dict[str, str] | None = None,
     found: OpenedLog | LakeloadError | None = None,
 ) -> TablePlan:
@@ -109,7 +108,7 @@ def test_the_plan_says_how_rows_get_their_numbers(
     tmp_path: Path,
     names: tuple[str, ...],
     size: int,
-    file_format: FileFormat,
+    file_format: FileFormatName,
     options: dict[str, str],
     numbering: str,
 ) -> None:
@@ -165,30 +164,32 @@ def test_sync_skips_spark_only_when_no_table_is_left() -> None:
     assert failed.exit_code == ExitCode.TABLE_FAILED
 
 
-def chosen(*files: FileState, moves_state: bool = False) -> Selection:
-    return Selection(files, 3, 4, (), StateChange(None, {"n": 1}), Evidence(), moves_state)
+def chosen(*files: FileState, moves_state: bool = False) -> SourceReport:
+    change = StateChange(None, {"n": 1})
+    selection = Selection(files, 3, 4, (), change, Evidence(), moves_state)
+    return report_of_selection(files, selection, reload=False)
 
 
 def test_sync_skips_spark_without_new_files_unless_the_state_changes() -> None:
     orders = table("orders")
-    idle = ParquetState(orders, opened(), selection=chosen())
+    idle = ParquetState(orders, opened(), report=chosen())
     outcome = outcome_without_spark([idle, ParquetState(orders, opened(record()))])
     assert outcome is not None
     assert outcome.tables[0].notes == ("no new files (3 known)",)
     new = FileState("/in/a.csv", 5, 1)
-    assert outcome_without_spark([ParquetState(orders, opened(), selection=chosen(new))]) is None
-    moving = ParquetState(orders, opened(), selection=chosen(moves_state=True))
+    assert outcome_without_spark([ParquetState(orders, opened(), report=chosen(new))]) is None
+    moving = ParquetState(orders, opened(), report=chosen(moves_state=True))
     assert outcome_without_spark([moving]) is None
-    left = ParquetState(orders, opened(settled=(LEFT,)), selection=chosen())
+    left = ParquetState(orders, opened(settled=(LEFT,)), report=chosen())
     assert outcome_without_spark([left]) is None
 
 
 def test_the_plan_of_an_incremental_table_counts_new_and_known_files() -> None:
     destination = DestinationSpec("lake", "us-east-1")
-    selection = chosen(FileState("/in/a.csv", 5, 1), FileState("/in/b.csv", 6, 1))
+    two = chosen(FileState("/in/a.csv", 5, 1), FileState("/in/b.csv", 6, 1))
     seen = [
-        ParquetState(table("orders"), opened(), selection=selection),
-        ParquetState(table("orders"), opened(), selection=chosen()),
+        ParquetState(table("orders"), opened(), report=two),
+        ParquetState(table("orders"), opened(), report=chosen()),
     ]
     new, idle = plan_states(seen, InspectionRequest(destination, "shop", HERE), local=True)
     assert new.action == "LOAD"
@@ -214,16 +215,14 @@ def test_glue_without_a_database_prefix_warns_once(prefix: str, glue: bool, warn
 
 
 def test_a_table_without_new_rows_needs_spark_where_deleted_ones_are_looked_for() -> None:
-    same = StateChange({"last": "2"}, {"last": "2"})
-    cursor = Cursor(POSTGRES.cursors, "id", "INTEGER", "int8", '"id"', "")
-    window = Window(cursor, "2", "2", True, same)
+    report = SourceReport(sentence="no new rows", idle=True)
     plain = table("orders")
     compared = dataclasses.replace(plain, max_deleted=RejectLimit(rows=1))
     start = Start(None, 0, None, first_run=False)
 
     for spec, idle in ((plain, True), (compared, False)):
-        assert ParquetState(spec, opened(), window=window).idle is idle
-        assert IcebergState(spec, start=start, window=window).idle is idle
+        assert ParquetState(spec, opened(), report=report).idle is idle
+        assert IcebergState(spec, start=start, report=report).idle is idle
 
 
 def test_inspect_each_reports_each_table() -> None:

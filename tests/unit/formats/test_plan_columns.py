@@ -23,7 +23,7 @@ from lakeload.sources.files import columns as files_columns
 from lakeload.ui import plan as plan_ui
 from lakeload_jobs.contract.spec import (
     ColumnsSpec,
-    FileFormat,
+    FileFormatName,
     FilesInput,
     JobSpec,
     ParquetSpec,
@@ -41,7 +41,7 @@ NO_AWS: Any = None
 
 def plan_of(
     path: Path,
-    file_format: FileFormat = "CSV",
+    file_format: FileFormatName = "CSV",
     options: dict[str, str] | None = None,
     before: dict[str, str] | None = None,
     **settings: Any,

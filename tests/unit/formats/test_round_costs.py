@@ -13,7 +13,7 @@ from lakeload.formats.parquet.inspect import ParquetState
 from lakeload.formats.plan import DeletesPlan, plan_table
 from lakeload.formats.round_costs import plan_rounds
 from lakeload.launch.spec import Attempt
-from lakeload.sources.base import InputEstimate
+from lakeload.sources.report import SourceReport
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import (
     DestinationSpec,
@@ -35,9 +35,8 @@ def of_database(*, incremental: bool, **changes: object) -> TableSpec:
 
 
 def test_table_that_is_replaced_each_minute_costs_its_size_1440_times() -> None:
-    state = IcebergState(
-        of_database(incremental=False, mode="OVERWRITE"), whole=InputEstimate(1_000_000, GIB)
-    )
+    report = SourceReport(all_rows=1_000_000, all_bytes=GIB)
+    state = IcebergState(of_database(incremental=False, mode="OVERWRITE"), report=report)
     costs = plan_rounds(state, MINUTE, "ICEBERG")
 
     assert costs is not None
@@ -50,9 +49,8 @@ def test_table_that_is_replaced_each_minute_costs_its_size_1440_times() -> None:
 
 @pytest.mark.parametrize(("size", "warned"), [(7 << 20, False), (8 << 20, True)])
 def test_small_tables_may_be_read_whole(size: int, *, warned: bool) -> None:
-    state = IcebergState(
-        of_database(incremental=False, mode="UPSERT"), whole=InputEstimate(None, size)
-    )
+    report = SourceReport(all_bytes=size)
+    state = IcebergState(of_database(incremental=False, mode="UPSERT"), report=report)
     costs = plan_rounds(state, MINUTE, "ICEBERG")
 
     assert costs is not None
@@ -61,7 +59,8 @@ def test_small_tables_may_be_read_whole(size: int, *, warned: bool) -> None:
 
 def test_comparing_keys_reads_all_of_a_table_of_which_little_is_new() -> None:
     compared = of_database(incremental=True, max_deleted=RejectLimit(rows=5), cursor="id")
-    state = IcebergState(compared, whole=InputEstimate(9, GIB), estimate=InputEstimate(1, 100))
+    report = SourceReport(rows=1, bytes=100, all_rows=9, all_bytes=GIB)
+    state = IcebergState(compared, report=report)
     costs = plan_rounds(state, MINUTE, "ICEBERG")
 
     assert costs is not None

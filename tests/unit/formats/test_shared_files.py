@@ -20,6 +20,7 @@ from lakeload.formats.plan import with_shared_files
 from lakeload.formats.shared_files import shared_files
 from lakeload.launch.spec import Attempt
 from lakeload.launch.stop import StopRequests
+from lakeload.sources.report import SourceReport
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import (
     NO_OPTIONS,
@@ -45,7 +46,7 @@ def reads(name: str, *paths: str, **other: object) -> TableSpec:
 
 def state(spec: TableSpec, *files: str) -> ParquetState:
     listed = tuple(FileState(path, 1, 0) for path in files)
-    return ParquetState(spec, OPENED, listed=listed or None)
+    return ParquetState(spec, OPENED, report=SourceReport(listed=listed or None))
 
 
 def warned(

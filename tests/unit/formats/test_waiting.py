@@ -10,12 +10,11 @@ import pytest
 from lakeload.formats.inspection import outcome_without_spark
 from lakeload.formats.parquet.inspect import ParquetState
 from lakeload.formats.waiting import Waiting
+from lakeload.sources.files.report import report_of_selection
+from lakeload.sources.report import SourceReport
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import CommitAt, FilesInput, JdbcInput
 from lakeload_jobs.contract.state import Evidence, StateChange
-from lakeload_jobs.sources.databases.cursor_sql import Cursor
-from lakeload_jobs.sources.databases.cursors import Window
-from lakeload_jobs.sources.databases.engines.postgres.engine import POSTGRES
 from lakeload_jobs.sources.files.selection import Selection
 from lakeload_jobs.sources.paths.file_state import FileState
 from tests.unit.launch.specs import table
@@ -31,16 +30,16 @@ def new_files(limit: CommitAt, *, size: int, minutes: int) -> ParquetState:
     files = tuple(FileState(f"/{i}.csv", size // 2, modified) for i, modified in enumerate(at))
     change = StateChange(None, {})
     selection = Selection(files, 0, 0, (), change, Evidence(), moves_state=False)
+    report = report_of_selection(files, selection, reload=False)
     read = FilesInput("CSV", ("/*.csv",), {}, incremental=True)
-    return ParquetState(replace(table("orders"), input=read, commit_at=limit), selection=selection)
+    return ParquetState(replace(table("orders"), input=read, commit_at=limit), report=report)
 
 
 def new_rows(limit: CommitAt, *, idle: bool = False) -> ParquetState:
     """A table of a database with new rows."""
-    cursor = Cursor(POSTGRES.cursors, "id", "INTEGER", "int8", '"id"', "")
-    window = Window(cursor, "1", "1" if idle else "2", idle, StateChange(None, {}))
+    report = SourceReport(sentence="rows", idle=idle)
     read = JdbcInput("POSTGRESQL", "db", 5432, "shop", "public", "orders", incremental=True)
-    return ParquetState(replace(table("orders"), input=read, commit_at=limit), window=window)
+    return ParquetState(replace(table("orders"), input=read, commit_at=limit), report=report)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import yaml
 
 from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import table_specs
-from lakeload_jobs.sources.files.text.table import JsonTable
 from lakeload_jobs.sources.paths.local_listing import file_state
 from tests.inputs import files_of
+from tests.text_tables import json_table
 from tests.unit.init.choices import init
 
 pytestmark = pytest.mark.usefixtures("inspected_here")
@@ -93,7 +93,7 @@ def test_init_says_that_dates_in_json_stay_text_with_a_line_that_loads(tmp_path:
     pipeline_file.write_text(text.replace(f"# {line}", line), encoding="utf-8")
     (table,) = table_specs(load_pipeline(pipeline_file, {}))
     files = tuple(file_state(str(path)) for path in sorted(events.iterdir()))
-    read = JsonTable(files, {}, table.columns, lines=True).split(
+    read = json_table(files, {}, table.columns, lines=True).split(
         lambda scan, pieces: [scan(piece) for piece in pieces]
     )
     assert [str(one.type) for one in read.columns[:2]] == ["date32[day]", "timestamp[us, tz=UTC]"]

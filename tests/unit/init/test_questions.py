@@ -13,8 +13,9 @@ from lakeload.init.interview import (
     Question,
     interview,
 )
-from lakeload.sources.files.settings import named_format, table_of
+from lakeload.sources.files.settings import table_of
 from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.sources.files.formats.registry import named_format
 from tests.unit.init.choices import (
     REQUIRED,
     ROLE,

@@ -64,7 +64,11 @@ class SignalAtLine:
     def __call__(self, frame: FrameType, event: str, argument: object) -> Any:
         file, name = Path(frame.f_code.co_filename), frame.f_code.co_name
         # Python never interrupts between a `with` block and the release of its lock; a trace does.
-        if file.parent != JOBS or file.name == "event_log.py" or name == "_on_signal":
+        if (
+            file.parent != JOBS
+            or file.name in ("event_log.py", "progress.py")
+            or name == "_on_signal"
+        ):
             return None
         if event == "line" and callable(signal.getsignal(signal.SIGTERM)):
             self.left -= 1

@@ -170,7 +170,7 @@ def _nothing_to_retry(name: str, status: RejectedRecords) -> ParquetState:
         known=True,
         bookmark=lambda: Bookmark({"files": 7}, False, 3, lambda _: (), lambda _: status),
     )
-    return ParquetState(retried, selection=found.selection)
+    return ParquetState(retried, report=found)
 
 
 def test_a_job_that_has_loaded_no_table_is_an_error() -> None:
@@ -178,7 +178,7 @@ def test_a_job_that_has_loaded_no_table_is_an_error() -> None:
     taken = _nothing_to_retry("customers", RejectedRecords("TAKEN", "job-2"))
     there = _nothing_to_retry("lines", RejectedRecords("THERE"))
 
-    assert (unknown.idle, taken.idle, there.selection) == (True, True, None)
+    assert (unknown.idle, taken.idle, there.report.sentence) == (True, True, None)
     assert taken.result.status == "NO_OP"
     assert taken.result.notes == (
         "job `job-2` has read the rejected records of job `job-1` already",

@@ -13,14 +13,13 @@ from lakeload.documents.named_files import NamedFiles
 from lakeload.formats.plan import (
     BranchLeft,
     CatalogPlan,
-    CursorPlan,
     DeletesPlan,
     IcebergPlan,
-    IncrementalPlan,
     Recovery,
     SchemaFound,
     TablePlan,
 )
+from lakeload.sources.report import CursorPlan, IncrementalPlan
 from lakeload.ui.plan import show_text
 from lakeload_jobs.contract.result import ErrorInfo
 

@@ -65,8 +65,7 @@ class IcebergState(TableState):
         """
         if self.already is not None:
             return True
-        no_files = self.selection is not None and not self.selection.files
-        if not (no_files or self.no_new_rows) or self.table.mode == "OVERWRITE":
+        if not self.nothing_new or self.table.mode == "OVERWRITE":
             return False
         return self.start is not None and self.start.ask_rows_of is None
 

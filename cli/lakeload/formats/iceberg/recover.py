@@ -119,16 +119,20 @@ def drop_branches(
 ) -> BranchRecovery:
     """Drop the branches of a table that are older than an age."""
     place, before = table.location, datetime.now(UTC) - age
-    facts = read_facts(catalog, place.schema, place.table)
-    if facts is None:
-        return BranchRecovery(table.target, exists=False)
-    found = staging_branches(facts.refs)
-    old = tuple(branch for branch in found if branch.created_at <= before)
-    young = tuple(branch for branch in found if branch.created_at > before)
-    if old and not dry_run:
-        gone = catalog.drop_branches(place.schema, place.table, [b.name for b in old])
-        old = tuple(branch for branch in old if branch.name in gone)
-    return BranchRecovery(table.target, True, old, young)
+
+    def once() -> BranchRecovery:
+        facts = read_facts(catalog, place.schema, place.table)
+        if facts is None:
+            return BranchRecovery(table.target, exists=False)
+        found = staging_branches(facts.refs)
+        old = tuple(branch for branch in found if branch.created_at <= before)
+        young = tuple(branch for branch in found if branch.created_at > before)
+        if old and not dry_run:
+            gone = catalog.drop_branches(place.schema, place.table, [b.name for b in old])
+            old = tuple(branch for branch in old if branch.name in gone)
+        return BranchRecovery(table.target, True, old, young)
+
+    return _retried(once)
 
 
 def _retried(work: Callable[[], T]) -> T:
@@ -153,9 +157,7 @@ class _Recovery:
 
     def table(self, table: TableRef) -> BranchRecovery:
         """Take the steps in a table; after one that fails there is none."""
-        found = _retried(
-            lambda: drop_branches(self.lake.catalog, table, self.age, dry_run=self.dry_run)
-        )
+        found = drop_branches(self.lake.catalog, table, self.age, dry_run=self.dry_run)
         for step in (self._with_rejects, self._with_uploads, self._with_files):
             if not found.exists or found.error is not None:
                 break

@@ -28,8 +28,8 @@ class ParquetState(TableState):
     @property
     def idle(self) -> bool:
         """Whether this job is committed already, or nothing is new."""
-        no_files = self.selection is not None and self.selection.idle
-        return self.already is not None or no_files or self.no_new_rows
+        nothing = self.nothing_new and not self.report.records_anyway
+        return self.already is not None or nothing
 
     @property
     def already(self) -> LoadRecord | None:

@@ -126,9 +126,8 @@ def _columns(
     """Return the columns that a load would write, None where only Spark can tell."""
     before = {column.name: column.type for column in opened.columns}
     earlier = earlier_types(before, opened.column_map, table.columns.rename or {})
-    files = state.selection.files if state.selection else state.listed
     known = EarlierColumns(earlier, split_variants(opened.column_map)[0])
-    request = ColumnsRequest(spec, table, known, files)
+    request = ColumnsRequest(spec, table, known, state.report.files)
     found = source_of(table.input).read_columns(table.input, request, readers)
     if found is None:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lakeload.sources.databases.inspection import list_tables
-from lakeload.sources.databases.settings import JdbcTable, takes_found_key
+from lakeload.sources.databases.settings import JdbcTable
 from lakeload.sources.databases.table_names import matches, name_parts
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import ColumnsSpec, JdbcInput
@@ -91,7 +91,7 @@ def _nothing_found(
 
 def _with_key(table: JdbcTable, found: CatalogTable | None) -> JdbcTable:
     """Return the table with the first of its keys whose columns are all loaded."""
-    if found is None or not takes_found_key(table):
+    if found is None or not table.takes_found_key:
         return table
     settings: Any = table
     given = ColumnsSpec(include=settings.columns.include, exclude=settings.columns.exclude)

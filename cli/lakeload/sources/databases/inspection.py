@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from lakeload.sources.base import (
-    ColumnsRequest,
-    InputEstimate,
-    InputInspected,
-    SourceCheck,
-    SourceColumns,
-)
-from lakeload.sources.databases.kept_connections import connected
+from lakeload.sources.base import ColumnsRequest, SourceCheck, SourceColumns
+from lakeload.sources.kept_connections import connected
+from lakeload.sources.report import CursorPlan, SourceReport
 from lakeload_jobs.contract.spec import JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.rows.columns import in_source_spelling
@@ -25,10 +21,11 @@ from lakeload_jobs.sources.databases.columns import (
     SelectedColumn,
     is_read,
 )
-from lakeload_jobs.sources.databases.cursors import find_window, request_of
+from lakeload_jobs.sources.databases.cursors import RowsWindow, find_window, request_of
 from lakeload_jobs.sources.databases.engines.base import Catalog
 from lakeload_jobs.sources.databases.engines.registry import ENGINES
 from lakeload_jobs.sources.databases.identity import password_of
+from lakeload_jobs.sources.position import position_of
 from lakeload_jobs.sources.readers import SourceReaders
 from lakeload_jobs.sources.type_names import UnknownType, spark_name, text_type
 
@@ -64,7 +61,7 @@ def inspect(
     options: RunOptions,
     bookmark: Callable[[], Bookmark] | None,
     readers: SourceReaders,
-) -> InputInspected:
+) -> SourceReport:
     """Return what the statistics of the database know of a table, and what a load that goes on from
     a bookmark would read.
 
@@ -75,12 +72,12 @@ def inspect(
     with _connected(read, readers) as connection:
         if not read.incremental or read.by_xmin:
             relation = database.find_relation(connection, read)
-            whole = InputEstimate(relation.estimated_rows, relation.bytes)
+            whole = _report_of_all(relation)
             if not read.by_xmin or bookmark is None:
-                return InputInspected(estimate=whole, whole=whole)
+                return whole
             return _inspect_by_xmin(read, table, options, bookmark(), connection, relation, whole)
         relation, columns, selected = _selected(connection, table, read)
-        whole = InputEstimate(relation.estimated_rows, relation.bytes)
+        whole = _report_of_all(relation)
         mark = None if bookmark is None else bookmark()
         with database.one_transaction(connection, read, relation) as fetch:
             key = database.key_of(connection, relation)
@@ -88,13 +85,29 @@ def inspect(
                 read, engine.cursors, table, relation, columns, selected, key, options
             )
             if mark is None or mark.state is None:
-                return InputInspected(estimate=whole, whole=whole)
+                return whole
             window = find_window(request, mark, fetch)
             rows: int | None = 0
             if not window.idle and window.condition:
                 rows = database.estimate_rows(connection, relation, window.condition)
-    size = 0 if not rows else whole.bytes * min(1, rows / (whole.rows or rows))
-    return InputInspected(estimate=InputEstimate(rows, int(size)), whole=whole, window=window)
+    size = 0 if not rows else (whole.bytes or 0) * min(1, rows / (whole.rows or rows))
+    cursor = CursorPlan(window.cursor.name, window.low, window.high)
+    return replace(_report_of_window(whole, window), rows=rows, bytes=int(size), cursor=cursor)
+
+
+def _report_of_all(relation: Relation) -> SourceReport:
+    rows, size = relation.estimated_rows, relation.bytes
+    return SourceReport(rows=rows, bytes=size, all_rows=rows, all_bytes=size)
+
+
+def _report_of_window(whole: SourceReport, window: RowsWindow) -> SourceReport:
+    return replace(
+        whole,
+        sentence=window.sentence,
+        idle=window.idle,
+        warnings=window.warnings,
+        position=position_of(window.state.before),
+    )
 
 
 def _inspect_by_xmin(
@@ -104,19 +117,19 @@ def _inspect_by_xmin(
     mark: Bookmark,
     connection: Any,
     relation: Relation,
-    whole: InputEstimate,
-) -> InputInspected:
+    whole: SourceReport,
+) -> SourceReport:
     """Return whether row versions are new. How many are, no statistics tell."""
     if mark.state is None:
-        return InputInspected(estimate=whole, whole=whole)
+        return whole
     with _catalog(read).one_transaction(connection, read, relation) as fetch:
         engine = ENGINES[read.database]
-        window: Any = engine.xmin_window(connection, relation, table, options, mark, fetch)
+        window = engine.xmin_window(connection, relation, table, options, mark, fetch)
     if window.refreshes:
         # The job has to keep the state anew.
-        return InputInspected(estimate=whole, whole=whole)
-    new = InputEstimate(0, 0) if window.idle else whole
-    return InputInspected(estimate=new, whole=whole, window=window)
+        return whole
+    report = _report_of_window(whole, window)
+    return replace(report, rows=0, bytes=0) if window.idle else report
 
 
 def read_columns(
@@ -195,4 +208,12 @@ def _connected(read: JdbcInput, readers: SourceReaders) -> AbstractContextManage
     def connect() -> Any:
         return _catalog(read).connect_read_only(read, password_of(readers.session, read))
 
-    return connected(read, connect)
+    return connected(_place(read), connect)
+
+
+def _place(read: JdbcInput) -> str:
+    """Return what the connections of two tables have in common if they are the same."""
+    return repr(
+        replace(read, schema="", table="", query=None, key=None, incremental=False, by_xmin=False,
+                lookback=None)
+    )  # fmt: skip

@@ -197,8 +197,3 @@ class JdbcTable(TableSettings):
     def source_table(self) -> str:
         """The table's name in its schema."""
         return name_parts(self.table)[-1].text if self.query is None else self.table
-
-
-def takes_found_key(table: Any) -> bool:
-    """Whether the key of the database is that of the table: an empty `primary_key` is one, too."""
-    return table.finds_key and "primary_key" not in table.model_fields_set

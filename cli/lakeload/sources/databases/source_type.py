@@ -17,16 +17,16 @@ from lakeload.config.secret_names import absolute_path, absolute_reference
 from lakeload.sources.base import (
     ColumnsRequest,
     InputFound,
-    InputInspected,
     Numbering,
     SourceCheck,
     SourceColumns,
     SourceType,
 )
 from lakeload.sources.databases.findings import findings
-from lakeload.sources.databases.settings import JdbcSettings, JdbcTable, takes_found_key
+from lakeload.sources.databases.settings import JdbcSettings, JdbcTable
 from lakeload.sources.databases.url import parse_url
 from lakeload.sources.datasets import Dataset, dataset_of_table
+from lakeload.sources.report import NOTHING_KNOWN, SourceReport
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     JdbcInput,
@@ -140,7 +140,7 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         says none."""
         if parse_url(source.url).engine.facts.by_driver:
             return tables
-        if not any(table.is_glob or (keys and takes_found_key(table)) for table in tables):
+        if not any(table.is_glob or (keys and table.takes_found_key) for table in tables):
             return tables
         # With boto3 and pyarrow, which the documents alone do without.
         from lakeload.sources.databases.found_tables import find_tables
@@ -170,13 +170,13 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
         table: TableSpec,
         known: bool,
         bookmark: Callable[[], Bookmark] | None,
-    ) -> InputInspected:
+    ) -> SourceReport:
         """Log in and find the table, compare its key with that of earlier loads, and find with a
         `cursor` what is new."""
         engine = ENGINES[read.database]
         if engine.facts.by_driver:
             engine.check_driver(read)
-            return InputInspected()
+            return NOTHING_KNOWN
         if bookmark is not None:
             remembered(read, bookmark().state)
         goes_on = known and not options.starts_over

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from lakeload.sources.files.inspection import InspectedFile, inspect_file, not_inspected
+from lakeload.sources.files.formats.base import InspectedFile
+from lakeload.sources.files.inspection import inspect_file, not_inspected
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.core.sizes import format_size
 from lakeload_jobs.sources.paths.file_bytes import FileBytes

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,28 +10,24 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from lakeload.sources.base import ColumnsRequest, SampleRows, SourceColumns
-from lakeload.sources.files.inspection import first_rows, inspect_file, is_large_object, text_format
+from lakeload.sources.files.formats.registry import INSPECTION_OF
+from lakeload.sources.files.formats.text import first_rows
+from lakeload.sources.files.inspection import inspect_file
 from lakeload_jobs.contract.spec import FilesInput, RejectLimit
 from lakeload_jobs.core.names import unique_names
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.base import set_aside_warnings
+from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS, TYPED_FORMATS
 from lakeload_jobs.sources.files.listing import list_files
-from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
-from lakeload_jobs.sources.files.text.json_values import json_type
-from lakeload_jobs.sources.files.text.options import read_json_options
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned, weight
 from lakeload_jobs.sources.files.text.table import text_files
-from lakeload_jobs.sources.files.typed.avro import read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import (
     Column,
-    FileSchema,
     kind_in_table,
     settled,
     type_name,
     unite,
 )
-from lakeload_jobs.sources.files.typed.orc import read_orc_footers
-from lakeload_jobs.sources.files.typed.parquet import ParquetSettings, read_footers
 from lakeload_jobs.sources.files.typed.rows import folder_types
 from lakeload_jobs.sources.files.united_columns import (
     OTHER_TABLE_HINT,
@@ -45,7 +40,7 @@ from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState, folder_base, folder_values, is_s3
 from lakeload_jobs.sources.paths.local_listing import link_warnings
 from lakeload_jobs.sources.readers import SourceReaders
-from lakeload_jobs.sources.type_names import UnknownType, declared_type, spark_name
+from lakeload_jobs.sources.type_names import UnknownType, declared_type, nested_type, spark_name
 
 MAX_SCANNED = 128 << 20
 """Bytes of text that are read whole; of more, as much of the first files and the last."""
@@ -61,13 +56,12 @@ def read_columns(
 
     Raises what the load would raise for files it cannot read.
     """
-    if given.format not in _COLUMNS:
-        return None
+    read = _text_columns if given.format in TEXT_FORMATS else _typed_columns
     files = request.files
     if files is not None:
-        return _COLUMNS[given.format](given, files, request, readers) if files else None
+        return read(given, files, request, readers) if files else None
     files = list_files(given, readers)
-    found = _COLUMNS[given.format](given, files, request, readers)
+    found = read(given, files, request, readers)
     return found and replace(found, warnings=(*found.warnings, *link_warnings(files)))
 
 
@@ -84,7 +78,9 @@ def read_sample(
         return None
     opener = FileBytes(readers.identity(given), "plan")
     if given.format in TEXT_FORMATS:
-        names, rows = first_rows(listed[0], text_format(given.format, given.options, opener))
+        names, rows = first_rows(
+            listed[0], TEXT_FORMATS[given.format].reading(given.options), opener
+        )
     else:
         found = inspect_file(listed[0], opener)
         if found.error is not None:
@@ -109,12 +105,11 @@ def _text_columns(
     spec, table = request.spec, request.table
     some, stop = list(files), None
     opener = FileBytes(readers.identity(given), "plan")
-    if given.format == "JSON":
-        json, _ = read_json_options(given.options)
-        if not json.records and any(
-            is_large_object(one, opener, json.encoding) for one in some[:1]
-        ):
-            return None  # it takes as long as the load
+    as_text = spec.nested == "JSON"
+    reading = TEXT_FORMATS[given.format].reading(given.options, nested_as_text=as_text)
+    inspection = INSPECTION_OF[given.format]
+    if any(inspection.takes_long(one, reading, opener) for one in some[:1]):
+        return None
     if sum(weight(Piece(file)) for file in files) > MAX_SCANNED:
         if len(some) > _MOST_FILES:
             some = [*some[: _MOST_FILES - 1], some[-1]]
@@ -125,7 +120,8 @@ def _text_columns(
 
     # What is bad among some of the bytes says nothing of its share of all.
     limit = spec.max_rejected_of(table) if stop is None else RejectLimit(percent=100)
-    found = text_files(spec, table, given, some, request.earlier, opener, limit).split(scan, _UNCUT)
+    read = text_files(spec, table, reading, some, request.earlier, opener, limit)
+    found = read.split(scan, _UNCUT)
     rows = sum(found.splits.counts or ())
     if rows and not found.names:
         return None  # all files are set aside: the columns are those of the table
@@ -165,18 +161,13 @@ def _typed_columns(
     if len(some) > _MOST_FOOTERS:
         some = [*some[: _MOST_FOOTERS - 1], some[-1]]
     opener = FileBytes(readers.identity(given), "plan")
-    whole = True
     sets_aside = request.spec.on_bad_value_of(request.table) == "QUARANTINE"
-    if given.format == "AVRO":
-        if only_sparks(given.format, given.options):
-            return None
-        # To find the blocks of an object takes to read it.
-        whole = not any(is_s3(file.path) for file in some)
-        footers = read_avro_headers(some, opener, whole=whole, sets_aside=sets_aside)
-    elif given.format == "ORC":
-        footers = read_orc_footers(some, opener, sets_aside=sets_aside)
-    else:
-        footers = _footers(some, opener, sets_aside=sets_aside)
+    file_format = TYPED_FORMATS[given.format]
+    if file_format.only_spark(given.options):
+        return None
+    # To find the parts of an object may take to read it.
+    whole = not (file_format.counting_reads and any(is_s3(file.path) for file in some))
+    footers = file_format.schemas(some, opener, sets_aside=sets_aside, counts=whole)
     faults = [(one.fault.path, one.fault.why) for one in footers if one.fault is not None]
     footers = tuple(one for one in footers if one.fault is None)
     if not footers:
@@ -223,24 +214,6 @@ def _typed_columns(
     )
 
 
-def _footers(
-    files: Sequence[FileState], opener: FileBytes, *, sets_aside: bool
-) -> tuple[FileSchema, ...]:
-    def open_file(file: FileState) -> AbstractContextManager[Any]:
-        if not is_s3(file.path):
-            return nullcontext(file.path)
-        return _as_arrow(opener.seekable(file))
-
-    return read_footers(files, open_file, ParquetSettings(), sets_aside=sets_aside)
-
-
-@contextmanager
-def _as_arrow(stream: AbstractContextManager[Any]) -> Iterator[pa.PythonFile]:
-    """Open a seekable stream as Arrow takes it."""
-    with stream as opened:
-        yield pa.PythonFile(opened, mode="r")
-
-
 def _type(
     column: Column,
     declared: Mapping[str, str],
@@ -253,17 +226,9 @@ def _type(
         if column.name in declared:
             return spark_name(declared_type(declared[column.name])[0])
         if column.name in earlier:
-            kind = json_type(earlier[column.name])
+            kind = nested_type(earlier[column.name])
             read = kind_in_table(column, kind)
             return earlier[column.name] if read == kind else shown(read)
     except UnknownType:
         return declared.get(column.name, own).lower().replace(" ", "")
     return own
-
-
-_COLUMNS = {
-    **dict.fromkeys(TEXT_FORMATS, _text_columns),
-    "PARQUET": _typed_columns,
-    "AVRO": _typed_columns,
-    "ORC": _typed_columns,
-}

@@ -6,7 +6,7 @@ import codecs
 from math import log
 
 from lakeload.sources.files.alphabets import UTF8, Reading, readings
-from lakeload.sources.files.dialect import Guess
+from lakeload.sources.files.formats.base import Guess
 from lakeload_jobs.sources.paths.source_bytes import byte_order_mark, wide_encoding
 
 _CERTAIN = log(1000)

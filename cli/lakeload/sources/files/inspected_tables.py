@@ -15,17 +15,20 @@ from typing import Any
 import pyarrow as pa
 
 from lakeload.sources.files.bounded import inspect_files
-from lakeload.sources.files.dialect import Guess, OptionValue
-from lakeload.sources.files.inspection import InspectedFile, inferred, is_prose, parquet_columns
+from lakeload.sources.files.formats.base import Guess, InspectedFile, OptionValue
+from lakeload.sources.files.formats.json.inspection import inferred
+from lakeload.sources.files.formats.typed import typed_columns
+from lakeload.sources.files.inspection import is_prose
 from lakeload.sources.files.own_files import own_files
 from lakeload.sources.files.settings import table_of
 from lakeload.sources.paths import is_utf8_name, local_paths, utf8_glob
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
-from lakeload_jobs.contract.spec import FileFormat
+from lakeload_jobs.contract.spec import FileFormatName
 from lakeload_jobs.core.names import normalize, visible_name
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.core.yaml_lines import yaml_mapping
+from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
 from lakeload_jobs.sources.files.text.mostly_numbers import number_warnings
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
@@ -89,7 +92,7 @@ class InspectedTable:
         return self.inspected[0]
 
     @property
-    def format(self) -> FileFormat | None:
+    def format(self) -> FileFormatName | None:
         """The format of the files."""
         return self.first.format
 
@@ -342,7 +345,7 @@ def _are_alike(one: InspectedFile, other: InspectedFile) -> bool:
     if one.error or other.error:
         return False
     if _is_blank(one) or _is_blank(other):
-        return one.format in _TEXT and other.format in _TEXT
+        return one.format in TEXT_FORMATS and other.format in TEXT_FORMATS
     if one.format != other.format:
         return False
     names, others = set(one.columns), set(other.columns)
@@ -352,9 +355,6 @@ def _are_alike(one: InspectedFile, other: InspectedFile) -> bool:
     return in_common > _ALIKE and _dialect(one.options) == _dialect(other.options)
 
 
-_TEXT = ("CSV", "JSON", "NDJSON")
-
-
 def _has_no_rows(found: InspectedFile) -> bool:
     """Whether a file says less of its table than others do: it is empty, or a header alone."""
     return found.error is None and found.rows_read == 0
@@ -362,7 +362,7 @@ def _has_no_rows(found: InspectedFile) -> bool:
 
 def _is_blank(found: InspectedFile) -> bool:
     """Whether there is nothing in a file of text, which then may be of any table."""
-    return _has_no_rows(found) and not found.columns and found.format in _TEXT
+    return _has_no_rows(found) and not found.columns and found.format in TEXT_FORMATS
 
 
 def _dialect(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
@@ -451,13 +451,13 @@ def _number_warnings(
     if not counts:
         return ()
     text = [name for name, kind in columns.items() if kind == "string"]
-    return number_warnings(text, [seen.columns for seen in counts], counts[0].formats)
+    return number_warnings(text, [seen.columns for seen in counts], counts[0].values.formats)
 
 
 def _columns(inspected: Sequence[InspectedFile]) -> dict[str, str]:
     """Return the columns of all files. Raises `LoadFailed` where they cannot be united."""
     if inspected[0].footer is not None:
-        return parquet_columns([found.footer for found in inspected if found.footer is not None])
+        return typed_columns([found.footer for found in inspected if found.footer is not None])
     evidence: dict[str, Any] = {}
     columns: dict[str, str] = {}
     for found in inspected:

@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakeload.sources.base import InputFound, InputInspected, Numbering
+from lakeload.sources.base import InputFound, Numbering
 from lakeload.sources.datasets import Dataset
 from lakeload.sources.files.source_type import FilesSourceType
+from lakeload.sources.report import NOTHING_KNOWN, SourceReport
 from lakeload_jobs.contract.spec import ReaderChoice, RejectedInput, RunOptions, TableSpec
-from lakeload_jobs.contract.state import (
-    UNKNOWN_JOB,
-    Bookmark,
-    Evidence,
-    RejectedRecords,
-    StateChange,
-)
-from lakeload_jobs.sources.files.selection import Selection
+from lakeload_jobs.contract.state import Bookmark
+from lakeload_jobs.sources.position import position_of
 
 if TYPE_CHECKING:
     from lakeload_jobs.sources.readers import SourceReaders
-
-
-@dataclass(frozen=True)
-class NothingRejected(Selection):
-    """No record is left to be read again."""
-
-    found: RejectedRecords = UNKNOWN_JOB
-    job: str = ""
-
-    @property
-    def sentence(self) -> str:
-        """Why there is none."""
-        return self.found.sentence(self.job)
 
 
 class RejectedSourceType(FilesSourceType):
@@ -82,20 +63,24 @@ class RejectedSourceType(FilesSourceType):
         table: TableSpec,
         known: bool,
         bookmark: Callable[[], Bookmark] | None,
-    ) -> InputInspected:
+    ) -> SourceReport:
         """Say where no record is left to be read again."""
         given: RejectedInput = read
         if bookmark is None:
-            return InputInspected()
+            return NOTHING_KNOWN
         mark = bookmark()
         found = mark.rejected(given.job)
         if found.status == "THERE":
-            return InputInspected()
-        same = StateChange(mark.state, mark.state)
-        return InputInspected(
-            selection=NothingRejected(
-                (), 0, 0, (), same, Evidence(), moves_state=False, found=found, job=given.job
-            )
+            return NOTHING_KNOWN
+        unknown = found.status == "UNKNOWN"
+        return SourceReport(
+            sentence=found.sentence(given.job),
+            idle=True,
+            position=position_of(mark.state),
+            bytes=0,
+            tells_age=True,
+            files=(),
+            unknown_job=given.job if unknown else "",
         )
 
     def read_columns(self, read: Any, request: Any, readers: SourceReaders) -> None:

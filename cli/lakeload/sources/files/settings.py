@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 from typing import Literal
 
 from pydantic import Field
@@ -14,8 +13,8 @@ from lakeload.config.model import Finding
 from lakeload.config.secret_names import shown
 from lakeload.sources.base import SourceSettings, TableSettings
 from lakeload.sources.paths import Options, Paths
-from lakeload_jobs.contract.spec import FileFormat, OnChangedFile
-from lakeload_jobs.sources.files.reader_options import option_problems
+from lakeload_jobs.contract.spec import FileFormatName, OnChangedFile
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
 
 _NO_UTF8 = re.compile("[\ud800-\udfff]")
 
@@ -30,34 +29,12 @@ def table_of(path: str) -> str:
     return "table"
 
 
-_ENDINGS: dict[str, FileFormat] = {
-    ".csv": "CSV",
-    ".tsv": "CSV",
-    ".json": "JSON",
-    ".geojson": "JSON",
-    ".jsonl": "NDJSON",
-    ".ndjson": "NDJSON",
-    ".parquet": "PARQUET",
-    ".orc": "ORC",
-    ".avro": "AVRO",
-}
-_COMPRESSED = (".gz", ".gzip", ".bz2", ".xz", ".zst", ".lz4", ".snappy", ".deflate")
-
-
-def named_format(path: str) -> FileFormat | None:
-    """Return the format that a path's ending says, None where it says none."""
-    name = path.lower()
-    for ending in _COMPRESSED:
-        name = name.removesuffix(ending)
-    return _ENDINGS.get(PurePosixPath(name).suffix)
-
-
 class Source(SourceSettings):
     """Where the data comes from."""
 
     type: Literal["FILES"]
     """`FILES`; KAFKA and MESSAGES are not supported yet."""
-    format: FileFormat
+    format: FileFormatName
     """`JSON` is objects or a list of them, `NDJSON` one object on each line."""
     options: Options = Field(default_factory=dict)
     """Reader options, such as `header: true`."""
@@ -79,15 +56,15 @@ class FilesTable(TableSettings):
 
     path: Paths
     """A file, folder or glob, or a list of them; relative to this file."""
-    format: FileFormat | None = None
+    format: FileFormatName | None = None
     """The format where it differs from the source's; the source's options then do not apply."""
     options: Options = Field(default_factory=dict)
     """Further reader options; they win over the source's."""
 
 
-def option_findings(options: Mapping[str, str], file_format: FileFormat) -> list[Finding]:
+def option_findings(options: Mapping[str, str], file_format: str) -> list[Finding]:
     """Return what is wrong with reader options, each placed at its option."""
     return [
         Finding(shown(problem.message, 200), problem.hint, (problem.option,), "reader-option")
-        for problem in option_problems(file_format, options)
+        for problem in FILE_FORMATS[file_format].option_problems(options)
     ]

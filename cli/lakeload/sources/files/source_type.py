@@ -18,15 +18,16 @@ from lakeload.config.secret_names import shown
 from lakeload.sources.base import (
     ColumnsRequest,
     InputFound,
-    InputInspected,
     Numbering,
     SampleRows,
     SourceColumns,
     SourceType,
 )
 from lakeload.sources.datasets import Dataset, datasets_of_paths
+from lakeload.sources.files.report import report_of_files, report_of_selection
 from lakeload.sources.files.settings import FilesTable, Source, option_findings
 from lakeload.sources.paths import any_input, local_paths, look_at_paths
+from lakeload.sources.report import NOTHING_KNOWN, SourceReport
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
@@ -38,7 +39,7 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.contract.state import Bookmark
-from lakeload_jobs.sources.files.reader_options import READER_OPTIONS, TEXT_FORMATS, only_sparks
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
 from lakeload_jobs.sources.paths.file_state import is_s3, normal_path
 from lakeload_jobs.sources.paths.key_patterns import alternatives
 
@@ -175,10 +176,10 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         return {name.lower(): value for name, value in read.options.items()}.get("records")
 
     def jar_sets(self, read: FilesInput, reader: ReaderChoice) -> frozenset[str]:
-        """Return what Avro files take that Spark reads, and objects that it reads."""
-        avro = {"avro"} if only_sparks(read.format, read.options) else set()
-        by_spark = self.objects(read) and read.format not in TEXT_FORMATS
-        return frozenset(avro | ({"s3"} if by_spark else set()))
+        """Return what files of the format take that Spark reads, and objects that it reads."""
+        given = FILE_FORMATS[read.format]
+        own = given.spark_jars if given.only_spark(read.options) else frozenset()
+        return own | ({"s3"} if self.objects(read) and given.has_types else set())
 
     def has_credentials(self, read: FilesInput) -> bool:
         """Return whether the source names credentials of its own."""
@@ -215,7 +216,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         table: TableSpec,
         known: bool,
         bookmark: Callable[[], Bookmark] | None,
-    ) -> InputInspected:
+    ) -> SourceReport:
         """List the files; what is only on this machine and not incremental is left to the job."""
         # With AWS's client, which the documents alone do without.
         from lakeload_jobs.sources.files.content import content_hashes
@@ -223,11 +224,11 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         from lakeload_jobs.sources.files.selection import choose_files
 
         if not (read.incremental or self.objects(read)):
-            return InputInspected()
+            return NOTHING_KNOWN
         may_be_empty = read.incremental and known and not options.starts_over
         listed = list_files(read, readers, may_be_empty=may_be_empty)
         if not read.incremental or bookmark is None:
-            return InputInspected(listed)
+            return report_of_files(listed)
         selection = choose_files(
             bookmark(),
             read.folder,
@@ -239,7 +240,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
             else None,
             limit=table.round_limit,
         )
-        return InputInspected(listed, selection)
+        return report_of_selection(listed, selection, reload=options.reload)
 
     def read_columns(
         self, read: FilesInput, request: ColumnsRequest, readers: SourceReaders
@@ -261,22 +262,19 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
 
     def numbering(self, read: FilesInput, found: InputFound) -> Numbering:
         """Return what counts the rows of files."""
-        by_spark = only_sparks(read.format, read.options)
-        if read.format in ("PARQUET", "ORC") or (read.format == "AVRO" and not by_spark):
-            return "footers"
-        if read.format in TEXT_FORMATS:
-            return "counting pass"
+        if not self.only_jvm(read):
+            return "footers" if FILE_FORMATS[read.format].has_types else "counting pass"
         single = found.files == 1 and found.bytes <= _ONE_PARTITION
         return "one partition" if single else "counting pass"
 
     def only_jvm(self, read: FilesInput) -> bool:
         """Return whether an option is one that only Spark's reader knows: else only a look into
         the files tells."""
-        return only_sparks(read.format, read.options) is not None
+        return FILE_FORMATS[read.format].only_spark(read.options) is not None
 
     def casts(self, read: FilesInput) -> bool:
         """Return True for text, which has no types of its own."""
-        return read.format in TEXT_FORMATS
+        return not FILE_FORMATS[read.format].has_types
 
 
 FILES = FilesSourceType()
@@ -323,7 +321,7 @@ def _all_options(shared: dict[str, Any], file_format: Any, tables: Numbered) -> 
 def _options(
     options: dict[str, Any], file_format: Any, at: tuple[str | int, ...]
 ) -> Iterator[Finding]:
-    if isinstance(file_format, str) and file_format in READER_OPTIONS:
+    if isinstance(file_format, str) and file_format in FILE_FORMATS:
         some = dict(islice(options.items(), MAX_PROBLEMS))
         for finding in option_findings(some, file_format):
             yield Finding(finding.message, finding.hint, (*at, *finding.at), finding.code)

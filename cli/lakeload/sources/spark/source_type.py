@@ -16,7 +16,7 @@ from lakeload.sources.base import InputFound, SourceSettings, SourceType, TableS
 from lakeload.sources.datasets import Dataset, datasets_of_paths
 from lakeload.sources.paths import Options, Paths, any_input, local_paths, look_at_paths
 from lakeload_jobs.contract.spec import ReaderChoice, SparkInput
-from lakeload_jobs.sources.files.text.options import CSV_OPTIONS
+from lakeload_jobs.sources.files.formats.csv.options import CSV_OPTIONS
 from lakeload_jobs.sources.paths.file_state import is_s3
 
 _FORMAT = re.compile(r"[A-Za-z][A-Za-z0-9_.$-]{0,254}")

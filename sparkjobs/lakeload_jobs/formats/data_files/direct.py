@@ -1,36 +1,38 @@
-"""Rows that a source reads inside the tasks, under the names and types that are written."""
+"""Rows under the names and types that are written, in parts that tasks read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.types as pt
-from pyspark import RDD
+from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.formats.base import PreparedRows
-from lakeload_jobs.formats.spool import why_not_stored
 from lakeload_jobs.rows.arrow import Column, Kind, with_child
-from lakeload_jobs.rows.conditions import Condition, NotInArrow, arrow_condition, evaluated
+from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
+from lakeload_jobs.rows.columns import ColumnMapping
+from lakeload_jobs.rows.conditions import Condition, arrow_condition, evaluated
+from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
 from lakeload_jobs.rows.tracking import DELETED_HELPER
 from lakeload_jobs.sources.base import Rows, Splits
+from lakeload_jobs.sources.spark_frames import as_handed_over, frame_of
 
 pc: Any = pyarrow.compute
 
 
-class OnlySpark(Exception):
-    """Only Spark makes the rows that are written; the message says why, as a clause."""
-
+R = TypeVar("R")
 
 SMALL_BYTES = 4 << 20
 SMALL_ROWS = 100_000
@@ -40,49 +42,157 @@ SMALL_PARTS = 8
 
 @dataclass(frozen=True)
 class SplitPart:
-    """One part of a source's splits, and how many of its rows are read."""
+    """One part of a source's splits, and how many of its rows are read; None for all of them, which
+    nobody has counted."""
 
     source: Any
-    rows: int
+    rows: int | None
 
 
 @dataclass(frozen=True)
 class DirectRows:
-    """The rows of a table, part by part, as they are written; no row passes through Spark.
-    `stored` is that of `Splits`."""
+    """The rows of a table, part by part, as they are written. `frame` is that of `Splits`."""
 
     parts: tuple[SplitPart, ...]
     read: ReadWritten
     size: int | None = None
     """About how many bytes they have; None where it is not known."""
-    stored: DataFrame | None = None
+    frame: DataFrame | None = None
 
     @property
     def small(self) -> bool:
         """Whether reading and writing them takes less than starting tasks for them."""
-        known = self.size is not None and self.size <= SMALL_BYTES
-        return known and self.total <= SMALL_ROWS and len(self.parts) <= SMALL_PARTS
+        if self.size is None or self.total is None or self.frame is not None:
+            return False
+        few = self.size <= SMALL_BYTES and self.total <= SMALL_ROWS
+        return few and len(self.parts) <= SMALL_PARTS
 
     @property
-    def total(self) -> int:
-        """The rows of all parts, as the source counts them: also those that a condition drops."""
-        return sum(part.rows for part in self.parts)
+    def total(self) -> int | None:
+        """The rows of all parts, as the source counts them: also those that a condition drops. None
+        where it does not."""
+        counts = [part.rows for part in self.parts if part.rows is not None]
+        return sum(counts) if len(counts) == len(self.parts) else None
 
     @property
     def counts(self) -> tuple[int, ...] | None:
-        """The rows of each part that are loaded; None where a condition decides."""
-        return None if self.read.where is not None else tuple(part.rows for part in self.parts)
+        """The rows of each part that are loaded; None where nobody knows before they are read."""
+        if self.read.where is not None or self.total is None:
+            return None
+        return tuple(part.rows or 0 for part in self.parts)
 
-    def to_rdd(self, spark: SparkSession) -> RDD[SplitPart]:
-        """Return the parts, each in a partition of its own."""
-        if self.stored is None:
-            return spark.sparkContext.parallelize(self.parts, len(self.parts))
+    def results(self, spark: SparkSession, work: Callable[[int, LoadedRows], R]) -> list[R]:
+        """Return what `work` makes of each part, in tasks. It is given the number of the part."""
+        if not self.parts:
+            return []
+        if self.frame is None:
+            parts = spark.sparkContext.parallelize(self.parts, len(self.parts))
+            return parts.mapPartitionsWithIndex(_WorkOnPart(self.read, work)).collect()
+        packed = self.tasks(spark, _Packed(work), "result binary").collect()
+        return [pickle.loads(row[0]) for row in packed]  # noqa: S301 - our own tasks have sent it
+
+    def tasks(
+        self,
+        spark: SparkSession,
+        work: Callable[[int, LoadedRows], Iterator[pa.RecordBatch]],
+        schema: str | StructType,
+    ) -> DataFrame:
+        """Return the batches that `work` yields for each part, as partitions of a DataFrame."""
+        if self.frame is None:
+            numbered = part_numbers(spark, len(self.parts))
+            return map_batches(numbered, _WorkOnNumbers(self.parts, self.read, work), schema)
         rows = tuple(part.rows for part in self.parts)
+        return map_batches(self.frame, _WorkOnPartition(rows, self.read, work), schema)
 
-        def stored(number: int, blocks: Iterable[Any]) -> Iterator[SplitPart]:
-            yield SplitPart(blocks, rows[number])
+    def without_columns(self) -> DirectRows:
+        """Return them without columns where Spark need not make any, to be counted."""
+        if self.frame is None or not self.read.is_handed_over:
+            return self
+        return of_frame(self.frame.select(F.lit(1).alias("row")), [None] * len(self.parts))
 
-        return self.stored.rdd.mapPartitionsWithIndex(stored)
+    def renamed(self, names: Sequence[str]) -> DirectRows:
+        """Return them with other names of columns."""
+        if self.frame is not None and self.read.is_handed_over:
+            return of_frame(self.frame.toDF(*names), [part.rows for part in self.parts])
+        fields = zip(self.read.schema, names, strict=True)
+        schema = pa.schema([field.with_name(name) for field, name in fields])
+        return replace(self, read=replace(self.read, schema=schema))
+
+    def to_frame(self, spark: SparkSession, schema: StructType) -> DataFrame:
+        """Return the rows as a DataFrame, for what Spark's SQL does with them."""
+        if self.frame is not None and self.read.is_handed_over:
+            return self.frame
+        return self.tasks(spark, _handed_on, schema)
+
+
+def of_frame(frame: DataFrame, counts: Sequence[int | None] | None = None) -> DirectRows:
+    """Return rows that Spark's SQL has made as they are written. `counts` are those of each
+    partition, where they are known."""
+    count = frame.rdd.getNumPartitions() if counts is None else len(counts)
+    rows: Sequence[int | None] = [None] * count if counts is None else counts
+    parts = tuple(SplitPart(number, own) for number, own in enumerate(rows))
+    schema = to_arrow_schema(frame.schema)
+    return DirectRows(parts, ReadWritten(as_handed_over, tuple(schema.names), schema), frame=frame)
+
+
+def _handed_on(number: int, rows: LoadedRows) -> Iterator[pa.RecordBatch]:
+    with failures_for_driver("stage"):
+        yield from rows
+
+
+@dataclass(frozen=True)
+class _WorkOnPart:
+    """The function of tasks of one part each."""
+
+    read: ReadWritten
+    work: Callable[[int, LoadedRows], Any]
+
+    def __call__(self, number: int, parts: Iterable[SplitPart]) -> Iterator[Any]:
+        for part in parts:
+            yield self.work(number, self.read(part))
+
+
+@dataclass(frozen=True)
+class _WorkOnNumbers:
+    """The function of tasks that are given numbers of parts."""
+
+    parts: tuple[SplitPart, ...]
+    read: ReadWritten
+    work: Callable[[int, LoadedRows], Iterator[pa.RecordBatch]]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in numbers(batches):
+            yield from self.work(number, self.read(self.parts[number]))
+
+
+@dataclass(frozen=True)
+class _WorkOnPartition:
+    """The function of tasks that are given the batches of a partition. `rows` are those of each."""
+
+    rows: tuple[int | None, ...]
+    read: ReadWritten
+    work: Callable[[int, LoadedRows], Iterator[pa.RecordBatch]]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        number = task_number()
+        yield from self.work(number, self.read(SplitPart(batches, self.rows[number])))
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """Packs what is made of a part into a batch of one value."""
+
+    work: Callable[[int, LoadedRows], Any]
+
+    def __call__(self, number: int, rows: LoadedRows) -> Iterator[pa.RecordBatch]:
+        packed = pickle.dumps(self.work(number, rows))
+        yield pa.RecordBatch.from_arrays([pa.array([packed], pa.binary())], names=["result"])
+
+
+def task_number() -> int:
+    """Return the number of the partition that this task works on."""
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId()
 
 
 @dataclass(frozen=True)
@@ -104,13 +214,14 @@ class ReadWritten:
         """Return the rows of one part that are loaded."""
         return LoadedRows(self, part)
 
+    @property
+    def is_handed_over(self) -> bool:
+        """Whether the rows are those of a frame as they are."""
+        return self.read is as_handed_over
+
     def count(self, part: SplitPart) -> int:
         """Count the rows of one part that are loaded."""
-        if self.where is None:
-            return part.rows
-        batches = _rows(self.read_where or self.read, part)
-        wanted = (evaluated(self.where, rows) for rows in batches)
-        return sum(one.true_count for one in wanted)
+        return self(part).count()
 
 
 class LoadedRows(Iterator[pa.RecordBatch]):
@@ -119,7 +230,16 @@ class LoadedRows(Iterator[pa.RecordBatch]):
 
     def __init__(self, read: ReadWritten, part: SplitPart) -> None:
         self.dropped = 0
+        self._read, self._part = read, part
         self._batches = self._loaded(read, part)
+
+    def count(self) -> int:
+        """Read them all, with no more columns than are needed to count them."""
+        read, where = self._read, self._read.where
+        if where is None:
+            return sum(batch.num_rows for batch in _rows(read.read, self._part))
+        batches = _rows(read.read_where or read.read, self._part)
+        return sum(evaluated(where, rows).true_count for rows in batches)
 
     def __next__(self) -> pa.RecordBatch:
         return next(self._batches)
@@ -146,8 +266,11 @@ class LoadedRows(Iterator[pa.RecordBatch]):
 def _rows(
     read: Callable[[Any], Iterator[pa.RecordBatch]], part: SplitPart
 ) -> Iterator[pa.RecordBatch]:
-    left = part.rows
+    left = None if read is as_handed_over else part.rows
     for batch in read(part.source):
+        if left is None:
+            yield batch
+            continue
         rows = batch.slice(0, left)
         yield rows
         left -= rows.num_rows
@@ -155,83 +278,65 @@ def _rows(
             return
 
 
-def direct_rows(
-    spec: JobSpec, table: TableSpec, prepared: PreparedRows
-) -> tuple[DirectRows | None, str]:
-    """Return the rows, none of which passes through Spark; else None, and why."""
-    try:
-        return _direct(spec, table, prepared), ""
-    except OnlySpark as reason:
-        return None, str(reason)
-
-
-def _direct(spec: JobSpec, table: TableSpec, prepared: PreparedRows) -> DirectRows:
-    rows = prepared.rows
-    splits, counts = rows.splits, rows.splits.counts if rows.splits else None
-    if splits is not None and splits.stored is None and not rows.repeatable:
-        # A plan reads nothing: there will be as many rows as are stored.
-        if why := why_not_stored(rows):
-            raise OnlySpark(why)
-        counts = (0,) * len(splits.parts)
-    if splits is None or counts is None:
-        raise OnlySpark(rows.why_no_splits or "the number of rows is not known before the read")
-    if not rows.repeatable and spec.options.limit is not None:
-        raise OnlySpark("Spark finds the rows within the limit")
-    if table.where is not None and spec.options.limit is not None:
-        raise OnlySpark("with `where`, Spark finds the rows within the limit")
-    if prepared.filled:
-        raise OnlySpark(f"structs of column `{prepared.filled[0]}` have other fields in the table")
+def rows_in_arrow(
+    spec: JobSpec, table: TableSpec, rows: Rows, mapping: ColumnMapping, written: StructType
+) -> DirectRows | None:
+    """Return the columns of `mapping` as they are `written`; None where only Spark's SQL makes them
+    of the source's."""
+    splits, limit = rows.splits, spec.options.limit
+    if splits.unfinished is not None or splits.read is as_handed_over:
+        return None
+    counted = splits.counts is not None and rows.repeatable
+    if limit is not None and (table.where is not None or not counted):
+        return None
     helpers = tuple(name for name in ROW_HELPERS if name in rows.schema.names)
-    loaded = tuple(column.source for column in prepared.mapping.columns)
-    where = deleted = read_where = None
-    names = (*loaded, *helpers)
-    if table.where is not None:
-        if REJECTED_HELPER in helpers:
-            raise OnlySpark("with `where`, Spark sets records aside")
-        where = _condition(rows, "where", table.where)
-        if splits.of_columns is not None and where.columns:
-            read_where = splits.of_columns(where.columns)
+    if table.where is not None and REJECTED_HELPER in helpers:
+        return None
+    names = tuple(column.source for column in mapping.columns)
     if table.deleted_when is not None:
-        deleted = _condition(rows, "deleted_when", table.deleted_when)
-        names = (*loaded, DELETED_HELPER, *helpers)
+        names = (*names, DELETED_HELPER)
+    names = (*names, *helpers)
     known = {field.name: field for field in (*rows.schema.fields, _DELETED)}
     try:
         read = to_arrow_schema(StructType([known[name] for name in names]))
-        written = to_arrow_schema(prepared.schema)
-    except PySparkException as error:
-        raise OnlySpark("a column has a type that only Spark supports") from error
-    for name, field in zip(names, written, strict=True):
-        if not same_shape(read.field(name).type, field.type):
-            raise OnlySpark(f"column `{name}` is written as `{field.type}`")
-    if rows.repeatable:
-        parts = _limited(splits, counts, spec.options.limit)
-    else:
-        parts = tuple(map(SplitPart, splits.parts, counts))
+    except PySparkException:
+        return None
+    schema = to_arrow_schema(written)
+    pairs = zip(names, schema, strict=True)
+    if not all(same_shape(read.field(name).type, field.type) for name, field in pairs):
+        return None
+    conditions: list[Condition | None] = []
+    for sql in (table.where, table.deleted_when):
+        conditions.append(None if sql is None else arrow_condition(frame_of(rows), sql))
+        if sql is not None and conditions[-1] is None:
+            return None
+    where, deleted = conditions
+    read_where = None
+    if where is not None and where.columns and splits.of_columns is not None:
+        read_where = splits.of_columns(where.columns)
     return DirectRows(
-        parts,
-        ReadWritten(splits.read, names, written, where, deleted, read_where),
+        _limited(splits, limit),
+        ReadWritten(splits.read, names, schema, where, deleted, read_where),
         splits.size,
-        splits.stored,
+        splits.frame,
     )
 
 
 _DELETED = StructField(DELETED_HELPER, BooleanType(), nullable=False)
 
 
-def _condition(rows: Rows, setting: str, sql: str) -> Condition:
-    try:
-        return arrow_condition(rows.frame, sql)
-    except NotInArrow as reason:
-        raise OnlySpark(f"`{setting}` is evaluated by Spark: {reason}") from reason
-
-
-def _limited(splits: Splits, counts: tuple[int, ...], limit: int | None) -> tuple[SplitPart, ...]:
-    """Return the parts, up to the one in which the limit is reached, without those of no rows."""
-    most = sum(counts) if limit is None else limit
-    before = accumulate(counts, initial=0)
-    rows = (min(count, most - done) for count, done in zip(counts, before, strict=False))
+def _limited(splits: Splits, limit: int | None) -> tuple[SplitPart, ...]:
+    """Return the parts, up to the one in which the limit is reached. Those of no rows are left out
+    where they need not be the partitions of a frame."""
+    if splits.counts is None:
+        return tuple(SplitPart(part, None) for part in splits.parts)
+    if splits.frame is not None:
+        return tuple(map(SplitPart, splits.parts, splits.counts))
+    most = sum(splits.counts) if limit is None else limit
+    before = accumulate(splits.counts, initial=0)
+    rows = (min(count, most - done) for count, done in zip(splits.counts, before, strict=False))
     parts = (SplitPart(part, left) for part, left in zip(splits.parts, rows, strict=True))
-    return tuple(part for part in parts if part.rows > 0)
+    return tuple(part for part in parts if (part.rows or 0) > 0)
 
 
 def same_shape(own: Kind, kind: Kind) -> bool:

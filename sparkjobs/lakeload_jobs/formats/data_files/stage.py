@@ -4,57 +4,40 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
-from pyspark import TaskContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsError, AwsSession
-from lakeload_jobs.contract.codec import from_json, to_json
+from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, RuntimeSpec
 from lakeload_jobs.formats.data_files.direct import (
     DirectRows,
     LoadedRows,
-    ReadWritten,
     SplitPart,
 )
 from lakeload_jobs.formats.data_files.encode import PartWriter, UploadPool, part_bytes
+from lakeload_jobs.formats.data_files.tracked import TrackedRows, Tracking
 from lakeload_jobs.formats.data_files.uploads import (
     NotedUpload,
     StagedFile,
     UploadRegistry,
     upload_metadata,
 )
-from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.progress import TaskProgress
 from lakeload_jobs.rows.rejects import (
     NONE_REJECTED,
-    REJECTED_HELPER,
-    SIDE_COLUMNS,
     Rejected,
-    RejectedJob,
     SideRows,
-    loaded_rows,
-    side_rows,
 )
-from lakeload_jobs.rows.tracking import (
-    DELETED_HELPER,
-    POSITION_BITS,
-    add_tracking,
-    bad_values,
-)
-from lakeload_jobs.sources.base import check_part
 from lakeload_jobs.storage.objects import Objects
-
-REPORT_SCHEMA = "report string"
 
 R = TypeVar("R")
 
@@ -110,21 +93,14 @@ class PartitionWriter:
     """The function Spark runs over each partition; it travels to the tasks, so it holds
     references to secrets and no secret.
 
-    `counts` are the rows of each of the `partitions`, None where nobody has counted them: one needs
-    no count, and over several the index then has gaps. Spark's first partition is number `first`.
-    `registry` is a folder of this machine when tasks run on it, and `progress` a file there
-    (`rows.progress`).
+    Of the `partitions` the first that it stages is number `first`. `registry` is a folder of this
+    machine when tasks run on it, and `progress` a file there (`rows.progress`).
     """
 
     destination: DestinationSpec
     files: DataFiles
-    job_id: str
-    attempt_id: str
-    synced: datetime
-    tracking_columns: tuple[str, ...]
-    key_columns: tuple[str, ...]
+    tracking: Tracking
     partitions: int
-    counts: tuple[int, ...] | None
     registry: str | None
     on_executor: bool
     first: int = 0
@@ -132,17 +108,10 @@ class PartitionWriter:
     writes_rejects: bool = True
     """Whether tasks write the files of the side table, too."""
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Stage one partition and yield one row: its report."""
-        context = TaskContext.get()
-        partition = self.first + (context.partitionId() if context is not None else 0)
-        yield pa.RecordBatch.from_pylist([{"report": self.report(partition, batches)}])
-
-    def report(self, partition: int, batches: Iterator[pa.RecordBatch]) -> str:
-        """Do what `stage` does, with report and failures as they cross to the driver."""
+    def __call__(self, part: int, rows: Iterator[pa.RecordBatch]) -> PartitionReport:
+        """Do what `stage` does, with failures as they cross to the driver."""
         with failures_for_driver("stage"):
-            report = self.stage(partition, batches)
-        return json.dumps(to_json(report))
+            return self.stage(self.first + part, rows)
 
     def stage(
         self,
@@ -157,11 +126,11 @@ class PartitionWriter:
             def tell(rows: int, *, last: bool = False) -> None:
                 stager.tell(rows, last=last)
 
-            rows = TrackedRows(self, partition, batches, side, tell)
+            rows = TrackedRows(self.tracking, partition, batches, side, tell)
             # Lazily, one file at a time: memory holds a part, never a partition.
             files = tuple(stager.files(iter(rows)))
             # Before the report: indexes of later partitions depend on this count.
-            self.check_count(partition, rows.count)
+            self.tracking.check_count(partition, rows.count)
             rejects: tuple[StagedFile, ...] = ()
             if side.found.rows and self.writes_rejects:
                 rejects = tuple(file for file, _ in stager.files(side.read(), rejects=True))
@@ -191,11 +160,6 @@ class PartitionWriter:
             stager.abort()
             raise
 
-    def check_count(self, partition: int, rows: int) -> None:
-        """Raise `LoadFailed` where a partition has other rows than were counted."""
-        if self.counts is not None:
-            check_part(partition, self.counts[partition], rows)
-
 
 class FileStager:
     """The files of one task: encoded, their parts uploaded, none of them completed."""
@@ -209,7 +173,7 @@ class FileStager:
         self._writer = writer
         self._partition = partition
         self._objects, self._pool = connection or _connection(
-            writer.destination, writer.attempt_id, on_executor=writer.on_executor
+            writer.destination, writer.tracking.attempt_id, on_executor=writer.on_executor
         )
         self._opened: list[PartWriter] = []
         self._progress = TaskProgress(writer.progress)
@@ -239,7 +203,7 @@ class FileStager:
         # Unique without coordination: each partition has its own residue class.
         seq = self._partition + len(self._opened) * given.partitions
         key = given.files.key(seq, rejects=rejects)
-        metadata = upload_metadata(given.job_id, given.attempt_id, seq)
+        metadata = upload_metadata(given.tracking.job_id, given.tracking.attempt_id, seq)
         upload_id = self._objects.create_upload(key, metadata)
         size_of_part = part_bytes(given.files.target_size)
         writer = PartWriter(self._objects, self._pool, key, upload_id, size_of_part=size_of_part)
@@ -250,19 +214,6 @@ class FileStager:
             if not registry.add(NotedUpload(key, upload_id)):
                 raise LoadFailed("the load has ended, and this task was still running")
         return writer
-
-
-@dataclass(frozen=True)
-class SplitWriter:
-    """What Spark runs over partitions of one part each: `read` reads it, `writer` stages it."""
-
-    writer: PartitionWriter
-    read: Callable[[Any], Iterator[pa.RecordBatch]]
-
-    def __call__(self, partition: int, parts: Iterable[Any]) -> Iterator[str]:
-        """Stage the part of one partition and yield its report."""
-        for part in parts:
-            yield self.writer.report(partition, self.read(part))
 
 
 @dataclass(frozen=True)
@@ -285,59 +236,29 @@ class Driver:
         return known and rows.small
 
 
-def count_parts(driver: Driver, rows: DirectRows) -> tuple[int, ...]:
-    """Return how many rows of each part are loaded; where a condition decides, parts are read."""
+def count_parts(driver: Driver, rows: DirectRows, *, all_columns: bool = False) -> tuple[int, ...]:
+    """Return how many rows of each part are loaded. Where nobody knows, parts are read: without
+    columns that need not be made, unless `all_columns` are, so that a row that cannot be read fails
+    here as it would in the load."""
     if rows.counts is not None:
         return rows.counts
     if not rows.parts:
         return ()
     if driver.takes(rows):
         return tuple(_in_threads(driver, rows.parts, lambda _, part: rows.read.count(part)))
-    return tuple(rows.to_rdd(driver.spark).map(_CountRows(rows.read)).collect())
+    read = rows if all_columns else rows.without_columns()
+    return tuple(read.results(driver.spark, _counted))
 
 
-@dataclass(frozen=True)
-class _CountRows:
-    """The function of tasks that count, with failures as they cross to the driver."""
-
-    read: ReadWritten
-
-    def __call__(self, part: SplitPart) -> int:
-        with failures_for_driver("stage"):
-            return self.read.count(part)
-
-
-def rejected_frame(
-    spark: SparkSession, rows: DirectRows, counts: tuple[int, ...], job: RejectedJob
-) -> DataFrame:
-    """Return the rejected records of all parts, which tasks read again, as `SIDE_COLUMNS`."""
-    read = ReadRejects(rows, counts, job)
-    columns = ", ".join(f"{name} {kind}" for name, kind in SIDE_COLUMNS.items())
-    return map_batches(part_numbers(spark, len(rows.parts)), read, columns)
-
-
-@dataclass(frozen=True)
-class ReadRejects:
-    """The function of tasks that are given numbers of parts; `counts` are the rows of each."""
-
-    rows: DirectRows
-    counts: tuple[int, ...]
-    job: RejectedJob
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with failures_for_driver("stage"):
-            for number in numbers(batches):
-                index = 1 + sum(self.counts[:number])
-                for batch in self.rows.read(self.rows.parts[number]):
-                    found = side_rows(batch.column(REJECTED_HELPER), index, self.job)
-                    if found is not None:
-                        yield found
-                    index += batch.num_rows
+def _counted(part: int, rows: LoadedRows) -> int:
+    """Do the work of a task that counts, with failures as they cross to the driver."""
+    with failures_for_driver("stage"):
+        return rows.count()
 
 
 def stage_parts(driver: Driver, rows: DirectRows, writer: PartitionWriter) -> list[PartitionReport]:
-    """Run a task for each part of the rows, and return their reports, in no certain order. Raises
-    what they raise, and `Interrupted`."""
+    """Stage each part of the rows, and return their reports in the order of parts. Raises what
+    tasks raise, and `Interrupted`."""
     if not rows.parts:
         return []
     if driver.takes(rows):
@@ -347,9 +268,7 @@ def stage_parts(driver: Driver, rows: DirectRows, writer: PartitionWriter) -> li
                 return writer.stage(number, rows.read(part), (driver.objects, pool))
 
         return _in_threads(driver, rows.parts, stage)
-    write = SplitWriter(writer, rows.read)
-    texts = rows.to_rdd(driver.spark).mapPartitionsWithIndex(write).collect()
-    return list(map(read_report, texts))
+    return rows.results(driver.spark, writer)
 
 
 _SECONDS = 0.1
@@ -369,57 +288,6 @@ def _in_threads(
         return [one.result() for one in running]
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-class TrackedRows:
-    """The batches of a partition with tracking columns, without empty ones and without rejected
-    records, which go to `side`. All are counted."""
-
-    def __init__(
-        self,
-        writer: PartitionWriter,
-        partition: int,
-        batches: Iterator[pa.RecordBatch],
-        side: SideRows,
-        tell: Callable[[int], None],
-    ) -> None:
-        self.count = 0
-        self._tell = tell
-        self.bad_values = 0
-        self._writer = writer
-        self._batches = batches
-        self._side = side
-        self._job = RejectedJob(writer.synced, writer.job_id, writer.attempt_id)
-        counts, sparse = writer.counts, partition << POSITION_BITS
-        self._first_index = 1 + (sparse if counts is None else sum(counts[:partition]))
-
-    @property
-    def dropped(self) -> int:
-        """How many rows `where` has dropped; 0 where Spark has evaluated it."""
-        return self._batches.dropped if isinstance(self._batches, LoadedRows) else 0
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        for batch in self._batches:
-            if batch.num_rows == 0:
-                continue
-            self.bad_values += bad_values(batch)
-            tracked = add_tracking(
-                batch,
-                first_index=self._first_index + self.count,
-                synced=self._writer.synced,
-                job_id=self._writer.job_id,
-                key_columns=self._writer.key_columns,
-                deleted=DELETED_HELPER if DELETED_HELPER in batch.schema.names else None,
-                columns=self._writer.tracking_columns,
-            )
-            if REJECTED_HELPER in batch.schema.names:
-                rejects = batch.column(REJECTED_HELPER)
-                self._side.add(rejects, self._first_index + self.count, self._job)
-                tracked = loaded_rows(tracked, rejects)
-            self.count += batch.num_rows
-            self._tell(self.count)
-            if tracked.num_rows:
-                yield tracked
 
 
 def _abort(objects: Objects, writers: list[PartWriter]) -> None:
@@ -451,9 +319,3 @@ def _connection(
         pool = UploadPool(destination.parquet.upload_parallelism)
         _connections[key] = (Objects(session, destination), pool)
     return _connections[key]
-
-
-def read_report(text: str) -> PartitionReport:
-    """Read the row a task returned."""
-    data: Any = json.loads(text)
-    return from_json(PartitionReport, data)

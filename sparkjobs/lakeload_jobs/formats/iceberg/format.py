@@ -45,10 +45,9 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
     plan_write,
     schema_json,
     why_before,
-    why_spark_before,
 )
 from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
-from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, job_of, open_load, ready
+from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, attempt_of, open_load, ready
 from lakeload_jobs.formats.iceberg.load.outcome import already
 from lakeload_jobs.formats.iceberg.load.prepare import (
     FittedRows,
@@ -81,9 +80,8 @@ from lakeload_jobs.formats.iceberg.rules.partitions import format_partition_fiel
 from lakeload_jobs.formats.iceberg.rules.rejects import find_rejected
 from lakeload_jobs.formats.iceberg.rules.schema import takes_type
 from lakeload_jobs.formats.iceberg.rules.writers import WrittenTable
-from lakeload_jobs.rows.columns import ColumnMapping, earlier_types
+from lakeload_jobs.rows.columns import earlier_types
 from lakeload_jobs.rows.counting import Counted
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.session import configure
 from lakeload_jobs.sources.base import NO_COLUMNS, Slice
 from lakeload_jobs.storage.objects import Objects
@@ -131,7 +129,7 @@ class IcebergSession:
         given = IcebergLoad(
             spark, spec, table, self.objects, replaces, number, self._own_key, reporter.check
         )
-        job = job_of(spec, table, goes_on=incremental and not spec.options.starts_over)
+        job = attempt_of(spec, table, goes_on=incremental and not spec.options.starts_over)
         opened = open_load(spark, spec, table, job)
         if table.max_deleted is not None and opened.facts is not None:
             check_only_pipeline(opened.facts, job)
@@ -267,11 +265,6 @@ class IcebergTable:
         self._state = state
 
     @property
-    def takes_splits(self) -> bool:
-        """Whether tasks may write the rows, as far as is known before the columns are."""
-        return not why_spark_before(self._given.spec, self._given.table)
-
-    @property
     def spark(self) -> SparkSession:
         """The table's session: its own where rows are merged."""
         return self._given.spark
@@ -351,20 +344,18 @@ class IcebergTable:
         except LoadFailed as refusal:
             planned, error = None, ErrorInfo.of(refusal, "schema")
         # A load of no rows changes no column. Rows that are read only once are left to the load.
-        if error is not None and prepared.rows.repeatable and rows.frame.isEmpty():
+        if error is not None and prepared.rows.repeatable and prepared.is_empty:
             return found
         return replace(
             found,
             error=error,
             writer=planned.writer if planned else None,
-            why_spark=planned.why_spark if planned else "",
             columns=schema_columns(self.spark, made.schema),
             required=made.key,
             partition_by=rows.partition_by,
             existing=_existing(self._facts, branch) if self._facts else None,
             warnings=made.notes,
             reader=prepared.rows.reader,
-            why_jvm=prepared.rows.why_no_splits,
         )
 
     def _planned(self, rows: FittedRows, made: Definition) -> Plan:
@@ -375,7 +366,7 @@ class IcebergTable:
         if facts is None or java_table is None:
             return why_before(spec, table) or plan_rows(spec, table, rows, _new(given, made))
         plan = plan_changes(spark, spec, table, facts, rows, made)
-        job = job_of(spec, table, goes_on=False)
+        job = attempt_of(spec, table, goes_on=False)
         branch = spec.destination.iceberg.branch
         changes = TableChanges(spark, table, branch, job, facts, rows, made, plan)
         # A load drops the branches of dead attempts first.
@@ -427,9 +418,7 @@ class OpenIceberg(IcebergTable):
 
     def _record(self, found: Slice) -> None:
         rows = found.open(self.spark, NO_COLUMNS)
-        writer = self.check(
-            PreparedRows(rows, ColumnMapping((), ()), DeferredFrame.made(rows.frame))
-        )
+        writer = self.check(PreparedRows.none(rows))
         if writer is None:
             return
         staged = writer.stage(Counted((0,)))

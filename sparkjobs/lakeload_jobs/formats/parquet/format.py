@@ -130,8 +130,6 @@ class ParquetTable:
         self._opened = opened
         self._before = {column.name: column.type for column in opened.columns}
 
-    takes_splits = True
-
     @property
     def spark(self) -> SparkSession:
         """The session of the run."""
@@ -177,8 +175,7 @@ class ParquetTable:
             columns.types,
             prepared.mapping.key,
             existing=ExistingColumns(self._before) if self._before else None,
-            reader=columns.reader,
-            why_jvm=columns.why_jvm,
+            reader=prepared.rows.reader,
         )
 
 

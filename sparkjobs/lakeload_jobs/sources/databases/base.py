@@ -6,7 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self
+from typing import Any
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.secrets import Secret
@@ -25,7 +25,7 @@ from lakeload_jobs.sources.databases.columns import (
     is_read,
 )
 from lakeload_jobs.sources.databases.cursor_sql import Cursor
-from lakeload_jobs.sources.databases.cursors import Window, find_window, request_of
+from lakeload_jobs.sources.databases.cursors import RowsWindow, Window, find_window, request_of
 from lakeload_jobs.sources.databases.engines.base import Engine
 from lakeload_jobs.sources.databases.identity import password_of
 from lakeload_jobs.sources.databases.keys import key_change, remembered
@@ -44,11 +44,6 @@ class ConnectionBudget:
         self._open = 0
         self._changed = threading.Condition()
 
-    @classmethod
-    def of_run(cls, spec: JobSpec) -> Self:
-        """Return that of the tables of a run."""
-        return cls(min(spec.concurrency, len(spec.tables)))
-
     def take(self, most: int, share: int | None = None) -> int:
         """Wait until no more than `most` are open with those of one more table, and return how
         many these are: `share`, or as many as each table can have."""
@@ -66,24 +61,26 @@ class ConnectionBudget:
             self._changed.notify_all()
 
 
+class DatabaseRun:
+    """What the tables of a run have in common: their engine, and its connections."""
+
+    def __init__(self, engine: Engine, spec: JobSpec, aws: AwsSession) -> None:
+        self.engine = engine
+        self.spec = spec
+        self.aws = aws
+        self.budget = ConnectionBudget(min(spec.concurrency, len(spec.tables)))
+
+
 class DatabaseSource(ABC):
     """One table of a database, and the connections that it has of the run."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        spec: JobSpec,
-        table: TableSpec,
-        given: JdbcInput,
-        aws: AwsSession,
-        budget: ConnectionBudget,
-    ) -> None:
-        self.engine = engine
-        self.spec = spec
+    def __init__(self, run: DatabaseRun, table: TableSpec, given: JdbcInput) -> None:
+        self.engine = run.engine
+        self.spec = run.spec
         self.table = table
         self.given = given
-        self._aws = aws
-        self._budget = budget
+        self._aws = run.aws
+        self._budget = run.budget
         self._connections = 0
 
     @abstractmethod
@@ -206,42 +203,6 @@ class _Noted:
         appended = window.appended
         if appended is not None and appended.kept_from is not None:
             self.seen = Seen(appended.kept_from, digests(found.selected), found.key, packed)
-
-
-class RowsWindow(Protocol):
-    """The rows that an incremental load reads."""
-
-    @property
-    def condition(self) -> str:
-        """The condition of the rows in SQL, '' for all."""
-
-    @property
-    def idle(self) -> bool:
-        """Whether no row is new."""
-
-    @property
-    def state(self) -> StateChange:
-        """The state when they are loaded."""
-
-    @property
-    def evidence(self) -> Evidence | None:
-        """What is noted beside the state before a row is read."""
-
-    @property
-    def refreshes(self) -> bool:
-        """Whether the state is worth a commit without rows."""
-
-    @property
-    def more(self) -> bool:
-        """Whether there are later rows, which a limit leaves for later loads."""
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What may not be meant."""
-
-    @property
-    def sentence(self) -> str:
-        """What is read, for people."""
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import JdbcInput, RunOptions, TableSpec
-from lakeload_jobs.contract.state import Bookmark, StateChange
+from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.core.yaml_lines import yaml_text
 from lakeload_jobs.rows.columns import source_names
@@ -103,6 +103,42 @@ class AppendedWindow:
     last: str | None
     seen: Seen | None
     kept_from: str | None
+
+
+class RowsWindow(Protocol):
+    """The rows that an incremental load reads."""
+
+    @property
+    def condition(self) -> str:
+        """The condition of the rows in SQL, '' for all."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether no row is new."""
+
+    @property
+    def state(self) -> StateChange:
+        """The state when they are loaded."""
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What is noted beside the state before a row is read."""
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether the state is worth a commit without rows."""
+
+    @property
+    def more(self) -> bool:
+        """Whether there are later rows, which a limit leaves for later loads."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may not be meant."""
+
+    @property
+    def sentence(self) -> str:
+        """What is read, for people."""
 
 
 @dataclass(frozen=True)

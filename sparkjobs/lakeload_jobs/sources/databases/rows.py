@@ -3,74 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructType
 
-from lakeload_jobs.contract.spec import TableSpec
-from lakeload_jobs.contract.state import StateChange
-from lakeload_jobs.core.comments import NO_COMMENTS, Comments
-from lakeload_jobs.rows.casts import quoted
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
-from lakeload_jobs.sources.base import (
-    CheckType,
-    Keys,
-    Reader,
-    Spellings,
-    Splits,
-)
+from lakeload_jobs.contract.spec import OnBadValue, TableSpec
+from lakeload_jobs.rows.casts import cast_types
+from lakeload_jobs.sources.base import Rows, Splits, Unfinished
+from lakeload_jobs.sources.databases.base import FoundTable
 from lakeload_jobs.sources.settings import check_types
+from lakeload_jobs.sources.spark_frames import check_casts, columns_of, split_frame
 
 
-@dataclass(frozen=True)
-class RowsReadOnce:
-    """The rows of a table that is read once (`sources.base.Rows`)."""
+def read_once(
+    spark: SparkSession,
+    schema: StructType,
+    found: FoundTable,
+    once: Splits,
+    on_end: Callable[[Sequence[Any]], None],
+    *,
+    warnings: tuple[str, ...],
+    only_spark: str = "",
+) -> Rows:
+    """Return the rows of a table that is read once, in transactions that report all bad values.
+    `on_end` is given what the reads returned."""
+    # There is nothing to check when they have been read, and the slice knows the state.
+    rows = Rows(
+        spark,
+        schema,
+        found.names,
+        once,
+        only_spark,
+        repeatable=False,
+        comments=found.comments,
+        warnings=warnings,
+        finish=on_end,
+    )
+    return replace(rows, keys=partial(columns_of, rows))
 
-    deferred: DeferredFrame
-    names: tuple[str, ...]
-    splits: Splits | None
-    warnings: tuple[str, ...]
-    on_end: Callable[[Sequence[Any]], None] | None = None
-    why_no_splits: str = ""
-    counts: tuple[int, ...] | None = None
-    reader: Reader = "direct"
-    repeatable: bool = False
-    count_reads_all_columns: bool = False
-    comments: Comments = NO_COMMENTS
-    spellings: Spellings = ()
-    check_type: CheckType | None = None
 
-    @property
-    def frame(self) -> DataFrame:
-        """The rows as Spark gets them."""
-        return self.deferred.frame
-
-    @property
-    def keys(self) -> Keys:
-        """Those of `frame`, which has every row, or else in `KEY_ONLY_HELPER` the keys of all."""
-        return lambda names: self.frame.select(*map(quoted, names))
-
-    @property
-    def schema(self) -> StructType:
-        """The columns of `frame`."""
-        return self.deferred.schema
-
-    def check_unchanged(self) -> None:
-        """Do nothing: the read was one transaction, which has ended."""
-
-    def check_read(self, count: int | None) -> None:
-        """Do nothing: a database checks its own pages, and cuts no result short."""
-
-    def check_values(self) -> None:
-        """Do nothing: the read has reported all bad values, in the transaction."""
-
-    def finish(self, ends: Sequence[Any]) -> StateChange | None:
-        """Return None: the slice knows the state. It keeps what the read has noted."""
-        if self.on_end is not None:
-            self.on_end(ends)
-        return None
+def cast_at_last(
+    rows: Rows, table: TableSpec, plain: StructType, name: str, on_bad_value: OnBadValue
+) -> Rows:
+    """Return rows that are read once with the casts of `columns.types`, which Spark does when all
+    have been read. `plain` are the columns without helpers, `name` is that of the source."""
+    casts = casts_of(table, plain, rows.names)
+    if not casts:
+        return rows
+    cast = partial(cast_types, types=casts, on_bad_value=on_bad_value)
+    check = partial(check_casts, types=casts, source=name)
+    splits = replace(rows.splits, unfinished=Unfinished(rows.schema, cast, check))
+    schema = split_frame(rows.spark, splits, rows.schema).schema
+    return replace(rows, schema=schema, splits=splits)
 
 
 def casts_of(table: TableSpec, schema: StructType, names: tuple[str, ...]) -> dict[str, str]:

@@ -6,37 +6,30 @@ the load has ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import JobSpec, SparkInput, TableSpec
-from lakeload_jobs.contract.state import Bookmark, StateChange
-from lakeload_jobs.core.comments import NO_COMMENTS, Comments
+from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.sources.base import (
     AllRows,
-    CheckType,
     EarlierColumns,
-    Keys,
-    Reader,
     Rows,
-    Spellings,
-    Splits,
 )
 from lakeload_jobs.sources.paths.local_listing import expand
 from lakeload_jobs.sources.paths.spark_paths import spark_path
 from lakeload_jobs.sources.settings import check_types
+from lakeload_jobs.sources.spark_frames import frame_splits
 
 _NOT_FOUND = "DATA_SOURCE_NOT_FOUND"
-_WHY = "`type: SPARK` is read by Spark"
+_ONLY_SPARK = "`type: SPARK` is read by Spark"
 
 
 def connect_spark(
@@ -71,7 +64,7 @@ class SparkReaderSlice(AllRows):
     table: TableSpec
     given: SparkInput
 
-    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns) -> Rows:
         """Open the reader.
 
         Raises `LoadFailed` for paths that name nothing and what the reader refuses, `InvalidInput`
@@ -80,7 +73,7 @@ class SparkReaderSlice(AllRows):
         given = self.given
         if self.spec.reader == "DIRECT":
             raise InvalidInput(
-                f"the table cannot be read with `spark: {{reader: DIRECT}}`: {_WHY}",
+                f"the table cannot be read with `spark: {{reader: DIRECT}}`: {_ONLY_SPARK}",
                 hint="`spark: {reader: AUTO}` lets Spark read where it is needed",
             )
         paths = [spark_path(path) for path in expand(given.paths)]
@@ -104,40 +97,12 @@ class SparkReaderSlice(AllRows):
         types = check_types(self.table.columns.types or {}, names)
         if types:
             frame = cast_types(frame, types, self.spec.on_bad_value_of(self.table))
-        return SparkReaderRows(frame, names)
-
-
-@dataclass(frozen=True)
-class SparkReaderRows:
-    """The rows of the reader (`sources.base.Rows`)."""
-
-    frame: DataFrame
-    names: tuple[str, ...]
-    reader: Reader = "jvm"
-    splits: Splits | None = None
-    why_no_splits: str = _WHY
-    counts: tuple[int, ...] | None = None
-    repeatable: bool = False
-    count_reads_all_columns: bool = True
-    keys: Keys | None = None
-    comments: Comments = NO_COMMENTS
-    warnings: tuple[str, ...] = ()
-    spellings: Spellings = ()
-    check_type: CheckType | None = None
-
-    @property
-    def schema(self) -> StructType:
-        """The columns of `frame`."""
-        return self.frame.schema
-
-    def check_unchanged(self) -> None:
-        """Do nothing: what was read is kept, and nobody knows what it was read from."""
-
-    def check_read(self, count: int | None) -> None:
-        """Do nothing: nobody knows how many rows there are."""
-
-    def check_values(self) -> None:
-        """Do nothing: what is bad, Spark says."""
-
-    def finish(self, ends: Sequence[Any]) -> StateChange | None:
-        """Return None: nothing is remembered."""
+        return Rows(
+            spark,
+            frame.schema,
+            names,
+            frame_splits(frame),
+            _ONLY_SPARK,
+            repeatable=False,
+            count_reads_all_columns=True,
+        )

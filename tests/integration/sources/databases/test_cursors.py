@@ -15,10 +15,11 @@ import pytest
 from lakeload.formats.iceberg.runs import read_snapshots
 from lakeload.formats.inspection import InspectionRequest, outcome_without_spark
 from lakeload.formats.parquet.runs import read_history
-from lakeload.formats.plan import CursorPlan, plan_table
+from lakeload.formats.plan import plan_table
 from lakeload.formats.registry import commands_of
 from lakeload.formats.tables import TableRef
 from lakeload.launch.spec import new_attempt
+from lakeload.sources.report import CursorPlan
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import RunOptions, TableSpec

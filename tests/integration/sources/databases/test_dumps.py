@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.sources.files.text.csv import Dialect
-from lakeload_jobs.sources.files.text.csv_files import dialect_of
-from lakeload_jobs.sources.files.text.options import read_csv_options
+from lakeload_jobs.sources.files.formats.csv.options import read_csv_options
+from lakeload_jobs.sources.files.formats.csv.reader import dialect_of
+from lakeload_jobs.sources.files.formats.csv.records import Dialect
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
-from lakeload_jobs.sources.files.text.table import CsvTable
 from lakeload_jobs.sources.part_sizes import Parallelism
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.integration.sources.databases.conftest import Database, MariaDatabase
+from tests.text_tables import csv_table
 from tests.unit.sources.files.text.dumps import tables, written
 
 NUMBERS = [pytest.param(15), pytest.param(500, marks=pytest.mark.exhaustive)]
@@ -69,7 +69,7 @@ def read(path: Path, options: Mapping[str, Any], types: Sequence[str]) -> Rows:
     given = {"backslash_escapes": "true", **options}
     assert read_csv_options(given)[1] == []
     files = tuple(local_files([str(path)]))
-    table = CsvTable(files, given, ColumnsSpec(types=kinds)).split(scan, Parallelism(3, 64, 16))
+    table = csv_table(files, given, ColumnsSpec(types=kinds)).split(scan, Parallelism(3, 64, 16))
     return [
         list(row.values())
         for part in table.splits.parts

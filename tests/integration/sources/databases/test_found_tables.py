@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.commands.lake_tables import request_of
-from lakeload.documents.found_tables import with_found_tables
+from lakeload.commands.source_tables import with_found_tables
 from lakeload.documents.load import PipelineDocument
 from lakeload.documents.named_files import NamedFiles
 from lakeload.documents.spec import specs_of, table_specs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakeload.documents.found_tables import with_found_tables
+from lakeload.commands.source_tables import with_found_tables
 from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import table_specs
 from lakeload.init import database as product

@@ -13,7 +13,7 @@ import pytest
 
 from lakeload.sources.base import ColumnsRequest
 from lakeload.sources.databases.inspection import inspect, list_tables, read_columns
-from lakeload.sources.databases.kept_connections import connections_kept
+from lakeload.sources.kept_connections import connections_kept
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, RunOptions, TableSpec

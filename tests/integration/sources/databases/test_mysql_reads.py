@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakeload.sources.base import ColumnsRequest, InputEstimate
+from lakeload.sources.base import ColumnsRequest
 from lakeload.sources.databases.inspection import checks, inspect, read_columns
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed, Refused
@@ -175,12 +175,12 @@ def test_a_plan_needs_no_spark(maria: Database) -> None:
     assert found.names == ("id", "twice", "d")
     assert found.types == {"id": "int", "d": "string"}
     inspected = inspect(given, request.table, RunOptions(), None, readers)
-    assert inspected.estimate == InputEstimate(2, 16384)
+    assert (inspected.rows, inspected.bytes) == (2, 16384)
     maria.run("CREATE VIEW planned_view AS SELECT id FROM planned")
     of_a_view = inspect(
         replace(given, table="planned_view"), request.table, RunOptions(), None, readers
     )
-    assert of_a_view.estimate == InputEstimate(None, 0)
+    assert (of_a_view.rows, of_a_view.bytes) == (None, 0)
 
 
 def test_a_name_is_the_exact_one(maria: Database) -> None:

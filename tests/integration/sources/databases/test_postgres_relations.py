@@ -52,7 +52,7 @@ def opened(
     spec = replace(spec, **changes)
     source = connect_databases(spec, AwsSession(spec.destination))(table, given)
     with closing(source):
-        yield source.slice(cast("Any", None)).open(cast("Any", None), NO_COLUMNS, splits=True)
+        yield source.slice(cast("Any", None)).open(cast("Any", None), NO_COLUMNS)
 
 
 def read(given: JdbcInput, **changes: Any) -> list[dict[str, Any]]:

@@ -215,7 +215,7 @@ def test_spark_reads_the_same_values_and_counts_the_same_bad_ones(
 ) -> None:
     reader, all_rows = world.reader("t_all", "NULL"), [PostgresPart("", 1)]
 
-    frame = split_frames(spark, world.snapshot, reader, all_rows).frame
+    frame = split_frames(spark, world.snapshot, reader, all_rows)
 
     found, direct = frame.toArrow(), pa.Table.from_batches(reader(all_rows[0]))
     assert direct.num_rows == 1
@@ -226,7 +226,7 @@ def test_spark_reads_the_same_values_and_counts_the_same_bad_ones(
         own, other = repr(found[name].to_pylist()), repr(direct[name].to_pylist())
         assert (found[name].type, own) == (direct[name].type, other), name
     with pytest.raises(PythonException, match="BadValuesFound"):
-        split_frames(spark, world.snapshot, world.reader("t_all", "FAIL"), all_rows).frame.collect()
+        split_frames(spark, world.snapshot, world.reader("t_all", "FAIL"), all_rows).collect()
 
 
 def _expected(

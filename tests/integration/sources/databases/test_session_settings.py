@@ -343,7 +343,7 @@ def check_postgres(read: JdbcInput, spark: SparkSession | None = None) -> None:
             reader, splits = splits_of(snapshot, replace(read, table=table))
             found = [pa.Table.from_batches(reader(splits[0]), reader.schema)]
             if spark is not None:
-                found.append(split_frames(spark, snapshot, reader, splits).frame.toArrow())
+                found.append(split_frames(spark, snapshot, reader, splits).toArrow())
             for got in found:
                 assert got.num_rows == 2000 if rows is None else shown(got) == rows
 

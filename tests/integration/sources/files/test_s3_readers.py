@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput
+from lakeload_jobs.sources.files.formats.avro.reader import AvroReader, read_avro_headers
+from lakeload_jobs.sources.files.formats.orc.reader import OrcReader, read_orc_footers
+from lakeload_jobs.sources.files.formats.parquet.reader import (
+    ParquetReader,
+    ParquetSettings,
+    read_footers,
+)
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
-from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextFiles
-from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
-from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
-from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
+from lakeload_jobs.sources.files.text.table import TextFiles
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
-from lakeload_jobs.sources.paths.file_state import FileState, is_s3
+from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.sources.readers import SourceReaders
 from tests.servers.ministack import Lake
-from tests.unit.sources.files.typed import test_avro
+from tests.text_tables import csv_table, json_table
+from tests.unit.sources.files.formats.avro import test_reader as test_avro
 from tests.unit.sources.files.typed.typed_files import read_rows
 
 FILES = Path(__file__).parents[3] / "corpus" / "files"
@@ -39,25 +42,19 @@ def _text(files: TextFiles) -> pa.Table:
 
 
 def _csv(file: FileState, opener: FileBytes) -> pa.Table:
-    return _text(CsvTable((file,), {"header": "true"}, opener=opener))
+    return _text(csv_table((file,), {"header": "true"}, opener=opener))
 
 
 def _ndjson(file: FileState, opener: FileBytes) -> pa.Table:
-    return _text(JsonTable((file,), {}, opener=opener, lines=True))
+    return _text(json_table((file,), {}, opener=opener, lines=True))
 
 
 def _json(file: FileState, opener: FileBytes) -> pa.Table:
-    return _text(JsonTable((file,), {}, opener=opener, lines=False))
+    return _text(json_table((file,), {}, opener=opener, lines=False))
 
 
 def _parquet(file: FileState, opener: FileBytes) -> pa.Table:
-    def open_file(file: FileState) -> Any:
-        source: Any = file.path
-        if is_s3(file.path):
-            source = pa.PythonFile(opener.object_file(file), mode="r")
-        return nullcontext(source)
-
-    footers = read_footers([file], open_file, ParquetSettings())
+    footers = read_footers([file], opener, ParquetSettings())
     return read_rows(footers, ParquetReader(opener, exact=True))
 
 

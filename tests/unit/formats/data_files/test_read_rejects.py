@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 
-from lakeload_jobs.formats.data_files.direct import DirectRows, ReadWritten, SplitPart
-from lakeload_jobs.formats.data_files.stage import ReadRejects
+from lakeload_jobs.formats.data_files.tracked import ReadRejects, Tracking
 from lakeload_jobs.rows.rejects import (
     REJECT,
     REJECTED_HELPER,
     SIDE_SCHEMA,
     Reject,
-    RejectedJob,
     reject_column,
 )
 
 SCHEMA = pa.schema([("id", pa.int64()), (REJECTED_HELPER, REJECT)])
-JOB = RejectedJob(datetime(2026, 11, 21, tzinfo=UTC), "job", "attempt")
+TRACKING = Tracking("job", "attempt", datetime(2026, 11, 21, tzinfo=UTC), (), (), None)
 
 
 def _batches(ids: Any) -> Iterator[pa.RecordBatch]:
@@ -34,14 +33,10 @@ def _batches(ids: Any) -> Iterator[pa.RecordBatch]:
 def test_rejects_of_each_part_are_numbered_behind_the_parts_before() -> None:
     parts = ([[1, -2], [3]], [[4, 5, 6]], [[-7], [8, -9], [10]])
     counts = tuple(sum(map(len, part)) for part in parts)
-    rows = DirectRows(
-        tuple(SplitPart(part, count) for part, count in zip(parts, counts, strict=True)),
-        ReadWritten(_batches, ("id", REJECTED_HELPER), SCHEMA),
-    )
-    read = ReadRejects(rows, counts, JOB)
+    read = ReadRejects(replace(TRACKING, counts=counts))
 
-    numbers = pa.record_batch([pa.array([0, 1, 2])], names=["id"])
-    found = pa.Table.from_batches(read(iter([numbers])), SIDE_SCHEMA).to_pylist()
+    batches = [batch for number, part in enumerate(parts) for batch in read(number, _batches(part))]
+    found = pa.Table.from_batches(batches, SIDE_SCHEMA).to_pylist()
 
     assert [(row["reason"], row["_supa_index"]) for row in found] == [
         ("-2", 2),
@@ -49,3 +44,9 @@ def test_rejects_of_each_part_are_numbered_behind_the_parts_before() -> None:
         ("-9", 9),
     ]
     assert {(row["_supa_job_id"], row["attempt_id"]) for row in found} == {("job", "attempt")}
+
+
+def test_rejects_of_parts_that_nobody_counted_are_numbered_with_gaps() -> None:
+    (found,) = ReadRejects(TRACKING)(2, _batches([[1, -2]]))
+
+    assert found["_supa_index"].to_pylist() == [(2 << 33) + 2]

@@ -125,8 +125,9 @@ def test_file_stager_tells_the_bytes_of_a_file_that_is_not_complete(tmp_path: Pa
 
     files = SimpleNamespace(key=lambda seq, rejects: "key", target_size=1 << 30, encode=encode)
     given: Any = SimpleNamespace(
-        progress=str(progress), partitions=1, files=files, job_id="j", attempt_id="a", registry=None
-    )
+        progress=str(progress), partitions=1, files=files, registry=None,
+        tracking=SimpleNamespace(job_id="j", attempt_id="a"),
+    )  # fmt: skip
     objects: Any = SimpleNamespace(create_upload=lambda key, metadata: "upload")
     rows = iter([pa.record_batch({"id": [1, 2]})])
     with closing(UploadPool(1)) as pool:

@@ -13,7 +13,7 @@ import pytest
 
 from lakeload.sources.files import bounded, inspection
 from lakeload.sources.files.bounded import inspect_files
-from lakeload.sources.files.inspection import InspectedFile
+from lakeload.sources.files.formats.base import InspectedFile
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState

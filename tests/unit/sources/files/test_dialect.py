@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
-from lakeload.sources.files.dialect import OptionValue, detect_dialect
-from lakeload_jobs.sources.files.text.options import read_csv_options
-from lakeload_jobs.sources.files.text.table import CsvTable
+from lakeload.sources.files.formats.base import OptionValue
+from lakeload.sources.files.formats.csv.dialect import detect_dialect
+from lakeload_jobs.sources.files.formats.csv.options import read_csv_options
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.environments import many
 from tests.hints import follow, follows
+from tests.text_tables import csv_table
 from tests.unit.sources.files.text.test_csv_table import here
 
 CASES: dict[str, tuple[str, dict[str, OptionValue]]] = {
@@ -225,7 +226,7 @@ def test_marks_of_numbers_are_set_as_the_warning_says(tmp_path: Path) -> None:
     def kind(changed: dict[str, Any]) -> str:
         files = tuple(local_files([str(tmp_path / "a.csv")]))
         options = {name: str(value) for name, value in changed["tables"][0]["options"].items()}
-        return str(CsvTable(files, options).split(here).schema.field("a").type)
+        return str(csv_table(files, options).split(here).schema.field("a").type)
 
     assert kind(document) == "string"
     for clause, expected in (

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from lakeload.sources.files.dialect import Guess
 from lakeload.sources.files.encoding import suggest_encoding
+from lakeload.sources.files.formats.base import Guess
 
 GERMAN = "Nördlingen Straße Größe Müller „Zitat“ 5 € kostet’s"
 POLISH = "Łódź żółty Kraków święto gęś"

@@ -19,8 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeload.sources.files import inspected_tables, inspection
+from lakeload.sources.files.formats import text as text_files
+from lakeload.sources.files.formats.base import InspectedFile
 from lakeload.sources.files.inspected_tables import InspectedTable, inspect_paths
-from lakeload.sources.files.inspection import InspectedFile
 from lakeload.sources.paths import local_paths
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LoadFailed
@@ -324,7 +325,7 @@ def test_a_zip_file_of_several_files_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_large_file_is_read_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspection, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(text_files, "MAX_BYTES", 1 << 20)
     with (tmp_path / "big.csv").open("w", encoding="utf-8") as file:
         file.write("id,t\n")
         file.writelines(f"{number},{'x' * 90}\n" for number in range(100_000))
@@ -339,8 +340,8 @@ def test_a_large_file_is_read_in_part(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_few_rows_of_very_many_columns_are_read(
     wide: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inspection, "_WIDE", 3 if wide else 4)
-    monkeypatch.setattr(inspection, "_MOST_VALUES", 20)
+    monkeypatch.setattr(text_files, "_WIDE", 3 if wide else 4)
+    monkeypatch.setattr(text_files, "_MOST_VALUES", 20)
     (tmp_path / "a.csv").write_text("a,b,c,d\n" + "1,2,3,x\n" * 9)
 
     table = only(tmp_path)
@@ -374,8 +375,8 @@ def test_null_texts_far_from_the_beginning_are_found(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(inspection, "_DIALECT_BYTES", 1 << 14)
-    assert sum(map(len, LATE)) > inspection._DIALECT_BYTES
+    monkeypatch.setattr(inspection, "START_BYTES", 1 << 14)
+    assert sum(map(len, LATE)) > 1 << 14
     (tmp_path / "a.csv").write_text("n,day,t\n" + "".join([*LATE, line, *LATE]))
 
     table = only(tmp_path)
@@ -748,10 +749,10 @@ def test_inspect_values_of_many_digits_are_text(tmp_path: Path) -> None:
 def test_inspect_bug_with_one_file_is_an_error_of_that_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(file: Any, files: Any) -> InspectedFile:
+    def fail(file: Any, file_format: Any, files: Any) -> InspectedFile:
         raise RecursionError("too deep")
 
-    monkeypatch.setitem(inspection._BINARY, "PARQUET", fail)
+    monkeypatch.setattr(inspection, "inspect_typed", fail)
     parquet(tmp_path / "a.parquet")
     (tmp_path / "b.csv").write_bytes(CSV)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +19,23 @@ from lakeload_jobs.rows.columns import map_columns
 from lakeload_jobs.sources import batch_sizes
 from lakeload_jobs.sources.base import UnreadableFile
 from lakeload_jobs.sources.batch_sizes import ValueTooLarge, row_ranges
-from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable
-from lakeload_jobs.sources.files.typed import parquet
-from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
+from lakeload_jobs.sources.files.formats.avro.reader import AvroReader, read_avro_headers
+from lakeload_jobs.sources.files.formats.orc.reader import OrcReader, read_orc_footers
+from lakeload_jobs.sources.files.formats.parquet import reader as parquet
+from lakeload_jobs.sources.files.formats.parquet.pages import pages
+from lakeload_jobs.sources.files.formats.parquet.reader import (
+    ParquetReader,
+    ParquetSettings,
+    read_footers,
+)
 from lakeload_jobs.sources.files.typed.columns import unite
-from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
-from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
-from lakeload_jobs.sources.files.typed.parquet_pages import pages
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.local_listing import local_files
+from tests.text_tables import csv_table, json_table
+from tests.unit.sources.files.formats.avro.test_reader import packed
+from tests.unit.sources.files.formats.avro.test_reader import write as write_avro
 from tests.unit.sources.files.text.test_csv_table import here
-from tests.unit.sources.files.typed.test_avro import packed
-from tests.unit.sources.files.typed.test_avro import write as write_avro
 from tests.unit.sources.files.typed.typed_files import file_states
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -47,7 +50,7 @@ def typed_batches(path: Path) -> Iterator[pa.RecordBatch]:
     states = file_states([path])
     reader: Any
     if path.suffix == ".parquet":
-        schemas = read_footers(states, lambda one: nullcontext(one.path), ParquetSettings())
+        schemas = read_footers(states, FileBytes(), ParquetSettings())
         reader = ParquetReader(FileBytes(), exact=True)
     elif path.suffix == ".orc":
         schemas, reader = read_orc_footers(states, FileBytes()), OrcReader(FileBytes())
@@ -60,7 +63,7 @@ def typed_batches(path: Path) -> Iterator[pa.RecordBatch]:
 
 
 def text_batches(path: Path) -> Iterator[pa.RecordBatch]:
-    table: Any = CsvTable if path.suffix == ".csv" else JsonTable
+    table: Any = csv_table if path.suffix == ".csv" else json_table
     options = {"lines": True} if path.suffix == ".json" else {}
     header = {"header": "true"} if path.suffix == ".csv" else {}
     splits = table(tuple(local_files([str(path)])), header, **options).split(here).splits
@@ -125,7 +128,7 @@ def test_parquet_rows_are_read_by_the_bytes_of_their_pages(
     path = write(tmp_path / "a.parquet", narrow_then_wide(20), write_batch_size=4, **options)
     monkeypatch.setattr(parquet, "_LARGE_CHUNK", MIB)
     ((schema,), reader) = (
-        read_footers(file_states([path]), lambda one: nullcontext(one.path), ParquetSettings()),
+        read_footers(file_states([path]), FileBytes(), ParquetSettings()),
         ParquetReader(FileBytes(), exact=True),
     )
     (part,) = split_files(
@@ -169,8 +172,8 @@ def test_a_value_that_is_too_large_is_refused_with_its_place(
 ) -> None:
     path = write(tmp_path / f"a.{form}", LARGE, **options)
     monkeypatch.setattr(batch_sizes, "MAX_VALUE_BYTES", 2 * MIB)
-    monkeypatch.setattr("lakeload_jobs.sources.files.typed.avro.MAX_VALUE_BYTES", 2 * MIB)
-    monkeypatch.setattr("lakeload_jobs.sources.files.text.json.MAX_RECORD", 2 * MIB)
+    monkeypatch.setattr("lakeload_jobs.sources.files.formats.avro.reader.MAX_VALUE_BYTES", 2 * MIB)
+    monkeypatch.setattr("lakeload_jobs.sources.files.formats.json.records.MAX_RECORD", 2 * MIB)
 
     with pytest.raises(UnreadableFile) as failed:
         list(BATCHES[form](path))
@@ -190,7 +193,7 @@ def test_a_value_that_is_too_large_is_refused_before_it_is_decoded(
     monkeypatch.setattr(batch_sizes, "MAX_VALUE_BYTES", 2 * MIB)
     monkeypatch.setattr(parquet, "_LARGE_CHUNK", MIB)
     # Whoever decodes values fails otherwise.
-    monkeypatch.setattr("lakeload_jobs.sources.files.typed.orc._OpenStripe", None)
+    monkeypatch.setattr("lakeload_jobs.sources.files.formats.orc.reader._OpenStripe", None)
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", None)
 
     with pytest.raises(UnreadableFile, match=r"a value of column `text` is [34] MiB, and at most"):
@@ -213,9 +216,7 @@ def test_a_column_that_is_not_loaded_may_have_large_values(
     path = write(tmp_path / "a.parquet", LARGE)
     monkeypatch.setattr(batch_sizes, "MAX_VALUE_BYTES", 2 * MIB)
     monkeypatch.setattr(parquet, "_LARGE_CHUNK", MIB)
-    schemas = read_footers(
-        file_states([path]), lambda one: nullcontext(one.path), ParquetSettings()
-    )
+    schemas = read_footers(file_states([path]), FileBytes(), ParquetSettings())
 
     def rows(columns: dict[str, list[str]]) -> list[int]:
         kinds: dict[str, pa.DataType] = {"id": pa.int64(), "text": pa.string()}

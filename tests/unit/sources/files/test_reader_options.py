@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from lakeload_jobs.contract.spec import FileFormat
-from lakeload_jobs.sources.files.reader_options import READER_OPTIONS, option_problems
+from lakeload_jobs.contract.spec import FileFormatName
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
+from lakeload_jobs.sources.files.text.options import OptionProblem
 from tests.unit.documents.documents import problems_of
+
+
+def option_problems(file_format: FileFormatName, options: dict[str, str]) -> list[OptionProblem]:
+    return FILE_FORMATS[file_format].option_problems(options)
 
 
 def test_csv_option_values_are_validated() -> None:
@@ -19,8 +24,8 @@ def test_csv_option_values_are_validated() -> None:
 
 
 @pytest.mark.parametrize("file_format", ["PARQUET", "AVRO"])
-def test_every_listed_option_is_accepted_in_any_case(file_format: FileFormat) -> None:
-    names = [name for name in READER_OPTIONS[file_format] if name != "on_loss"]
+def test_every_listed_option_is_accepted_in_any_case(file_format: FileFormatName) -> None:
+    names = [name for name in FILE_FORMATS[file_format].options if name != "on_loss"]
 
     assert option_problems(file_format, dict.fromkeys(names, "1")) == []
     assert option_problems(file_format, {name.upper(): "1" for name in names}) == []
@@ -28,7 +33,7 @@ def test_every_listed_option_is_accepted_in_any_case(file_format: FileFormat) ->
 
 @pytest.mark.parametrize("file_format", ["NDJSON", "JSON"])
 def test_json_options_are_named_as_in_lakeload_or_spark(
-    file_format: FileFormat,
+    file_format: FileFormatName,
 ) -> None:
     given = {"Encoding": "utf-16", "primitivesAsString": "true", "timestampFormat": "d.M.yyyy"}
 

@@ -7,7 +7,7 @@ import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,7 +19,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import FileResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.formats.base import RetryLoad, Writer
-from lakeload_jobs.formats.data_files.direct import DirectRows, direct_rows, same_shape
+from lakeload_jobs.formats.data_files.direct import DirectRows, same_shape
 from lakeload_jobs.formats.data_files.encode import ROW_GROUP_BYTES, Encoding
 from lakeload_jobs.formats.data_files.stage import (
     Driver,
@@ -27,6 +27,7 @@ from lakeload_jobs.formats.data_files.stage import (
     PartitionWriter,
     stage_parts,
 )
+from lakeload_jobs.formats.data_files.tracked import Tracking
 from lakeload_jobs.formats.data_files.uploads import StagedFile, UploadRegistry, abort_uploads
 from lakeload_jobs.formats.iceberg.load.arrow_schema import arrow_schema
 from lakeload_jobs.formats.iceberg.load.branches import branch_is_gone, until_committed
@@ -51,7 +52,7 @@ from lakeload_jobs.formats.iceberg.rules.writers import (
     why_spark_by_settings,
 )
 from lakeload_jobs.rows.progress import new_progress_file
-from lakeload_jobs.rows.rejects import NONE_REJECTED, REJECTED_HELPER, Rejected
+from lakeload_jobs.rows.rejects import NONE_REJECTED, Rejected
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.storage.objects import Completion, Objects
 
@@ -75,10 +76,9 @@ class DirectWrite:
 
 @dataclass(frozen=True)
 class Plan:
-    """Who writes the data files; `direct` None is Spark, and `why_spark` says why, as a clause."""
+    """Who writes the data files; `direct` None is Spark."""
 
     direct: DirectWrite | None = None
-    why_spark: str = ""
 
     @property
     def writer(self) -> Writer:
@@ -159,10 +159,9 @@ def plan_rows(spec: JobSpec, table: TableSpec, rows: FittedRows, written: Writte
     reason = why_spark(
         written, table, destination.iceberg.catalog, destination.bucket, names, rows.key
     )
-    found = reason or _readable(spec, table, rows) or _direct(spec, table, rows, written)
-    if isinstance(found, str):
-        return Plan(why_spark=found)
-    return Plan(DirectWrite(found, written))
+    if reason or not _fits(spec, table, rows, written):
+        return Plan()
+    return Plan(DirectWrite(rows.prepared.parts, written))
 
 
 def why_spark_before(spec: JobSpec, table: TableSpec) -> str:
@@ -181,53 +180,26 @@ def why_spark_before(spec: JobSpec, table: TableSpec) -> str:
 def why_before(spec: JobSpec, table: TableSpec) -> Plan | None:
     """Return the plan of a table that Spark writes whatever it is; None where that is open."""
     why = why_spark_before(spec, table)
-    return Plan(why_spark=why) if why else None
+    return Plan() if why else None
 
 
-def _readable(spec: JobSpec, table: TableSpec, rows: FittedRows) -> str:
-    if not rows.columns.fields:
-        return "the source has no columns"
-    if not rows.prepared.rows.names:
-        return "no record of the source can be read"
-    if table.retries is not None:
-        return "rejected records are read again"
-    if not rows.prepared.rows.repeatable and REJECTED_HELPER in rows.prepared.schema.names:
-        return "records may be set aside of a source that is read only once"
+def _fits(spec: JobSpec, table: TableSpec, rows: FittedRows, written: WrittenTable) -> bool:
+    """Whether the rows are those of the table as they are."""
+    prepared = rows.prepared
+    if not rows.columns.fields or not prepared.rows.names or table.retries is not None:
+        return False
     if spec.options.full_refresh and table.mode == "UPSERT":
-        return "rows are merged"
-    return ""
-
-
-def _direct(
-    spec: JobSpec, table: TableSpec, rows: FittedRows, written: WrittenTable
-) -> DirectRows | str:
-    direct, why_jvm = direct_rows(spec, table, rows.prepared)
-    if direct is None:
-        return f"rows pass through Spark: {why_jvm}"
-    # Spelled as the table spells its columns, which `prepared` does not know.
-    read = direct.read.schema
-    spelled = [
-        own.name if own.name.startswith(HELPER_PREFIX) else name
-        for own, name in zip(read, rows.schema.names, strict=True)
-    ]
-    schema = pa.schema([field.with_name(name) for field, name in zip(read, spelled, strict=True)])
+        return False
     kinds = {field.name: field.type for field in arrow_schema(written.schema)}
-    for field in schema:
-        if field.name.startswith(HELPER_PREFIX):
-            continue
-        if problem := _other_type(field.type, kinds[field.name]):
-            return f"column `{field.name}` {problem}"
-    return replace(direct, read=replace(direct.read, schema=schema))
+    data = (one for one in prepared.parts.read.schema if not one.name.startswith(HELPER_PREFIX))
+    return all(_has_type(field.type, kinds[field.name]) for field in data)
 
 
-def _other_type(own: pa.DataType, kind: pa.DataType) -> str:
-    """Return in what the table's type differs from that of the rows; '' where tasks can tell one
-    from the other by themselves."""
+def _has_type(own: pa.DataType, kind: pa.DataType) -> bool:
+    """Whether tasks can make the table's type of that of the rows."""
     if same_shape(own, kind):
-        return "" if _names(own) == _names(kind) else "has its fields in another order in the table"
-    if (own, kind) in _WIDER or _is_wider_decimal(own, kind):
-        return ""
-    return f"is `{kind}` in the table and `{own}` in the load"
+        return _names(own) == _names(kind)
+    return (own, kind) in _WIDER or _is_wider_decimal(own, kind)
 
 
 def _is_wider_decimal(own: pa.DataType, kind: pa.DataType) -> bool:
@@ -254,8 +226,7 @@ class Target:
     branch: str
     key: tuple[str, ...]
     replaces: bool
-    counts: tuple[int, ...] | None
-    """The rows of each part; None where they were read only once, and not counted."""
+    tracking: Tracking
     driver: Driver
     private: bool = False
     """Only this load sees the table: the publish makes its changes."""
@@ -299,7 +270,9 @@ def write_files(
     files = tuple(FileResult(file.key, file.rows, file.bytes) for file in staged)
     bad_values = sum(report.bad_values for report in reports)
     dropped = sum(report.dropped for report in reports)
-    written = Written(write.rows.total, dropped, bad_values, rejected, files)
+    total = write.rows.total
+    read = rejected.of + dropped if total is None else total
+    written = Written(read, dropped, bad_values, rejected, files)
     if staged or given.replaces:
         _commit(given, java_table, reports, summary(written))
     return written
@@ -345,13 +318,8 @@ def _staged(given: Target, write: DirectWrite, registry: UploadRegistry) -> list
     writer = PartitionWriter(
         destination=spec.destination,
         files=files,
-        job_id=spec.job_id,
-        attempt_id=spec.attempt_id,
-        synced=spec.synced,
-        tracking_columns=spec.tracking_columns,
-        key_columns=given.key,
+        tracking=given.tracking,
         partitions=len(parts),
-        counts=given.counts,
         registry=str(registry.folder) if shared else None,
         on_executor=not shared,
         progress=new_progress_file(spec, given.table),
@@ -361,7 +329,8 @@ def _staged(given: Target, write: DirectWrite, registry: UploadRegistry) -> list
         fields = partition_fields(written.partitions)
         reports = stage_partitions(given.spark, write.rows, writer, fields)
         told = sum(report.rejected.of for report in reports)
-        expected = told if given.counts is None else sum(given.counts)
+        counts = given.tracking.counts
+        expected = told if counts is None else sum(counts)
     else:
         reports = stage_parts(given.driver, write.rows, writer)
         told, expected = len(reports), len(parts)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.formats.data_files.direct import relabelled, same_shape
 from lakeload_jobs.formats.data_files.encode import (
     TAIL_BYTES,
@@ -30,7 +30,7 @@ from lakeload_jobs.formats.data_files.stage import Encoded
 from lakeload_jobs.formats.iceberg.load.arrow_schema import FloatLeaf, arrow_schema, float_leaves
 from lakeload_jobs.formats.iceberg.rules.branches import data_file_name
 from lakeload_jobs.rows.arrow import Column, pc
-from lakeload_jobs.rows.required import has_required, null_is_required, required_null
+from lakeload_jobs.rows.required import check_key, has_required, null_is_required, required_null
 
 
 @dataclass(frozen=True)
@@ -96,13 +96,7 @@ class IcebergFiles:
     def _fitted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows in the columns of the table; those that the load has not are null."""
         names = set(batch.schema.names)
-        for name in self.key_columns:
-            if batch.column(name).null_count:
-                raise InvalidInput(
-                    f"table `{self.source}`: the primary key column `{name}` is null in at least "
-                    "one row",
-                    hint="choose a `primary_key` without nulls, or exclude such rows with `where`",
-                )
+        check_key(batch, self.key_columns, self.source)
         arrays = [
             _as(batch.column(field.name), field.type)
             if field.name in names

@@ -13,9 +13,8 @@ from pyspark.sql import functions as F
 
 from lakeload_jobs.contract.result import SameKey
 from lakeload_jobs.rows.casts import quoted
-from lakeload_jobs.rows.tracking import HELPER_PREFIX
+from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX
 
-DELETE = HELPER_PREFIX + "delete"
 _ORDER = HELPER_PREFIX + "order"
 _RANK = HELPER_PREFIX + "rank"
 _MOST_SHOWN = 80
@@ -51,14 +50,14 @@ class LatestRows:
 
     @classmethod
     def of(
-        cls, rows: DataFrame, key: Sequence[str], cursor: str | None, order: Column, deleted: Column
+        cls, rows: DataFrame, key: Sequence[str], cursor: str | None, order: Column
     ) -> LatestRows:
         """Rank the rows by `order`, which is their place."""
         last = [F.col(_ORDER).desc()]
         if cursor is not None:
             last.insert(0, F.col(quoted(cursor)).desc_nulls_last())
         window = Window.partitionBy(*(F.col(quoted(name)) for name in key)).orderBy(*last)
-        ranked = rows.withColumn(_ORDER, order).withColumn(DELETE, deleted)
+        ranked = rows.withColumn(_ORDER, order)
         ranked = ranked.withColumn(_RANK, F.row_number().over(window))
         observation = Observation()
         latest = ranked.observe(observation, *_counts(key)).where(F.col(_RANK) == 1)
@@ -88,7 +87,7 @@ def _counts(key: Sequence[str]) -> list[Column]:
     return [
         F.count(F.lit(1)).alias("rows"),
         F.count_if(rank > 1).alias("same_key"),
-        F.count_if((rank == 1) & F.col(DELETE)).alias("deletes"),
+        F.count_if((rank == 1) & F.col(DELETED_HELPER)).alias("deletes"),
         F.max(F.when(rank == 2, F.to_json(shown))).alias("example"),
     ]
 

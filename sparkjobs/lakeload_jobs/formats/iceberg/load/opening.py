@@ -146,7 +146,7 @@ def _evolved(
     try:
         plan = plan_changes(spark, spec, table, facts, rows, made)
     except LoadFailed:
-        if not rows.frame.isEmpty():
+        if not rows.prepared.is_empty:
             raise
         # A CSV file with a header alone is all text: without rows nothing is worth a complaint.
         return Ready(opened, replace(rows, columns=StructType()))
@@ -165,8 +165,9 @@ def _evolved(
     return Ready(replace(opened, java_table=changed), rows, warnings, notes, changes)
 
 
-def job_of(spec: JobSpec, table: TableSpec, *, goes_on: bool) -> TableAttempt:
-    """Return this attempt as the rules know it."""
+def attempt_of(spec: JobSpec, table: TableSpec, *, goes_on: bool) -> TableAttempt:
+    """Return this attempt as the rules know it. `goes_on`: it reads on from the state that earlier
+    loads have left."""
     return TableAttempt(
         pipeline=spec.pipeline,
         job_id=spec.job_id,

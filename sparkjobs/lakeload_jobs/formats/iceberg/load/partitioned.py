@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,9 +23,8 @@ from lakeload_jobs.formats.data_files.direct import DirectRows
 from lakeload_jobs.formats.data_files.stage import (
     PartitionReport,
     PartitionWriter,
-    TrackedRows,
-    read_report,
 )
+from lakeload_jobs.formats.data_files.tracked import TrackedRows, Tracking
 from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.iceberg.load.transforms import by_partition
 from lakeload_jobs.rows.failures import failures_for_driver
@@ -41,6 +40,13 @@ _BATCH_BYTES = 8 << 20
 """Pieces are joined to batches of about so many bytes before they are encoded."""
 _MOST_TASKS = 1000
 _MOVED = "partition string, spread int, place long, rows binary"
+_KINDS: Mapping[str, Any] = {
+    "partition": pa.string(),
+    "spread": pa.int32(),
+    "place": pa.int64(),
+    "rows": pa.binary(),
+}
+_MOVED_SCHEMA = pa.schema(_KINDS)
 _EARLY = ("_supa_deleted", "_supa_index")
 """Tracking columns that are known only where rows are read. The others are added where they are
 written, so that fewer bytes are moved."""
@@ -52,30 +58,34 @@ _COUNTED = ""
 class Partitioner:
     """Reads parts and yields their rows by partition, as `_MOVED`; it travels to the tasks."""
 
-    writer: PartitionWriter
-    read: Callable[[Any], Iterator[pa.RecordBatch]]
+    tracking: Tracking
     fields: tuple[PartitionField, ...]
 
     def __call__(
-        self, partition: int, parts: Iterable[Any]
-    ) -> Iterator[tuple[str, int, int, bytes]]:
+        self, partition: int, batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one part."""
         with failures_for_driver("stage"):
             places = itertools.count(partition << 32)
-            for part in parts:
-                for key, rows in self._moved(partition, part):
-                    # A partition that fills a buffer would be too much for one task in the end.
-                    large = rows.nbytes > BUFFER_BYTES // 2
-                    spread = 1 + partition if large else 0
-                    for piece in _pieces(rows):
-                        yield key, spread, next(places), piece.serialize().to_pybytes()
+            for key, rows in self._moved(partition, batches):
+                # A partition that fills a buffer would be too much for one task in the end.
+                large = rows.nbytes > BUFFER_BYTES // 2
+                spread = 1 + partition if large else 0
+                for piece in _pieces(rows):
+                    packed = piece.serialize().to_pybytes()
+                    row = key, spread, next(places), packed
+                    pairs = zip(row, _MOVED_SCHEMA, strict=True)
+                    arrays = [pa.array([value], field.type) for value, field in pairs]
+                    yield pa.RecordBatch.from_arrays(arrays, schema=_MOVED_SCHEMA)
 
-    def _moved(self, partition: int, part: Any) -> Iterator[tuple[str, pa.RecordBatch]]:
+    def _moved(
+        self, partition: int, batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[tuple[str, pa.RecordBatch]]:
         with SideRows() as side:
-            rows = TrackedRows(self.writer, partition, self.read(part), side, _tell_nothing)
+            rows = TrackedRows(self.tracking, partition, batches, side, _tell_nothing)
             for batch in _joined(iter(rows), BUFFER_BYTES):
                 yield from by_partition(batch, self.fields)
-            self.writer.check_count(partition, rows.count)
+            self.tracking.check_count(partition, rows.count)
             aside = replace(side.found, of=rows.count)
             yield _COUNTED, _as_batch(rows.bad_values, rows.dropped, aside)
 
@@ -91,11 +101,10 @@ class PartitionFileWriter:
     schema: pa.Schema
     late: tuple[str, ...]
 
-    def __call__(self, task: int, pieces: Iterable[Any]) -> Iterator[str]:
+    def __call__(self, task: int, pieces: Iterable[Any]) -> Iterator[PartitionReport]:
         """Stage the rows of one task and yield its report."""
         with failures_for_driver("stage"):
-            report = self._staged(task, pieces)
-        yield json.dumps(to_json(report))
+            yield self._staged(task, pieces)
 
     def _staged(self, task: int, pieces: Iterable[Any]) -> PartitionReport:
         files: list[StagedFile] = []
@@ -128,9 +137,9 @@ class PartitionFileWriter:
         return add_tracking(
             batch,
             first_index=0,
-            synced=self.writer.synced,
-            job_id=self.writer.job_id,
-            key_columns=self.writer.key_columns,
+            synced=self.writer.tracking.synced,
+            job_id=self.writer.tracking.job_id,
+            key_columns=self.writer.tracking.key,
             columns=self.late,
         )
 
@@ -145,23 +154,20 @@ def stage_partitions(
     if not rows.parts:
         return []
     named = {*_EARLY, *(field.column for field in fields)}
-    early = tuple(name for name in writer.tracking_columns if name in named)
-    late = tuple(name for name in writer.tracking_columns if name not in named)
-    partitioner = Partitioner(replace(writer, tracking_columns=early), rows.read, fields)
-    moved = spark.createDataFrame(
-        rows.to_rdd(spark).mapPartitionsWithIndex(partitioner), _MOVED, verifySchema=False
-    )
+    tracking = writer.tracking
+    early = tuple(name for name in tracking.columns if name in named)
+    late = tuple(name for name in tracking.columns if name not in named)
+    moved = rows.tasks(spark, Partitioner(replace(tracking, columns=early), fields), _MOVED)
     # Parts are as large as one task should have, but for those of a source that is read at once.
-    least = 1 if rows.stored is None else spark.sparkContext.defaultParallelism
+    least = 1 if rows.frame is None else spark.sparkContext.defaultParallelism
     tasks = min(max(len(rows.parts), least), _MOST_TASKS)
     sorted_rows = moved.repartition(tasks, "partition", "spread").sortWithinPartitions(
         "partition", "place"
     )
     # The files of a task are numbered by how many tasks there are.
-    numbered = replace(writer, partitions=tasks, counts=None)
+    numbered = replace(writer, partitions=tasks)
     write = PartitionFileWriter(numbered, tracked_schema(rows.read.schema, early), late)
-    texts = sorted_rows.rdd.mapPartitionsWithIndex(write).collect()
-    return list(map(read_report, texts))
+    return sorted_rows.rdd.mapPartitionsWithIndex(write).collect()
 
 
 def _joined(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:

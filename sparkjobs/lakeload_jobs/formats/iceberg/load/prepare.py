@@ -1,16 +1,14 @@
-"""Rows → the frame that is staged, spelled as the table spells its columns."""
+"""The rows that are staged, spelled as the table spells its columns."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame
-from pyspark.sql.types import NullType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, NullType, StringType, StructField, StructType
 
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
+from lakeload_jobs.contract.spec import TRACKING_TYPES, JobSpec, PartitionField, TableSpec
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.formats.base import PreparedRows
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
@@ -22,11 +20,9 @@ from lakeload_jobs.formats.iceberg.rules.schema import (
     parse_type,
 )
 from lakeload_jobs.rows.bloom_filters import bloom_filter_columns
-from lakeload_jobs.rows.casts import without_null_keys
 from lakeload_jobs.rows.columns import ColumnMapping, source_names
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
-from lakeload_jobs.rows.tracking_sql import TRACKING_SQL_TYPES
+from lakeload_jobs.sources.spark_frames import is_empty
 
 _SPARK_TYPES = {
     "boolean": "boolean",
@@ -44,15 +40,14 @@ _SPARK_TYPES = {
 
 @dataclass(frozen=True)
 class FittedRows:
-    """The rows to be staged, without tracking columns. `columns` are the table's columns that the
+    """The rows to be staged, without tracking columns, spelled as the table spells its columns.
+    `columns` are the table's columns that the
     load fills, tracking columns included; none when the source has no columns, and so no rows.
 
     `cursor` and `partition_by` are in target names.
     """
 
     prepared: PreparedRows
-    mapping: ColumnMapping
-    deferred: DeferredFrame
     columns: StructType
     cursor: str | None = None
     partition_by: tuple[PartitionField, ...] | None = None
@@ -62,14 +57,9 @@ class FittedRows:
     """Target names of the columns that `bloom_filters` names."""
 
     @property
-    def frame(self) -> DataFrame:
-        """The rows as Spark makes them."""
-        return self.deferred.frame
-
-    @property
-    def schema(self) -> StructType:
-        """The columns of `frame`."""
-        return self.deferred.schema
+    def mapping(self) -> ColumnMapping:
+        """The columns, spelled as the table spells them."""
+        return self.prepared.mapping
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -82,29 +72,16 @@ def fit_rows(
 ) -> FittedRows:
     """Lay out the columns for a table. Raises `InvalidInput` for settings that name none."""
     if not prepared.mapping.columns or _is_header_alone(table, prepared, facts):
-        return FittedRows(prepared, prepared.mapping, prepared.deferred, StructType())
-    names, mapping = _spelled(prepared.schema.names, prepared.mapping, facts)
-
-    def made() -> DataFrame:
-        frame = prepared.frame.toDF(*names)
-        return without_null_keys(frame, mapping.key, table.source)
-
-    schema = StructType(
-        [
-            StructField(name, field.dataType, field.nullable, field.metadata)
-            for name, field in zip(names, prepared.schema.fields, strict=True)
-        ]
-    )
-    comments = prepared.rows.comments.renamed({one.source: one.target for one in mapping.columns})
+        return FittedRows(prepared, StructType())
+    prepared = _spelled(prepared, facts)
+    mapping, comments = prepared.mapping, prepared.comments
     return FittedRows(
         prepared,
-        mapping,
-        DeferredFrame(schema, made),
-        _columns(schema, spec.tracking_columns, comments.columns),
+        _columns(prepared.schema, spec.tracking_columns, comments.columns),
         cursor=_cursor(prepared, mapping, table.cursor),
         partition_by=_partitions(mapping, table),
         comment=comments.table,
-        bloom_filters=bloom_filter_columns(table.bloom_filters, mapping, schema),
+        bloom_filters=bloom_filter_columns(table.bloom_filters, mapping, prepared.schema),
     )
 
 
@@ -121,7 +98,7 @@ def _is_header_alone(table: TableSpec, prepared: PreparedRows, facts: TableFacts
         if column.target.lower() not in known and column.source not in declared
     ]
     text = any(prepared.schema[column.target].dataType == StringType() for column in new)
-    return text and prepared.rows.frame.isEmpty()
+    return text and is_empty(prepared.rows)
 
 
 def spark_types(facts: TableFacts) -> dict[str, str]:
@@ -156,34 +133,41 @@ def _spark_type(kind: IcebergType) -> str:
     return _SPARK_TYPES.get(kind.name, "?")
 
 
-def _spelled(
-    given: Sequence[str], mapping: ColumnMapping, facts: TableFacts | None
-) -> tuple[tuple[str, ...], ColumnMapping]:
+def _spelled(prepared: PreparedRows, facts: TableFacts | None) -> PreparedRows:
     """Spell columns as the table does: names that differ in case alone are one column."""
     if facts is None:
-        return tuple(given), mapping
+        return prepared
     spelled = {name.lower(): name for name in facts.columns}
     names = {
-        name: name if name in facts.columns else spelled.get(name.lower(), name) for name in given
+        name: name if name in facts.columns else spelled.get(name.lower(), name)
+        for name in prepared.schema.names
     }
+    mapping = prepared.mapping
     columns = tuple(
         replace(column, target=names.get(column.target, column.target))
         for column in mapping.columns
     )
     key = tuple(names.get(name, name) for name in mapping.key)
-    return tuple(names.values()), replace(mapping, columns=columns, key=key)
+    mapping = replace(mapping, columns=columns, key=key)
+    return replace(prepared.renamed(names), mapping=mapping)
 
 
 def _columns(
     schema: StructType, tracking: Sequence[str], comments: Mapping[str, str]
 ) -> StructType:
+    """Return the columns that a load fills, with their comments: those of the rows without helpers,
+    and the tracking columns."""
     data = [field for field in schema.fields if not field.name.startswith(HELPER_PREFIX)]
-    own = [StructField(name, kind) for name, kind in TRACKING_SQL_TYPES.items() if name in tracking]
+    own = [
+        StructField(name, DataType.fromDDL(kind))
+        for name, kind in TRACKING_TYPES.items()
+        if name in tracking
+    ]
     fields = [
         StructField(field.name, field.dataType, metadata=_described(comments.get(field.name)))
         for field in (*data, *own)
     ]
-    return StructType.fromJson(json.loads(StructType(fields).json()))
+    return StructType(fields)
 
 
 def _described(comment: str | None) -> dict[str, str]:

@@ -38,7 +38,7 @@ from lakeload_jobs.formats.iceberg.rules.publish import (
     unknown_outcome,
 )
 from lakeload_jobs.rows.balance import Balance
-from lakeload_jobs.rows.rejects import Rejected
+from lakeload_jobs.rows.rejects import NONE_REJECTED, Rejected
 from lakeload_jobs.storage.backoff import pause
 
 _LOST_TRIES = 200
@@ -74,7 +74,7 @@ class Staged:
     """Rows of an UPSERT that later ones of the load replaced."""
     bad_values: int | None = None
     """How many values became null, where the tasks that wrote the rows have counted them."""
-    rejected: Rejected | None = None
+    rejected: Rejected = NONE_REJECTED
     """The records that were set aside, where those tasks have found them."""
     files: tuple[FileResult, ...] | None = None
     """The files with the rows, where it is known without reading the snapshot."""

@@ -7,14 +7,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
-from lakeload_jobs.formats.data_files.stage import rejected_frame
+from lakeload_jobs.formats.data_files.tracked import rejected_frame
 from lakeload_jobs.formats.iceberg.load.stage import Stage, summary_of
 from lakeload_jobs.formats.iceberg.load.table_changes import create, definition
 from lakeload_jobs.formats.iceberg.load.tables import Java, jvm, load, read_facts, spark_name
@@ -27,27 +27,9 @@ from lakeload_jobs.formats.iceberg.rules.rejects import (
     pending_rejects,
 )
 from lakeload_jobs.rows.rejects import (
-    REJECTED_HELPER,
-    SHOWN,
     SIDE_COLUMNS,
     SIDE_SCHEMA,
-    Rejected,
-    RejectedJob,
-    sentence,
 )
-from lakeload_jobs.rows.tracking_sql import with_tracking
-
-
-def rejected_rows(given: Stage, rejected: int) -> Rejected:
-    """Return how many records are rejected, with the first of them."""
-    of = 0 if given.counted is None else given.counted.rows
-    if not rejected:
-        return Rejected(0, of)
-    helper = F.col(REJECTED_HELPER)
-    first = given.rows.frame.where(helper.isNotNull()).select(helper).limit(SHOWN).collect()
-    sentences = tuple(sentence(row[0].asDict()) for row in first)
-    files = () if given.counted is None else given.counted.rejected_from
-    return Rejected(rejected, of, sentences, files)
 
 
 def add_rejects(given: Stage) -> None:
@@ -61,33 +43,16 @@ def add_rejects(given: Stage) -> None:
     _check(spark, java_table, table, side)
     pending = PendingRejects(given.branch, spec.attempt_id, spec.pipeline, spec.job_id)
     java_table.updateProperties().set(pending.name, pending.to_property()).commit()
-    rows = _rejected(given).withColumn(ROUND_COLUMN, F.lit(given.branch))
+    # Read once more, in the same order.
+    rows = rejected_frame(spark, given.rows.prepared.parts, given.tracking).withColumn(
+        ROUND_COLUMN, F.lit(given.branch)
+    )
     writer = rows.select(*_COLUMNS).writeTo(spark_name(side.schema, side.table))
     for name, value in summary_of(spec, table, None).items():
         writer = writer.option(f"snapshot-property.{name}", value)
     writer.append()
 
 
-def _rejected(given: Stage) -> DataFrame:
-    """Return the rejected records as `SIDE_COLUMNS`, read once more."""
-    spec, counted = given.spec, given.counted
-    if given.direct is not None and counted is not None:
-        job = RejectedJob(spec.synced, spec.job_id, spec.attempt_id)
-        return rejected_frame(given.spark, given.direct.rows, counted.partitions, job)
-    tracked = with_tracking(
-        given.rows.frame,
-        counts=None if counted is None else counted.partitions,
-        synced=spec.synced,
-        job_id=spec.job_id,
-        key_columns=(),
-        columns=_JOB,
-    )
-    return tracked.where(F.col(REJECTED_HELPER).isNotNull()).select(
-        f"{REJECTED_HELPER}.*", F.lit(spec.attempt_id).alias("attempt_id"), *_JOB
-    )
-
-
-_JOB = ("_supa_synced", "_supa_index", "_supa_job_id")
 _COLUMNS = {**SIDE_COLUMNS, ROUND_COLUMN: "string"}
 
 

@@ -10,12 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import RowChanges, SameKey
@@ -28,7 +30,9 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.formats.base import RetryLoad
+from lakeload_jobs.formats.data_files.direct import LoadedRows, of_frame
 from lakeload_jobs.formats.data_files.stage import Driver
+from lakeload_jobs.formats.data_files.tracked import Tracking
 from lakeload_jobs.formats.deletes import DeletedKeys, find_deleted, newest_keys, source_keys
 from lakeload_jobs.formats.iceberg.load.branches import (
     LOST,
@@ -42,7 +46,8 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
     Written,
     write_files,
 )
-from lakeload_jobs.formats.iceberg.load.latest import DELETE, KeyCounts, LatestRows
+from lakeload_jobs.formats.iceberg.load.kept_rows import KeptRows, tracked_frame
+from lakeload_jobs.formats.iceberg.load.latest import KeyCounts, LatestRows
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.publish import Staged, Uncommitted
 from lakeload_jobs.formats.iceberg.load.table_changes import TableChanges
@@ -76,11 +81,10 @@ from lakeload_jobs.formats.iceberg.rules.summaries import beyond, merged_rows
 from lakeload_jobs.formats.iceberg.rules.writers import MERGE_MODE
 from lakeload_jobs.rows.balance import Balance
 from lakeload_jobs.rows.casts import JSON_OPTIONS, filled, quoted, without_required_nulls
-from lakeload_jobs.rows.counting import Counted, count_rows, partition_count
-from lakeload_jobs.rows.key_filter import MOST_KEYS, KeyFilter
-from lakeload_jobs.rows.rejects import REJECTED_HELPER
-from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX, POSITION_BITS
-from lakeload_jobs.rows.tracking_sql import deleted, with_tracking
+from lakeload_jobs.rows.counting import Bounds, Counted, bounds_of, has_bounds, united
+from lakeload_jobs.rows.key_filter import FEW_PARTITIONS, MOST_KEYS, KeyFilter, filter_of
+from lakeload_jobs.rows.rejects import NONE_REJECTED, REJECTED_HELPER, Rejected
+from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX
 from lakeload_jobs.storage.objects import Objects
 
 
@@ -160,7 +164,7 @@ class Merge:
     key: tuple[str, ...]
     cursor: str | None
     deletes: Deletes
-    bounds: dict[str, tuple[Any, Any]]
+    bounds: Bounds
     keys: KeyFilter | None = None
     detects: bool = False
     """The view says in `_GONE` which of its rows are keys that the source no longer has. Its other
@@ -192,7 +196,7 @@ def merge_sql(merge: Merge, given: Sequence[str]) -> str:
     update = ", ".join(f"t.{quoted(name)} = {value}" for name, value in values.items())
     names = ", ".join(quoted(name) for name in values)
     deletes = merge.deletes == "DELETE"
-    new = f"WHEN NOT MATCHED AND NOT s.{quoted(DELETE)}" if deletes else "WHEN NOT MATCHED"
+    new = f"WHEN NOT MATCHED AND NOT s.{quoted(DELETED_HELPER)}" if deletes else "WHEN NOT MATCHED"
     gone = f"s.{quoted(_GONE)}"
     matched = f"WHEN MATCHED AND NOT {_is_late(merge)}"
     if merge.detects:
@@ -203,7 +207,7 @@ def merge_sql(merge: Merge, given: Sequence[str]) -> str:
     clauses = [
         f"MERGE INTO {merge.target} AS t USING {quoted(merge.view)} AS s ON {_on(merge)}",
         *((f"WHEN MATCHED AND {gone} THEN {_gone(merge)}",) * merge.detects),
-        *((f"{matched} AND s.{quoted(DELETE)} THEN DELETE",) * deletes),
+        *((f"{matched} AND s.{quoted(DELETED_HELPER)} THEN DELETE",) * deletes),
         f"{matched} AND NOT {_is_equal(merge, values)} THEN UPDATE SET {update}",
         f"{new} THEN INSERT ({names}) "  # noqa: S608
         f"VALUES ({', '.join(values.values())})",
@@ -300,7 +304,7 @@ def count_pairs(
     (_as_table(before, merge.columns) if equal else before).createOrReplaceTempView(table)
     there = f"t.{quoted(merge.key[0])} IS NOT NULL"
     late = f"({_is_late(merge)} AND NOT {gone})"
-    flagged = f"s.{quoted(DELETE)}" if merge.deletes == "DELETE" else "false"
+    flagged = f"s.{quoted(DELETED_HELPER)}" if merge.deletes == "DELETE" else "false"
     removed = f"({gone} OR {flagged})" if merge.deletes == "DELETE" else "false"
     same = _is_equal(merge, _values(merge, rows.columns)) if equal else "false"
     counted = (
@@ -373,16 +377,29 @@ class Stage:
     """The snapshot of the branch that is loaded, when the load began: before the source was read.
     """
     direct: DirectWrite | None = None
-    """What tasks write by themselves; None: Spark writes."""
+    """What tasks write by themselves; None: Spark writes what is `kept`."""
+    kept: KeptRows | None = None
     changes: TableChanges | None = None
     """What the table needs for the rows, made by the publish."""
     changed: Java | None = None
     """The table with these changes, which only this load sees: the rows are staged in it."""
     read: int = 0
-    """How many rows there are, of which so many are `rejected`; 0 until tasks have counted them."""
-    rejected: int = 0
+    """How many rows there are; 0 until tasks have counted them."""
+    rejected: Rejected = NONE_REJECTED
+    """The records of them that are set aside."""
     dropped: int = 0
     """How many of them `where` drops, as far as tasks evaluate it."""
+
+    @property
+    def tracking(self) -> Tracking:
+        """What tracking columns say of the rows."""
+        counts = None if self.counted is None else self.counted.partitions
+        return Tracking.of(self.spec, self.rows.key, counts)
+
+    @property
+    def loaded_rows(self) -> int:
+        """How many rows are loaded."""
+        return self.read - self.rejected.rows - self.dropped
 
     @property
     def merges(self) -> bool:
@@ -420,13 +437,13 @@ def stage(given: Stage) -> Staged:
         written = _write_directly(given, given.direct, java_table)
         given = _with_rejected(given, written)
         summary = _summary(given)
-    elif given.rows.columns.fields:
+    elif given.kept is not None:
         gone = _find_deleted(given, base)
         try:
             if gone is not None:
                 summary[SUMMARY_DELETED] = str(gone.rows)
             with _target(given) as target:
-                merged = _write(given, java_table, target, summary, base, gone)
+                merged = _write(given, given.kept, java_table, target, summary, base, gone)
         finally:
             if gone is not None:
                 gone.close()
@@ -458,7 +475,7 @@ def stage(given: Stage) -> Staged:
         merged.changes if merged else None,
         merged.same_key if merged else None,
         written.bad_values if written else None,
-        written.rejected if written else None,
+        given.rejected,
         written.files if written else None,
         waiting,
     )
@@ -469,23 +486,21 @@ def _summary(given: Stage) -> dict[str, str]:
     summary = summary_of(given.spec, given.table, given.counted)
     if read := given.rows.prepared.read:
         summary[SUMMARY_READ] = read
-    if REJECTED_HELPER in given.rows.schema.names:
+    if REJECTED_HELPER in given.rows.prepared.schema.names:
         summary[SUMMARY_BRANCH] = given.branch
     return summary
 
 
-def _with_rejected(given: Stage, written: Written) -> Stage:
-    """Return a load whose rows the tasks that wrote them have counted."""
-    rejected, counted = written.rejected, given.counted
+def counted_by(given: Stage, read: int, dropped: int, rejected: Rejected) -> Stage:
+    """Return a load whose rows tasks have counted when they read them."""
+    counted = given.counted
     if counted is not None:
-        counted = replace(counted, rejected=rejected.rows, rejected_from=rejected.files)
-    return replace(
-        given,
-        counted=counted,
-        read=written.read,
-        rejected=rejected.rows,
-        dropped=written.dropped,
-    )
+        counted = replace(counted, rejected=rejected.rows)
+    return replace(given, counted=counted, read=read, rejected=rejected, dropped=dropped)
+
+
+def _with_rejected(given: Stage, written: Written) -> Stage:
+    return counted_by(given, written.read, written.dropped, written.rejected)
 
 
 def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Written:
@@ -498,7 +513,7 @@ def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Writ
         branch=given.branch,
         key=given.rows.key,
         replaces=given.replaces,
-        counts=None if given.counted is None else given.counted.partitions,
+        tracking=given.tracking,
         driver=given.driver,
         private=given.changed is not None,
     )
@@ -543,18 +558,10 @@ def _deleted_rows(given: Stage, gone: DeletedKeys, rows: DataFrame) -> DataFrame
         *(F.col(quoted(name)).cast(kinds[name]).alias(name) for name in given.rows.key),
         F.lit(True).alias(DELETED_HELPER),
     )
-    counted = given.counted
-    return with_tracking(
-        keys,
-        counts=(gone.rows,),
-        before=partition_count(given.rows.frame) << POSITION_BITS
-        if counted is None
-        else counted.rows,
-        synced=given.spec.synced,
-        job_id=given.spec.job_id,
-        key_columns=given.rows.key,
-        columns=given.spec.tracking_columns,
-    ).drop(DELETED_HELPER)
+    parts, counts = len(given.rows.prepared.parts.parts), None
+    if given.counted is not None:
+        counts = (*given.counted.partitions, gone.rows)
+    return tracked_frame(given.spark, of_frame(keys), replace(given.tracking, counts=counts), parts)
 
 
 def summary_of(spec: JobSpec, table: TableSpec, counted: Counted | None) -> dict[str, str]:
@@ -575,28 +582,6 @@ def summary_of(spec: JobSpec, table: TableSpec, counted: Counted | None) -> dict
         SUMMARY_SYNCED: _instant(spec.synced),
         SUMMARY_FINGERPRINT: table.fingerprint,
     }
-
-
-def tracked(given: Stage) -> DataFrame:
-    """Return the rows with their tracking columns, and with helpers at the end. Rejected records
-    are counted by the index, and left out."""
-    spec = given.spec
-    rows = with_tracking(
-        given.rows.frame,
-        counts=None if given.counted is None else given.counted.partitions,
-        synced=spec.synced,
-        job_id=spec.job_id,
-        key_columns=given.rows.key,
-        columns=spec.tracking_columns,
-    )
-    return accepted(rows)
-
-
-def accepted(rows: DataFrame) -> DataFrame:
-    """Return the rows that are not rejected."""
-    if REJECTED_HELPER not in rows.columns:
-        return rows
-    return rows.where(F.col(REJECTED_HELPER).isNull()).drop(REJECTED_HELPER)
 
 
 @dataclass(frozen=True)
@@ -623,6 +608,7 @@ def _target(given: Stage) -> Iterator[str]:
 
 def _write(
     given: Stage,
+    kept: KeptRows,
     java_table: Java,
     target: str,
     summary: Mapping[str, str],
@@ -631,18 +617,17 @@ def _write(
 ) -> KeyedRows | None:
     """Write the rows; return what became of those of an UPSERT."""
     columns = table_columns(given.spark, java_table)
-    rows = conform(tracked(given), columns, given.table.source, given.rows.key)
+    rows = conform(kept.frame, columns, given.table.source, given.rows.key)
     latest = None
     if given.table.mode == "UPSERT":
         # Also when all rows are replaced: a key is in the table once.
         latest = _latest(given, rows)
         rows = latest.frame
     if latest is not None and given.merges:
-        copies = java_table.properties().get(MERGE_MODE) != "merge-on-read"
-        return _merge(given, latest, target, columns, summary, base, gone, copies=copies)
+        return _merge(given, kept, latest, java_table, target, summary, base, gone)
     data = [name for name in rows.columns if not name.startswith(HELPER_PREFIX)]
     if given.table.mode == "UPSERT" and given.table.deletes == "DELETE":
-        rows = rows.where(~F.col(DELETE))
+        rows = rows.where(~F.col(DELETED_HELPER))
     if gone is not None:
         rows = rows.unionByName(_deleted_rows(given, gone, rows), allowMissingColumns=True)
     writer = rows.select(*(F.col(quoted(name)) for name in data)).writeTo(target)
@@ -658,7 +643,7 @@ def _write(
         writer.append()
     if latest is None:
         return None
-    counts = latest.counts(given.read - given.rejected)
+    counts = latest.counts(given.loaded_rows)
     return KeyedRows(counts, latest.same_key(counts))
 
 
@@ -666,22 +651,23 @@ def _latest(given: Stage, rows: DataFrame) -> LatestRows:
     order = (
         F.col("_supa_index") if "_supa_index" in rows.columns else F.monotonically_increasing_id()
     )
-    return LatestRows.of(rows, given.rows.key, given.rows.cursor, order, deleted(rows))
+    return LatestRows.of(rows, given.rows.key, given.rows.cursor, order)
 
 
 def _merge(
     given: Stage,
+    kept: KeptRows,
     latest: LatestRows,
+    java_table: Java,
     target: str,
-    columns: T.StructType,
     summary: Mapping[str, str],
     base: int | None,
     gone: DeletedKeys | None,
-    *,
-    copies: bool,
 ) -> KeyedRows:
     """Merge in this session: its settings stamp the snapshot, so it is the table's own."""
-    bounds = given.counted.bounds if given.counted else {}
+    columns = table_columns(given.spark, java_table)
+    copies = java_table.properties().get(MERGE_MODE) != "merge-on-read"
+    bounds: Bounds = kept.report.bounds or {}
     rows = latest.frame
     if given.table.max_deleted is not None:
         rows = rows.withColumn(_GONE, F.lit(False))
@@ -689,7 +675,7 @@ def _merge(
     if gone is not None:
         deleted_rows = _deleted_rows(given, gone, rows).withColumn(_GONE, F.lit(True))
         given_rows = rows.unionByName(deleted_rows, allowMissingColumns=True)
-        bounds = _joined_bounds(bounds, gone.frame)
+        bounds = _with_bounds(given, bounds, gone)
     merge = Merge(
         target,
         f"lakeload_{given.branch}",
@@ -698,7 +684,7 @@ def _merge(
         given.rows.cursor,
         given.table.deletes,
         bounds,
-        _key_filter(given, rows, columns),
+        _key_filter(given, kept, java_table, base, columns),
         detects=given.table.max_deleted is not None,
         copies=copies,
     )
@@ -712,7 +698,7 @@ def _merge(
     finally:
         for name in properties:
             given.spark.conf.unset(name)
-    counts = latest.counts(given.read - given.rejected)
+    counts = latest.counts(given.loaded_rows)
     head = _head(given)
     written = head.summary if head.id != base else {}
     removed = 0 if gone is None else gone.rows
@@ -720,7 +706,8 @@ def _merge(
     balance = Balance(
         read=given.read,
         written=pairs.changes.rows - removed + beyond(pairs.changes, written, copies=copies),
-        rejected=given.rejected,
+        rejected=given.rejected.rows,
+        dropped=given.dropped,
         same_key=counts.same_key,
         unchanged=pairs.changes.unchanged or 0,
         ignored=pairs.changes.ignored or 0,
@@ -760,27 +747,44 @@ def _pairs(
     return Pairs(replace(merged, unchanged=unchanged, ignored=ignored), pairs.without_row)
 
 
-def _key_filter(given: Stage, rows: DataFrame, columns: T.StructType) -> KeyFilter | None:
+LARGE_TABLE = 100_000
+"""Rows of a table from which on a load's keys are made into a filter: below, the MERGE sorts so
+little that the filter costs more than it saves (an estimate, not measured)."""
+
+
+def _key_filter(
+    given: Stage, kept: KeptRows, java_table: Java, base: int | None, columns: T.StructType
+) -> KeyFilter | None:
     """Return the filter of the load's keys; None where there is none, where too many rows of the
     table would pass it, or where the table's type of a key has other hashes."""
-    counted = given.counted
-    if counted is None or counted.rows > MOST_KEYS:
+    key, kinds = given.rows.key, kept.frame.schema
+    if given.table.max_deleted is not None or given.loaded_rows > MOST_KEYS:
         return None
-    same = all(rows.schema[name].dataType == columns[name].dataType for name in given.rows.key)
-    return counted.keys if same else None
+    if not _is_large(java_table, base) or len(given.rows.prepared.parts.parts) > FEW_PARTITIONS:
+        return None
+    fields = to_arrow_schema(T.StructType([kinds[name] for name in key]))
+    if not all(has_bounds(field.type) for field in fields):
+        return None
+    if any(kinds[name].dataType != columns[name].dataType for name in key):
+        return None
+    return filter_of(kept.frame, key, given.loaded_rows)
 
 
-def _joined_bounds(
-    bounds: Mapping[str, tuple[Any, Any]], keys: DataFrame
-) -> dict[str, tuple[Any, Any]]:
-    """Return bounds of columns that hold for `keys` too."""
-    others = count_rows(keys, all_columns=False, bounded=tuple(bounds)).bounds if bounds else {}
-    joined = {}
-    for name, own in bounds.items():
-        found = [pair for pair in (own, others.get(name)) if pair and pair[0] is not None]
-        if found:
-            joined[name] = min(low for low, _ in found), max(high for _, high in found)
-    return joined
+def _is_large(java_table: Java, snapshot: int | None) -> bool:
+    """Whether a filter of the load's keys saves a MERGE more than it costs."""
+    known = None if snapshot is None else java_table.snapshot(snapshot)
+    return known is not None and int(known.summary().get("total-records") or 0) >= LARGE_TABLE
+
+
+def _with_bounds(given: Stage, bounds: Bounds, gone: DeletedKeys) -> Bounds:
+    """Return bounds of columns that hold for keys that are deleted, too."""
+    columns = tuple(bounds if given.loaded_rows else gone.frame.columns)
+    others = of_frame(gone.frame).results(given.spark, partial(_bounds, columns))
+    return united((bounds, *others))
+
+
+def _bounds(columns: tuple[str, ...], part: int, rows: LoadedRows) -> Bounds:
+    return united(bounds_of(batch, columns) for batch in rows)
 
 
 def _check_new_keys(given: Stage, rows: DataFrame, base: int) -> None:
@@ -851,7 +855,7 @@ def _balance(given: Stage, head: Snapshot, keyed: KeyedRows | None) -> Balance:
         read=given.read,
         written=int(head.summary.get("added-records", "0"))
         - int(head.summary.get(SUMMARY_DELETED, "0")),
-        rejected=given.rejected,
+        rejected=given.rejected.rows,
         dropped=given.dropped,
         same_key=keyed.counts.same_key if keyed else 0,
         without_row=keyed.counts.deletes if keyed and removes else 0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from py4j.protocol import Py4JError
@@ -21,36 +21,25 @@ from lakeload_jobs.formats.data_files.stage import Driver, count_parts
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
 from lakeload_jobs.formats.iceberg.load.direct_write import Plan
 from lakeload_jobs.formats.iceberg.load.incremental import note_evidence
+from lakeload_jobs.formats.iceberg.load.kept_rows import KeptRows, keep_rows
 from lakeload_jobs.formats.iceberg.load.opening import Ready
 from lakeload_jobs.formats.iceberg.load.outcome import already, loaded
 from lakeload_jobs.formats.iceberg.load.publish import Publish, Staged, publish
 from lakeload_jobs.formats.iceberg.load.rejects import (
     add_rejects,
-    rejected_rows,
     settle_rejects,
 )
-from lakeload_jobs.formats.iceberg.load.stage import Stage, stage
+from lakeload_jobs.formats.iceberg.load.stage import Stage, counted_by, stage
 from lakeload_jobs.formats.iceberg.load.tables import load as load_java
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_DELETED, PipelineState
-from lakeload_jobs.rows.counting import (
-    Counted,
-    count_bad_values,
-    count_rejected,
-    count_rows,
-    partition_count,
-)
-from lakeload_jobs.rows.rejects import ROW_HELPERS, Rejected, check_rejected
+from lakeload_jobs.rows.counting import Counted
+from lakeload_jobs.rows.progress import new_progress_file
+from lakeload_jobs.rows.rejects import Rejected, check_rejected
 from lakeload_jobs.sources.base import Reader
 from lakeload_jobs.storage.objects import Objects
 
 logger = logging.getLogger(__name__)
-
-LARGE_TABLE = 100_000
-"""Rows of a table from which on a load's keys are made into a filter: below, the MERGE sorts so
-little that the filter costs more than it saves (an estimate, not measured)."""
-FEW_PARTITIONS = 8
-"""Partitions of a load that gets such a filter: each sends up to 512 KiB to the driver."""
 
 
 @dataclass(frozen=True)
@@ -91,19 +80,9 @@ class IcebergWriter:
         return self.plan.writer
 
     @property
-    def why_spark(self) -> str:
-        """Why Spark writes them."""
-        return self.plan.why_spark
-
-    @property
     def reader(self) -> Reader:
         """Who reads the rows."""
         return self.ready.rows.prepared.rows.reader
-
-    @property
-    def why_jvm(self) -> str:
-        """Why they pass through Spark, where the source's reader says so."""
-        return self.ready.rows.prepared.rows.why_no_splits
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -116,50 +95,21 @@ class IcebergWriter:
         return self.ready.notes
 
     def count(self) -> Counted:
-        """Count rows and bad values, and find the bounds that a MERGE looks within."""
-        table, rows = self.load.table, self.ready.rows
-        if self.plan.direct is not None:
-            return Counted(count_parts(self.load.driver, self.plan.direct.rows))
-        bounded = rows.key if table.mode == "UPSERT" and not self.load.replaces else ()
-        counts = rows.prepared.counts
-        helpers = set(ROW_HELPERS) & set(rows.frame.columns)
-        if counts is not None and not bounded and not helpers:
-            return Counted(counts)
-        return count_rows(
-            rows.frame,
-            all_columns=bool(rows.columns.fields) and rows.prepared.rows.count_reads_all_columns,
-            bad_values=True,
-            bounded=bounded,
-            filtered=table.max_deleted is None and self._is_large(),
-        )
-
-    def _is_large(self) -> bool:
-        """Whether a filter of the load's keys saves a MERGE more than it costs."""
-        facts, head = self.ready.opened.facts, self.ready.opened.start.head
-        known = facts.snapshots.get(head) if facts is not None and head is not None else None
-        there = int(known.summary.get("total-records", "0")) if known is not None else 0
-        return there >= LARGE_TABLE and partition_count(self.ready.rows.frame) <= FEW_PARTITIONS
+        """Count the rows of each part."""
+        prepared = self.ready.rows.prepared
+        reads_all = prepared.rows.count_reads_all_columns
+        return Counted(count_parts(self.load.driver, prepared.parts, all_columns=reads_all))
 
     def stage(self, counted: Counted | None) -> StagedIceberg:
         """Write the rows to a branch of their own."""
         load = self.load
         # `LoadInput` has persisted rows that cannot be read twice: no source is read here.
-        rows = self.ready.rows
-        if counted is not None:
-            read, bad, rejected = counted.rows, counted.bad_values, counted.rejected
-        elif self.plan.direct is not None:
-            # The tasks count while they write.
-            read, bad, rejected = 0, 0, 0
-        else:
-            bad, rejected = count_bad_values(rows.frame), count_rejected(rows.frame)
-            counts = rows.prepared.counts
-            read = rows.frame.count() if counts is None else sum(counts)
         request = Stage(
             spark=load.spark,
             objects=load.objects,
             spec=load.spec,
             table=load.table,
-            rows=rows,
+            rows=self.ready.rows,
             counted=counted,
             branch=staging_branch(datetime.now(UTC), load.spec.attempt_id),
             loaded=load.spec.destination.iceberg.branch,
@@ -168,22 +118,42 @@ class IcebergWriter:
             begun=self.ready.opened.start.head,
             direct=self.plan.direct,
             changes=self.ready.changes,
-            read=read,
-            rejected=rejected,
         )
-        found = Rejected()
-        if self.plan.direct is None:
-            found = rejected_rows(request, rejected)
-            if load.spec.on_bad_value_of(load.table) == "QUARANTINE":
-                # What fails for them need not be written.
-                check_rejected(found, load.spec.max_rejected_of(load.table))
+        kept = None
+        if self.plan.direct is None and self.ready.rows.columns.fields:
+            kept = self._keep(request)
+            request = self._counted(request, kept)
         try:
             staged = stage(request)
-            bad = bad if staged.bad_values is None else staged.bad_values
-            return StagedIceberg(load, self.ready, request, staged, bad, staged.rejected or found)
+            bad = staged.bad_values if kept is None else kept.report.bad_values
+            return StagedIceberg(load, self.ready, request, staged, bad or 0)
         except BaseException:
             _drop(load, request.branch)
             raise
+        finally:
+            if kept is not None:
+                kept.close()
+
+    def _keep(self, request: Stage) -> KeptRows:
+        """Read the rows for Spark."""
+        load = self.load
+        progress = new_progress_file(load.spec, load.table)
+        parts = self.ready.rows.prepared.parts
+        return keep_rows(load.spark, parts, request.tracking, load.table.source, progress)
+
+    def _counted(self, request: Stage, kept: KeptRows) -> Stage:
+        """Return the request for rows that are kept. Raises `TooManyRejected`."""
+        load, report, total = self.load, kept.report, self.ready.rows.prepared.parts.total
+        read = report.rows + report.dropped if total is None else total
+        try:
+            if load.spec.on_bad_value_of(load.table) == "QUARANTINE":
+                # What fails for them need not be written.
+                check_rejected(report.rejected, load.spec.max_rejected_of(load.table))
+        except BaseException:
+            kept.close()
+            raise
+        request = counted_by(request, read, report.dropped, report.rejected)
+        return replace(request, kept=kept)
 
 
 class StagedIceberg:
@@ -196,7 +166,6 @@ class StagedIceberg:
         given: Stage,
         staged: Staged,
         bad_values: int,
-        rejected: Rejected,
     ) -> None:
         self._load = load
         self._opened = ready.opened
@@ -204,7 +173,7 @@ class StagedIceberg:
         self._staged = staged
         self._ledger: str | None = None
         self.bad_values = bad_values
-        self.rejected = rejected
+        self.rejected: Rejected = staged.rejected
         self.balance, self.same_key = staged.balance, staged.same_key
         self.deleted = int(staged.summary.get(SUMMARY_DELETED, 0))
 

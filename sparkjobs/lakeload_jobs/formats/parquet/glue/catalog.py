@@ -374,11 +374,12 @@ class TableStep:
     partitions: set[str]
 
     def apply(self, seen: Seen | None, *, nothing_else: bool) -> None:
-        """Do it, again from a fresh look when somebody else was faster or an answer was lost.
+        """Create or update the table in Glue and add its partitions. Read Glue again and retry when
+        another process was faster or a response was lost, as long as a response may take.
 
-        A first load's check has just found no table: then CreateTable itself is the look.
-        `nothing_else`: no other file lies at the table's path. Raises `CatalogConflict`,
-        `LoadFailed`, `AwsError`.
+        `seen` is what the check of a first load has read: where it found no table, CreateTable
+        itself shows whether there is one by now. `nothing_else`: no other file lies at the table's
+        path. Raises `CatalogConflict`, `LoadFailed`, and the last `AwsError`.
         """
         missing = seen if seen is not None and seen.table is None else None
         waits, lost = self.objects.waits, 0

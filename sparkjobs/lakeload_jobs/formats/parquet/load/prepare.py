@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import TRACKING_TYPES, JobSpec, SchemaChanges, TableSpec
 from lakeload_jobs.core.type_conflicts import Misfits
 from lakeload_jobs.formats.base import PreparedRows
-from lakeload_jobs.formats.data_files.direct import DirectRows, direct_rows
 from lakeload_jobs.formats.parquet.schema_change import SchemaDifference, check_schema_change
 from lakeload_jobs.rows.bloom_filters import bloom_filter_columns
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
-from lakeload_jobs.sources.base import Reader
 
 
 @dataclass(frozen=True)
@@ -23,16 +20,11 @@ class WrittenColumns:
 
     `added` are columns that the table did not have, and `added_fields` paths of fields that its
     structs did not have. `removed` are columns of the table that the source does not have any more.
-    `direct` are the rows where they can be read without Spark; `why_jvm`
-    says why they cannot.
     """
 
     types: dict[str, str] = field(default_factory=dict)
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    direct: DirectRows | None = None
-    why_jvm: str = ""
-    reader: Reader = "jvm"
     added_fields: tuple[str, ...] = ()
     bloom_filters: tuple[str, ...] = ()
 
@@ -45,7 +37,7 @@ def written_columns(
     *,
     may_read: bool = True,
 ) -> WrittenColumns:
-    """Return the columns that are written, and who reads them. `before` are those the table has.
+    """Return the columns that are written. `before` are those the table has.
 
     `may_read`: a schema change that is forbidden may look whether there is a row at all.
 
@@ -61,27 +53,21 @@ def written_columns(
     }
     columns |= {name: TRACKING_TYPES[name] for name in spec.tracking_columns}
     policy, misfits = spec.schema_changes_of(table), prepared.misfits
-    rows_of = prepared.deferred if may_read else None
+    rows_of = prepared if may_read else None
     difference = _difference(rows_of, before, columns, policy, misfits, prepared.mapping.key)
     families = prepared.mapping.families
     removed = tuple(name for name in difference.removed if name.lower() not in families)
-    rows = prepared.rows
-    written = WrittenColumns(
+    return WrittenColumns(
         columns,
         difference.added,
         removed,
-        reader=rows.reader,
         added_fields=difference.added_fields,
         bloom_filters=bloom_filter_columns(table.bloom_filters, prepared.mapping, prepared.schema),
     )
-    if not rows.repeatable:
-        return written
-    direct, why_jvm = direct_rows(spec, table, prepared)
-    return replace(written, direct=direct, why_jvm=why_jvm)
 
 
 def _difference(
-    rows: DeferredFrame | None,
+    rows: PreparedRows | None,
     before: Mapping[str, str],
     columns: dict[str, str],
     policy: SchemaChanges,
@@ -93,6 +79,6 @@ def _difference(
     try:
         return check_schema_change(before, columns, policy, misfits, key)
     except LoadFailed:
-        if rows is not None and rows.frame.isEmpty():
+        if rows is not None and rows.is_empty:
             return SchemaDifference()
         raise

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
-from lakeload_jobs.contract.spec import JobSpec
-from lakeload_jobs.rows.tracking_sql import TRACKING_SQL_TYPES
+from lakeload_jobs.contract.spec import TRACKING_TYPES, JobSpec
 from lakeload_jobs.sources.base import Splits
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import S3_SCHEME, FileState
@@ -32,7 +31,7 @@ def read_versions(
     if not files:
         return None
     tracking = ("_supa_synced", "_supa_index", "_supa_deleted")
-    own = [StructField(name, TRACKING_SQL_TYPES[name]) for name in tracking]
+    own = [StructField(name, DataType.fromDDL(TRACKING_TYPES[name])) for name in tracking]
     fields = [StructField(field.name, field.dataType) for field in key]
     schema = StructType([*fields, *own])
     bucket = spec.destination.bucket
@@ -43,7 +42,7 @@ def read_versions(
     parts = tuple(tuple(states[start::_PARTS]) for start in range(min(_PARTS, len(states))))
     opener = FileBytes(spec.destination, spec.label)
     read = _ReadFiles(opener, to_arrow_schema(schema))
-    return split_frame(spark, Splits(parts, read), schema).frame
+    return split_frame(spark, Splits(parts, read), schema)
 
 
 @dataclass(frozen=True)

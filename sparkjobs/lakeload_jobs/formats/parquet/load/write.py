@@ -20,15 +20,15 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.base import PreparedRows, Writer
+from lakeload_jobs.formats.data_files.direct import of_frame
 from lakeload_jobs.formats.data_files.stage import (
-    REPORT_SCHEMA,
     Driver,
     PartitionReport,
     PartitionWriter,
     count_parts,
-    read_report,
     stage_parts,
 )
+from lakeload_jobs.formats.data_files.tracked import Tracking
 from lakeload_jobs.formats.data_files.uploads import UploadRegistry, abort_uploads
 from lakeload_jobs.formats.deletes import DeletedKeys, find_deleted, newest_keys, source_keys
 from lakeload_jobs.formats.parquet.load.files import ParquetFiles
@@ -38,10 +38,9 @@ from lakeload_jobs.formats.parquet.load.versions import read_versions
 from lakeload_jobs.formats.parquet.log.bookmark import loaded_files
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog, TableLog
 from lakeload_jobs.rows.balance import Balance
-from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.columns import added_column, missing_column
-from lakeload_jobs.rows.counting import Counted, count_rows, partition_count
+from lakeload_jobs.rows.counting import Counted
 from lakeload_jobs.rows.progress import new_progress_file
 from lakeload_jobs.rows.rejects import NONE_REJECTED
 from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX
@@ -97,33 +96,20 @@ class ParquetWriter:
     @property
     def reader(self) -> Reader:
         """Who reads the rows."""
-        return self.columns.reader
-
-    @property
-    def why_jvm(self) -> str:
-        """Why only Spark can read them."""
-        return self.columns.why_jvm
+        return self.prepared.rows.reader
 
     @property
     def writer(self) -> Writer:
         """Tasks write, also rows that Spark hands over."""
         return "direct"
 
-    @property
-    def why_spark(self) -> str:
-        """Return '': Spark writes no Parquet table."""
-        return ""
-
     def count(self) -> Counted | None:
         """Return the rows of each partition, or None where one partition needs no count."""
-        if self.columns.direct is not None:
-            return Counted(count_parts(self.load.driver, self.columns.direct))
-        if self.prepared.counts is not None:
-            return Counted(self.prepared.counts)
-        frame = self.prepared.frame
-        if partition_count(frame) <= 1:
+        prepared = self.prepared
+        if prepared.parts.counts is None and len(prepared.parts.parts) <= 1:
             return None
-        return count_rows(frame, all_columns=self.prepared.rows.count_reads_all_columns)
+        reads_all = prepared.rows.count_reads_all_columns
+        return Counted(count_parts(self.load.driver, prepared.parts, all_columns=reads_all))
 
     def stage(self, counted: Counted | None) -> StagedParquet:
         """Encode and upload; no upload is completed yet."""
@@ -170,7 +156,7 @@ class ParquetWriter:
         """Run the tasks and return their reports in partition order, at last that of the keys that
         are deleted."""
         load, spec = self.load, self.load.spec
-        own = len(counts) if counts is not None else partition_count(self.prepared.frame)
+        own = len(self.prepared.parts.parts)
         partitions = own + (gone is not None)
         shared = spec.runtime.tasks_share_driver
         writer = PartitionWriter(
@@ -182,25 +168,19 @@ class ParquetWriter:
                 spec.synced,
                 self.columns.bloom_filters,
             ),
-            job_id=spec.job_id,
-            attempt_id=spec.attempt_id,
-            synced=spec.synced,
-            tracking_columns=spec.tracking_columns,
-            key_columns=self.prepared.mapping.key,
+            tracking=Tracking.of(spec, self.prepared.mapping.key, counts),
             partitions=partitions,
-            counts=counts,
             registry=str(registry) if shared else None,
             progress=new_progress_file(spec, load.table),
             on_executor=not shared,
         )
-        reports = sorted(self._staged(writer), key=lambda report: report.partition)
+        reports = stage_parts(load.driver, self.prepared.parts, writer)
         if gone is not None:
             if self.prepared.index == "dense":
-                before = tuple(report.rows for report in reports)
-                writer = replace(writer, counts=(*before, gone.rows))
-            frame = _deleted_rows(gone, self.prepared.schema)
-            rows = map_batches(frame, replace(writer, first=own), REPORT_SCHEMA).collect()
-            reports += [read_report(row["report"]) for row in rows]
+                counts = (*(report.rows for report in reports), gone.rows)
+                writer = replace(writer, tracking=replace(writer.tracking, counts=counts))
+            rows = of_frame(_deleted_rows(gone, self.prepared.schema))
+            reports += stage_parts(load.driver, rows, replace(writer, first=own))
         if len(reports) != partitions:
             raise LoadFailed(
                 f"{len(reports)} of {partitions} partitions reported what they staged",
@@ -208,14 +188,6 @@ class ParquetWriter:
                 retryable=True,
             )
         return reports
-
-    def _staged(self, writer: PartitionWriter) -> list[PartitionReport]:
-        """Run a task for each partition, and return what it reports."""
-        direct = self.columns.direct
-        if direct is not None:
-            return stage_parts(self.load.driver, direct, writer)
-        rows = map_batches(self.prepared.frame, writer, REPORT_SCHEMA).collect()
-        return [read_report(row["report"]) for row in rows]
 
 
 def _deleted_rows(gone: DeletedKeys, schema: StructType) -> DataFrame:
@@ -252,10 +224,10 @@ class StagedParquet:
         self._rejects = tuple(file for report in reports for file in report.rejects)
         self.bad_values = sum(report.bad_values for report in reports)
         self.rejected = sum((report.rejected for report in reports), NONE_REJECTED)
-        direct = writer.columns.direct if writer.columns.types else None
+        total = writer.prepared.parts.total
         rows = sum(report.rows for report in reports) - deleted
         self.balance = Balance(
-            read=rows if direct is None else direct.total,
+            read=rows if total is None else total,
             dropped=sum(report.dropped for report in reports),
             written=sum(file.rows for file in self._files) - deleted,
             rejected=self.rejected.rows,

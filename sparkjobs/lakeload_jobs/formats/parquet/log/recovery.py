@@ -256,6 +256,8 @@ def recover_table(
 
 
 def _settle(settler: Settler) -> TableRecovery:
+    """Roll forward every record that is not finished, and write a checkpoint where more than the
+    first record is finished now. What is damaged or fails is in the result."""
     log = settler.log
     view = log.read()
     damaged: list[Damaged] = []

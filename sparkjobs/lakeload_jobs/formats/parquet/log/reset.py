@@ -127,7 +127,7 @@ def plan_reset(
     location = log.location
     view = log.read(before=WHOLE_LOG)
     records, begun = own_records(log, view, pipeline)
-    shared = others(log, view, pipeline)
+    shared = files_of_other_pipelines(log, view, pipeline)
     rejects = any(own.record.rejected for own in records)
     paths = [one.data_path for one in (location.with_side_table if rejects else (location,))]
     there = {entry.key: entry for path in paths for entry in objects.list(path)}
@@ -174,7 +174,9 @@ def own_records(
     return tuple(records), begun
 
 
-def others(log: CommitLog, view: LogView, pipeline: str) -> Mapping[str, list[StagedFile]]:
+def files_of_other_pipelines(
+    log: CommitLog, view: LogView, pipeline: str
+) -> Mapping[str, list[StagedFile]]:
     """Return what other pipelines have in the table: name → files, of jobs that are not void."""
     found: dict[str, list[StagedFile]] = {}
     for entry, record in log.records(view.entries):
@@ -347,7 +349,7 @@ def check_removable(objects: Objects, location: TableLocation, pipeline: str) ->
     """Raise `LogInUse` when another pipeline has rows in the table or somebody uploads to it."""
     log = CommitLog(objects, location)
     view = log.read(before=WHOLE_LOG)
-    if found := sorted(others(log, view, pipeline)):
+    if found := sorted(files_of_other_pipelines(log, view, pipeline)):
         raise LogInUse(
             f"the log of `{location.data_path}` cannot be removed: pipeline `{found[0]}` "
             "has rows in this table, and lakeload needs the log to load them exactly once",

@@ -38,7 +38,7 @@ from lakeload_jobs.sources.databases.engines.failures import failure
 if TYPE_CHECKING:
     from lakeload_jobs.aws import AwsSession
     from lakeload_jobs.sources.base import Source
-    from lakeload_jobs.sources.databases.base import RowsWindow
+    from lakeload_jobs.sources.databases.cursors import RowsWindow
 
 XMIN = "xmin"
 """The value of `cursor` that names no column, but the transaction ids of rows."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -17,22 +16,22 @@ from pyspark.sql.types import StructType
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import FilesInput, OnBadValue, TableSpec
-from lakeload_jobs.contract.state import StateChange
-from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.rows.arrow import Column as Array
 from lakeload_jobs.rows.arrow import pc
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.casts import RECORD_HELPER, cast_types
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
 from lakeload_jobs.rows.tracking import PLACE_HELPER
-from lakeload_jobs.sources.base import CheckType, Keys, Reader, Spellings, Splits, UnreadableFile
+from lakeload_jobs.sources.base import (
+    Rows,
+    UnreadableFile,
+)
+from lakeload_jobs.sources.files.formats.avro.reader import read_avro_headers
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
-from lakeload_jobs.sources.files.reader_options import option_problems
 from lakeload_jobs.sources.files.spark.paths import by_name, shortest
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.schemas import open_avro
-from lakeload_jobs.sources.files.typed.avro import read_avro_headers
 from lakeload_jobs.sources.files.typed.columns import Column, FileSchema
 from lakeload_jobs.sources.files.typed.exact import column_notes, record_bytes
 from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT
@@ -40,63 +39,9 @@ from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState, hidden, partition_base
 from lakeload_jobs.sources.paths.spark_paths import plain_path, spark_path
 from lakeload_jobs.sources.settings import check_types
+from lakeload_jobs.sources.spark_frames import frame_splits
 
 NO_TYPES: Mapping[str, str] = {}
-NO_FILE = "no file can be read"
-"""Why rows without columns, which are all rejected, pass through Spark."""
-
-
-@dataclass(frozen=True)
-class FilesRows:
-    """The rows of a table's files (`sources.base.Rows`)."""
-
-    deferred: DeferredFrame
-    names: tuple[str, ...]
-    files: tuple[FileState, ...]
-    count_reads_all_columns: bool
-    given: FilesInput
-    s3: S3Source | None = None
-    reader: Reader = "jvm"
-    splits: Splits | None = None
-    why_no_splits: str = ""
-    counts: tuple[int, ...] | None = None
-    repeatable: bool = True
-    comments: Comments = NO_COMMENTS
-    warnings: tuple[str, ...] = ()
-    keys: Keys | None = None
-    values: Callable[[], None] | None = None
-    """Raises `LoadFailed` with the bad values of all rows, where the reader finds them."""
-    read_check: Callable[[int | None], None] | None = None
-    """Is `check_read` where Spark reads the files."""
-    spellings: Spellings = ()
-    check_type: CheckType | None = None
-
-    @property
-    def frame(self) -> DataFrame:
-        """The rows as Spark reads them."""
-        return self.deferred.frame
-
-    @property
-    def schema(self) -> StructType:
-        """The columns of `frame`."""
-        return self.deferred.schema
-
-    def check_read(self, count: int | None) -> None:
-        """Raise `LoadFailed` where Spark reads other rows than the files have."""
-        if self.read_check is not None:
-            self.read_check(count)
-
-    def check_values(self) -> None:
-        """Raise `LoadFailed` with the bad values of all rows."""
-        if self.values is not None:
-            self.values()
-
-    def check_unchanged(self) -> None:
-        """Raise `LoadFailed` when a file is not what it was when it was listed."""
-        check_unchanged(self.files, self.given, self.s3.readers if self.s3 else None)
-
-    def finish(self, ends: Sequence[Any]) -> StateChange | None:
-        """Return None: which files are loaded is known before they are read."""
 
 
 def open_files(
@@ -105,12 +50,13 @@ def open_files(
     table: TableSpec,
     on_bad_value: OnBadValue,
     *,
+    only_spark: str,
     s3: S3Source | None = None,
     files: Sequence[FileState] | None = None,
-) -> FilesRows:
+) -> Rows:
     """Open the Avro files of a table, whose schema is that of the files; `columns.types` casts.
-    `s3` is needed for `s3://` paths alone. `files` are those that are read, some of what
-    `list_files` returned; None lists them here.
+    `only_spark` says why Spark reads them. `s3` is needed for `s3://` paths alone. `files` are
+    those that are read, some of what `list_files` returned; None lists them here.
 
     Raises `LoadFailed` for files that are missing or cannot be read, `InvalidInput` for options
     and types that Spark does not have.
@@ -132,9 +78,23 @@ def open_files(
     check = partial(_check_avro, frame, listed, source, s3)
     if own := check_types(types, names):
         frame = cast_rows(with_places(frame), own, on_bad_value)
-    made = DeferredFrame.made(frame)
-    filtered = table.where is not None
-    return FilesRows(made, names, listed, filtered, source, s3, read_check=check)
+    return Rows(
+        spark,
+        frame.schema,
+        names,
+        frame_splits(frame),
+        only_spark,
+        count_reads_all_columns=table.where is not None,
+        check_read=check,
+        check_unchanged=unchanged(listed, source, s3),
+    )
+
+
+def unchanged(
+    files: Sequence[FileState], given: FilesInput, s3: S3Source | None
+) -> Callable[[], None]:
+    """Return what raises `LoadFailed` when a file is not what it was when it was listed."""
+    return partial(check_unchanged, files, given, s3.readers if s3 else None)
 
 
 def _check_avro(
@@ -284,5 +244,5 @@ def _difference(frame: DataFrame, files: Sequence[FileState]) -> str | None:
 
 def check_options(source: FilesInput) -> None:
     """Raise `InvalidInput` for a reader option that the format does not have."""
-    for problem in option_problems(source.format, source.options):
+    for problem in FILE_FORMATS[source.format].option_problems(source.options):
         raise InvalidInput(problem.message, hint=problem.hint)

@@ -21,13 +21,11 @@ from lakeload_jobs.contract.spec import FilesInput, JobSpec, RejectedInput, Tabl
 from lakeload_jobs.contract.state import Bookmark, Evidence, RejectedRecords, StateChange
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.rows.rejects import of_records
-from lakeload_jobs.sources.base import EarlierColumns, Rows
-from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS
-from lakeload_jobs.sources.files.spark.reader import FilesRows
+from lakeload_jobs.sources.base import EarlierColumns, Rows, unchecked
+from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.text import open_text_files
 from lakeload_jobs.sources.files.spark.typed import TypedTable, open_typed_files
-from lakeload_jobs.sources.files.text.options import read_csv_options, read_json_options
 from lakeload_jobs.sources.files.text.stored import StoredFiles, StoredText, stored_text
 from lakeload_jobs.sources.files.typed.exact import is_exact_record
 from lakeload_jobs.sources.files.typed.stored import StoredRecord, StoredRecords
@@ -111,7 +109,7 @@ class RejectedSlice:
         """About how much they are."""
         return None if self.records is None else self.records.nbytes
 
-    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns) -> Rows:
         """Open them as the files of the table are opened. Raises as that does."""
         assert self.records is not None  # noqa: S101 - load_table opens no idle slice
         files, records = self.given.files, self.records.to_pylist()
@@ -123,11 +121,11 @@ class RejectedSlice:
             table = TypedTable(spark, self.spec, self.table, files, states, self.s3, stored=stored)
             rows = open_typed_files(table, earlier)
         # There is no file that could change.
-        return replace(rows, files=())
+        return replace(rows, check_unchanged=unchecked)
 
     def _open_texts(
         self, spark: SparkSession, earlier: EarlierColumns, stored: StoredFiles
-    ) -> FilesRows:
+    ) -> Rows:
         return open_text_files(
             spark,
             self.spec,
@@ -182,14 +180,13 @@ def stored_records(records: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Stor
 
 def stored_texts(records: Sequence[Mapping[str, Any]], given: FilesInput) -> dict[str, StoredText]:
     """Return the text of the records of each file, in the order of their job."""
-    encoding, line_break = _encoding(given), b"\n"
-    if given.format == "CSV":
-        line_break = read_csv_options(given.options)[0].line_break.encode() or line_break
+    reading = TEXT_FORMATS[given.format].reading(given.options)
+    encoding = reading.options.encoding
     found = {}
     for path, own in _by_file(records).items():
         names = json.loads(own[0]["source_columns"] or "[]")
         lines = [(record["source_line"] or 1, _bytes_of(record, encoding)) for record in own]
-        found[path] = stored_text(names, lines, line_break)
+        found[path] = stored_text(names, lines, reading.line_break)
     return found
 
 
@@ -198,12 +195,6 @@ def _by_file(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str
     for record in sorted(records, key=lambda record: record["_supa_index"]):
         by_file.setdefault(record["source_file"], []).append(record)
     return dict(sorted(by_file.items()))
-
-
-def _encoding(given: FilesInput) -> str | None:
-    if given.format == "CSV":
-        return read_csv_options(given.options)[0].encoding
-    return read_json_options(given.options)[0].encoding
 
 
 def _bytes_of(record: Mapping[str, Any], encoding: str | None) -> bytes:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, DataFrameReader
 from pyspark.sql.types import (
@@ -25,15 +24,12 @@ from pyspark.sql.types import (
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import FilesInput, TableSpec
 from lakeload_jobs.rows.columns import in_source_spelling, is_read
+from lakeload_jobs.sources.files.formats.avro.reader import schema_text
 from lakeload_jobs.sources.files.spark.s3a import S3Source
-from lakeload_jobs.sources.paths.file_state import FileState, is_s3
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
+from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.sources.paths.spark_paths import spark_path
 
-ReadStart = Callable[[FileState, int], bytes]
-"""Returns the first bytes of a file, as many as asked for or as it has."""
-
-_MAGIC = b"Obj\x01"
-_FIRST_BYTES = 16 * 1024
 _AT_ONCE = 16
 _WIDER: tuple[tuple[DataType, ...], ...] = (
     (ByteType(), ShortType(), IntegerType(), LongType()),
@@ -52,21 +48,6 @@ def one_file_of_each_schema(
     for file, text in zip(files, schemas, strict=True):
         first.setdefault(text, file)
     return list(first.values())
-
-
-def schema_text(file: FileState, read: ReadStart) -> bytes:
-    """Return the JSON text of the schema in a file's header. Raises `LoadFailed`."""
-    size = _FIRST_BYTES
-    while True:
-        start = read(file, size)
-        try:
-            return _metadata(start)["avro.schema"]
-        except IndexError:
-            if len(start) < size:
-                raise _not_avro(file) from None
-            size *= 8
-        except (KeyError, ValueError):
-            raise _not_avro(file) from None
 
 
 def merge(schemas: Sequence[tuple[FileState, StructType]], table: TableSpec) -> StructType:
@@ -120,53 +101,6 @@ def _different(name: str, one: DataType, other: DataType) -> tuple[str, DataType
     return name, one, other
 
 
-@dataclass
-class _Reader:
-    """Avro's binary encoding, as far as a header needs it. Raises `IndexError` past the end."""
-
-    data: bytes
-    at: int = 0
-
-    def take(self, size: int) -> bytes:
-        if size < 0:
-            raise ValueError("a negative length")
-        if self.at + size > len(self.data):
-            raise IndexError(size)
-        self.at += size
-        return self.data[self.at - size : self.at]
-
-    def long(self) -> int:
-        value, shift = 0, 0
-        while True:
-            byte = self.take(1)[0]
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if not byte & 0x80:
-                return (value >> 1) ^ -(value & 1)
-            if shift > 63:
-                raise ValueError("a number of more than 64 bits")
-
-
-def _metadata(data: bytes) -> dict[str, bytes]:
-    reader = _Reader(data)
-    if reader.take(len(_MAGIC)) != _MAGIC:
-        raise ValueError("no magic")
-    found = {}
-    while count := reader.long():
-        if count < 0:  # the block's size follows
-            reader.long()
-        for _ in range(abs(count)):
-            name = reader.take(reader.long())
-            found[name.decode("utf-8", "replace")] = reader.take(reader.long())
-    return found
-
-
-def _not_avro(file: FileState) -> LoadFailed:
-    return LoadFailed(
-        f"reading `{file.path}`: it is not an Avro file", hint="check the file and `format`"
-    )
-
-
 def open_avro(
     reader: DataFrameReader,
     source: FilesInput,
@@ -192,13 +126,8 @@ def _with_all_columns(
     files: Sequence[FileState],
     s3: S3Source | None,
 ) -> DataFrameReader:
-    def read_start(file: FileState, size: int) -> bytes:
-        if s3 is not None and is_s3(file.path):
-            return s3.readers.objects(source).read_start(file, size)
-        with Path(file.path).open("rb") as opened:
-            return opened.read(size)
-
-    different = one_file_of_each_schema(files, lambda file: schema_text(file, read_start))
+    opener = FileBytes() if s3 is None else FileBytes(s3.readers.identity(source), s3.label)
+    different = one_file_of_each_schema(files, lambda file: schema_text(file, opener))
     if len(different) == 1:
         return reader
     schemas = [(file, reader.load(spark_path(file.path)).schema) for file in different]

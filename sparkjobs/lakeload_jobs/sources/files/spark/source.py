@@ -11,6 +11,7 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
@@ -20,23 +21,24 @@ from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.sources.base import (
     EarlierColumns,
     Rows,
+    Splits,
     UnreadableFile,
     explained_by_change,
     with_all_bad_values,
 )
 from lakeload_jobs.sources.files.content import content_hashes
+from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS, TEXT_FORMATS
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
-from lakeload_jobs.sources.files.reader_options import TEXT_FORMATS, only_sparks
 from lakeload_jobs.sources.files.selection import Selection, choose_files
 from lakeload_jobs.sources.files.selection_texts import selection_warnings
-from lakeload_jobs.sources.files.spark.reader import FilesRows, open_files
+from lakeload_jobs.sources.files.spark.reader import open_files
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.text import open_text_files
 from lakeload_jobs.sources.files.spark.typed import TypedTable, open_typed_files
 from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.sources.paths.local_listing import link_warnings
 from lakeload_jobs.sources.settings import refuse_limit
-from lakeload_jobs.sources.spark_frames import no_rows
+from lakeload_jobs.sources.spark_frames import as_handed_over, frame_of
 
 
 def connect_files(spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, FilesInput], FilesSource]:
@@ -156,7 +158,7 @@ class FilesSlice:
         check_unchanged(files, self.given, readers)
         return self.selection.noted(rejected_from, contents)
 
-    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns) -> Rows:
         """Open the files: text, ORC and Avro by our own readers, Parquet by Arrow as far as it
         reads them, all others by Spark.
 
@@ -169,9 +171,9 @@ class FilesSlice:
         rows = replace(rows, check_type=partial(self._check_type, spark, files, earlier))
         if self.selection is None:
             rows = replace(rows, warnings=(*rows.warnings, *link_warnings(files)))
-        if self.spec.reader == "DIRECT" and rows.reader != "direct":
+        if self.spec.reader == "DIRECT" and rows.only_spark:
             raise InvalidInput(
-                f"the table cannot be read with `spark: {{reader: DIRECT}}`: {rows.why_no_splits}",
+                f"the table cannot be read with `spark: {{reader: DIRECT}}`: {rows.only_spark}",
                 hint="`spark: {reader: AUTO}` lets Spark read where it is needed",
             )
         return rows
@@ -190,17 +192,17 @@ class FilesSlice:
         table = replace(self.table, columns=columns, on_bad_value="FAIL")
         rows = replace(self, table=table)._open(spark, files, earlier)
         with with_all_bad_values(rows):
-            values = rows.frame if table.where is None else rows.frame.where(table.where)
+            values = frame_of(rows) if table.where is None else frame_of(rows).where(table.where)
             values.agg(F.count(quoted(name))).collect()
 
     def _open(
         self, spark: SparkSession, files: tuple[FileState, ...], earlier: EarlierColumns
-    ) -> FilesRows:
+    ) -> Rows:
         given, table, s3 = self.given, self.table, self.s3
         typed_by = self.selection.typed_by if self.selection and self.selection.later else None
         if not files:
-            return FilesRows(no_rows(spark), (), (), False, given, s3)
-        sparks = only_sparks(given.format, given.options)
+            return Rows(spark, StructType([]), (), Splits((), as_handed_over, ()))
+        sparks = FILE_FORMATS[given.format].only_spark(given.options)
         if given.format in TEXT_FORMATS:
             return open_text_files(
                 spark,
@@ -217,12 +219,12 @@ class FilesSlice:
                 spark, self.spec, table, given, files, s3, self.unreadable, typed_by=typed_by
             )
             return open_typed_files(opened, earlier)
-        rows = open_files(
+        return open_files(
             spark,
             given,
             table,
             self.spec.on_bad_value_of(table),
+            only_spark=f"the reader option `{sparks}` is Spark's",
             s3=s3,
             files=files,
         )
-        return replace(rows, why_no_splits=f"the reader option `{sparks}` is Spark's")

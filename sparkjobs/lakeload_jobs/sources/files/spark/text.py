@@ -13,14 +13,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
 
 from lakeload_jobs.contract.spec import FilesInput, JobSpec, TableSpec
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.rejects import REJECT_TYPE, REJECTED_HELPER
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.session import setting
-from lakeload_jobs.sources.base import NO_COLUMNS, EarlierColumns
+from lakeload_jobs.sources.base import NO_COLUMNS, EarlierColumns, Rows
+from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS
 from lakeload_jobs.sources.files.listing import list_files
-from lakeload_jobs.sources.files.spark.reader import NO_FILE, FilesRows, check_options
+from lakeload_jobs.sources.files.spark.reader import check_options, unchanged
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned, put_together, weight
 from lakeload_jobs.sources.files.text.stored import StoredFiles
@@ -28,7 +28,6 @@ from lakeload_jobs.sources.files.text.table import TextTable, text_files
 from lakeload_jobs.sources.part_sizes import Parallelism
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState, is_s3
-from lakeload_jobs.sources.spark_frames import no_rows, split_frame
 
 _SMALL = 4 << 20
 """Up to so many bytes are looked through in the driver, which takes less than starting tasks."""
@@ -47,7 +46,7 @@ def open_text_files(
     earlier: EarlierColumns = NO_COLUMNS,
     stored: StoredFiles | None = None,
     typed_by: Sequence[FileState] | None = None,
-) -> FilesRows:
+) -> Rows:
     """Open CSV or JSON files and read them once for what they hold. `files` are those that are
     read; None lists them here. `typed_by` are those that the columns are found by; None: the same.
     `earlier` is what earlier loads made of source columns.
@@ -61,27 +60,21 @@ def open_text_files(
     if stored is None:
         s3.check_runtime(listed)
     opener = stored or FileBytes(s3.readers.identity(given), s3.label)
-    read = text_files(spec, table, given, listed, earlier, opener, spec.max_rejected_of(table))
+    as_text = spec.nested == "JSON"
+    reading = TEXT_FORMATS[given.format].reading(given.options, nested_as_text=as_text)
+    read = text_files(spec, table, reading, listed, earlier, opener, spec.max_rejected_of(table))
     if typed_by is not None:
         read = replace(read, files=tuple(typed_by), loaded=frozenset(listed))
     parallelism = _parallelism(spark)
     found = read.split(_Runner(spark, parallelism), parallelism)
-    why = "`spark.reader` is `JVM`" if spec.reader == "JVM" else ""
-    if found.splits.parts and not found.names:
-        why = NO_FILE
-    return FilesRows(
-        deferred=_frame(spark, found),
-        names=found.names,
-        files=listed,
-        count_reads_all_columns=False,
-        given=given,
-        s3=s3,
-        reader="direct",
-        splits=None if why else found.splits,
-        why_no_splits=why,
-        counts=found.splits.counts or (0,),
+    return Rows(
+        spark,
+        _schema(found),
+        found.names,
+        found.splits,
         warnings=found.warnings,
         spellings=found.spellings,
+        check_unchanged=unchanged(listed, given, s3),
     )
 
 
@@ -121,11 +114,11 @@ class _InTask:
             yield from map(self.scan, pieces)
 
 
-def _frame(spark: SparkSession, table: TextTable) -> DeferredFrame:
+def _schema(table: TextTable) -> StructType:
     if not table.schema.names or (not table.names and not table.splits.parts):
-        return no_rows(spark)
+        return StructType([])
     helpers = {BAD_VALUES_HELPER: "int", REJECTED_HELPER: REJECT_TYPE}
     columns = from_arrow_schema(pa.schema(table.columns), prefer_timestamp_ntz=True)
     own = [name for name in table.schema.names if name in helpers]
     fields = [*columns, *(StructField(name, DataType.fromDDL(helpers[name])) for name in own)]
-    return split_frame(spark, table.splits, StructType(fields))
+    return StructType(fields)

@@ -4,7 +4,6 @@ by Arrow and fastavro, and by Spark's reader of Parquet where only that reads th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -23,44 +22,41 @@ from lakeload_jobs.rows.arrow import Kind
 from lakeload_jobs.rows.arrow_casts import ArrowCast, arrow_cast
 from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.columns import in_condition, in_source_spelling, is_read, types_of
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.session import setting
 from lakeload_jobs.sources.base import (
     EarlierColumns,
     ReadAgain,
+    Rows,
     Splits,
     UnreadableFile,
     set_aside_warnings,
+    unchecked,
 )
 from lakeload_jobs.sources.files.files_in_use import in_use
+from lakeload_jobs.sources.files.formats.base import TypedFormat
+from lakeload_jobs.sources.files.formats.parquet.reader import ParquetReader
+from lakeload_jobs.sources.files.formats.registry import TYPED_FORMATS
 from lakeload_jobs.sources.files.spark.reader import (
-    NO_FILE,
-    FilesRows,
     cast_rows,
     check_options,
     check_rows,
     read_listed,
+    unchanged,
     with_places,
 )
 from lakeload_jobs.sources.files.spark.s3a import S3Source
-from lakeload_jobs.sources.files.typed.avro import AvroReader, read_avro_headers
 from lakeload_jobs.sources.files.typed.casts import ReadCast
 from lakeload_jobs.sources.files.typed.columns import (
     Column,
     FileSchema,
-    OpenFile,
     kind_in_table,
-    lists_of_spark,
     readable_by_spark,
     set_aside,
     settled,
     unite,
     unreadable,
 )
-from lakeload_jobs.sources.files.typed.orc import OrcReader, read_orc_footers
-from lakeload_jobs.sources.files.typed.parquet import ParquetReader, ParquetSettings, read_footers
-from lakeload_jobs.sources.files.typed.parquet_encryption import END_BYTES
 from lakeload_jobs.sources.files.typed.rows import (
     DAMAGED_HINT,
     Failures,
@@ -82,10 +78,9 @@ from lakeload_jobs.sources.files.united_columns import (
     shared_names,
 )
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
-from lakeload_jobs.sources.paths.file_state import FileState, folder_base, is_s3
-from lakeload_jobs.sources.paths.objects import ObjectFile
+from lakeload_jobs.sources.paths.file_state import FileState, folder_base
 from lakeload_jobs.sources.settings import check_types
-from lakeload_jobs.sources.spark_frames import check_casts, split_frame
+from lakeload_jobs.sources.spark_frames import check_casts, frame_splits, split_frame
 
 _CALENDARS = {
     "datetimerebasemode": "spark.sql.parquet.datetimeRebaseModeInRead",
@@ -115,6 +110,11 @@ class TypedTable:
     """The files that the columns are found by; None: those whose rows are loaded."""
 
     @property
+    def format(self) -> TypedFormat:
+        """The format of the files."""
+        return TYPED_FORMATS[self.given.format]
+
+    @property
     def on_bad_value(self) -> OnBadValue:
         """What becomes of bad values and broken records."""
         return self.spec.on_bad_value_of(self.table)
@@ -140,7 +140,7 @@ class TypedTable:
         return FileBytes(self.s3.readers.identity(self.given), self.s3.label)
 
 
-def open_typed_files(table: TypedTable, earlier: EarlierColumns) -> FilesRows:
+def open_typed_files(table: TypedTable, earlier: EarlierColumns) -> Rows:
     """Return the rows of a table. `earlier` is what earlier loads made of columns.
 
     Raises `LoadFailed` for files that cannot be read or united, naming the column, and
@@ -205,22 +205,22 @@ def open_typed_files(table: TypedTable, earlier: EarlierColumns) -> FilesRows:
             if table.spec.reader == "JVM"
             else "load the files with one spelling each in a load of their own",
         )
-    frame, values = _by_spark(table, columns, by_spark=True), None
+    frame = _by_spark(table, columns, by_spark=True)
     read_frame = frame
+    values: Callable[[], None] = unchecked
     if casts:
         placed = with_places(frame, numbered=True)
         values = partial(check_casts, placed, casts)
         frame = cast_rows(placed, casts, table.on_bad_value, united)
-    return FilesRows(
-        DeferredFrame.made(frame),
+    return Rows(
+        table.spark,
+        frame.schema,
         names,
-        table.files,
-        False,
-        table.given,
-        table.s3,
-        why_no_splits=only_spark,
-        values=values,
-        read_check=partial(_check_spark_read, table, read_frame, schemas, columns),
+        frame_splits(frame),
+        only_spark,
+        check_values=values,
+        check_read=partial(_check_spark_read, table, read_frame, schemas, columns),
+        check_unchanged=unchanged(table.files, table.given, table.s3),
     )
 
 
@@ -263,13 +263,12 @@ class _CheckColumns:
 def _schemas(table: TypedTable) -> tuple[FileSchema, ...]:
     if table.stored is not None:
         return stored_schemas(table.stored, table.files)
-    if table.given.format == "AVRO":
-        schemas = read_avro_headers(table.files, table.opener, sets_aside=table.sets_aside)
-    elif table.given.format == "ORC":
-        schemas = read_orc_footers(table.files, table.opener, sets_aside=table.sets_aside)
-    else:
-        settings = _settings(table.spark)
-        schemas = read_footers(table.files, _opener(table), settings, sets_aside=table.sets_aside)
+    schemas = table.format.schemas(
+        table.files,
+        table.opener,
+        sets_aside=table.sets_aside,
+        setting=partial(setting, table.spark),
+    )
     return tuple(
         set_aside(schema.file, fault) if (fault := table.unreadable.get(schema.file)) else schema
         for schema in schemas
@@ -290,9 +289,7 @@ def _spellings(
     return shared_names(names, earlier, rename)
 
 
-def _only_rejects(
-    table: TypedTable, schemas: Sequence[FileSchema], fault: UnreadableFile
-) -> FilesRows:
+def _only_rejects(table: TypedTable, schemas: Sequence[FileSchema], fault: UnreadableFile) -> Rows:
     """Return the rows of files that are all set aside: they have no columns. Raises `fault` where
     Spark is to read them."""
     if table.spec.reader == "JVM":
@@ -300,8 +297,7 @@ def _only_rejects(
     read = _reader(table, (), pa.schema([]), places=False, sets_aside=True)
     cores = table.spark.sparkContext.defaultParallelism
     splits = split_files(schemas, read, base=None, parallelism=cores)
-    rows = _by_arrow(table, read, splits, (), {})
-    return replace(rows, splits=None, why_no_splits=NO_FILE)
+    return _by_arrow(table, read, splits, (), {})
 
 
 def _schema(
@@ -345,62 +341,46 @@ def _by_arrow(
     splits: Splits,
     names: tuple[str, ...],
     casts: Mapping[str, str],
-) -> FilesRows:
+) -> Rows:
     schema = from_arrow_schema(read.batch_schema, prefer_timestamp_ntz=True)
-    frame = split_frame(table.spark, splits, schema)
-    why = "`spark.reader` is `JVM`" if table.spec.reader == "JVM" else ""
     values: Callable[[], None] = _Values(table.spark, read, splits.parts, table.unreadable)
     if casts:
-        values = partial(_check_read_and_cast, values, frame.frame, casts)
-        cast = cast_rows(frame.frame, casts, table.on_bad_value, read.columns)
-        frame = DeferredFrame.made(cast)
-        try:
-            in_arrow = _arrow_casts(table, read.schema, casts)
-            kinds = to_arrow_schema(cast.schema)
-            without_places = replace(read, places=False)
-            cast_read = ReadCast(without_places, in_arrow, kinds, table.on_bad_value)
+        frame = split_frame(table.spark, splits, schema)
+        values = partial(_check_read_and_cast, values, frame, casts)
+        cast = cast_rows(frame, casts, table.on_bad_value, read.columns)
+        schema = cast.schema
+        in_arrow = _arrow_casts(table, read.schema, casts)
+        if in_arrow is None:
+            splits = frame_splits(cast, splits.counts)
+        else:
+            kinds, plain = to_arrow_schema(schema), replace(read, places=False)
+            cast_read = ReadCast(plain, in_arrow, kinds, table.on_bad_value)
             splits = replace(splits, read=cast_read, of_columns=cast_read.of_columns)
-        except NotDirect as reason:
-            why = why or str(reason)
-    return FilesRows(
-        frame,
+    return Rows(
+        table.spark,
+        schema,
         names,
-        table.files,
-        False,
-        table.given,
-        table.s3,
-        reader="direct",
-        splits=None if why else splits,
-        why_no_splits=why,
-        counts=splits.counts or (0,),
-        values=values,
+        splits,
+        check_values=values,
+        check_unchanged=unchanged(table.files, table.given, table.s3),
     )
 
 
 def _arrow_casts(
     table: TypedTable, schema: pa.Schema, casts: Mapping[str, str]
-) -> dict[str, ArrowCast]:
-    """Return the casts, all in Arrow. Raises `NotDirect` where Spark has to cast a column."""
+) -> dict[str, ArrowCast] | None:
+    """Return the casts, all in Arrow; None where Spark has to cast a column."""
     found = {}
     on_bad_value, given = table.on_bad_value, table.table
+    conditions = given.where is not None or given.deleted_when is not None
     for name, kind in casts.items():
         cast = arrow_cast(schema.field(name).type, kind)
         if cast is None:
-            raise NotDirect(f"`columns.types` casts column `{name}`")
-        if cast.may_be_bad and on_bad_value == "QUARANTINE":
-            raise NotDirect(
-                f"`columns.types` casts column `{name}`, whose bad values Spark sets aside"
-            )
-        chooses = given.where is not None or given.deleted_when is not None
-        if (
-            cast.may_be_bad
-            and on_bad_value == "FAIL"
-            and (chooses or table.spec.options.limit is not None)
-        ):
-            # Spark fails for bad values of those rows alone that it casts.
-            raise NotDirect(
-                f"`columns.types` casts column `{name}`, and not every row need be loaded"
-            )
+            return None
+        # Spark sets bad values aside, and fails for those of rows alone that it casts.
+        chooses = on_bad_value == "FAIL" and (conditions or table.spec.options.limit is not None)
+        if cast.may_be_bad and (on_bad_value == "QUARANTINE" or chooses):
+            return None
         found[name] = cast
     return found
 
@@ -493,16 +473,9 @@ def _reader(
     on_loss: OnLoss = "TRUNCATE" if truncates else "FAIL"
     # What cannot be bad is read as with FAIL, where it costs nothing.
     on_bad_value = table.on_bad_value if may_be_bad else "FAIL"
-    reader: FormatReader = AvroReader(table.opener)
-    hint = "check the file"
-    if table.given.format == "ORC":
-        reader = OrcReader(table.opener)
-    elif table.given.format == "PARQUET":
-        reader = ParquetReader(table.opener, exact=on_loss == "FAIL")
-        if lists_of_spark(columns):
-            hint = "check the file; `spark: {reader: JVM}` lets Spark read it"
-    if table.stored is not None:
-        reader = table.stored
+    reader: FormatReader | None = table.stored
+    if reader is None:
+        reader = table.format.reader(table.opener, exact=on_loss == "FAIL")
     in_files = {column.name for column in columns}
     folders = (Column(own.name, own.type, "") for own in schema if own.name not in in_files)
     return ReadTyped(
@@ -511,7 +484,7 @@ def _reader(
         on_loss,
         on_bad_value,
         places,
-        hint,
+        table.format.damage_hint(columns),
         table.sets_aside,
         (*columns, *folders),
     )
@@ -545,7 +518,7 @@ def _only_spark(table: TypedTable, schemas: Sequence[FileSchema], columns: Seque
     old = next((schema.file.path for schema in schemas if schema.old_calendar), None)
     has_old_days = old is not None and any(_has_dates(column.kind) for column in columns)
     julian = f"`{old}` was written with dates of the Julian calendar" if has_old_days else ""
-    if table.given.format != "PARQUET":
+    if not table.format.spark_reads:
         return julian
     if table.spec.reader == "JVM":
         return "`spark.reader` is `JVM`"
@@ -588,7 +561,7 @@ def _check_spark_reads(table: TypedTable, columns: Sequence[Column], why: str) -
             if "`columns.types`" in why
             else "remove it from `where` and `deleted_when`",
         )
-    if table.given.format != "PARQUET":
+    if not table.format.spark_reads:
         raise InvalidInput(
             f"the {table.given.format} files cannot be read: {why}",
             hint="set the reader option `recursiveFileLookup: true`, with which folders are no "
@@ -605,32 +578,3 @@ def _check_spark_reads(table: TypedTable, columns: Sequence[Column], why: str) -
                 if table.spec.reader == "JVM"
                 else "leave the column out with `columns.exclude`",
             )
-
-
-def _settings(spark: SparkSession) -> ParquetSettings:
-    def is_set(name: str) -> bool:
-        return setting(spark, f"spark.sql.{name}").lower() == "true"
-
-    return ParquetSettings(
-        bytes_are_text=is_set("parquet.binaryAsString"),
-        nanoseconds_are_numbers=is_set("legacy.parquet.nanosAsLong"),
-        local_times_are_instants=not is_set("parquet.inferTimestampNTZ.enabled"),
-    )
-
-
-def _opener(table: TypedTable) -> OpenFile:
-    objects = (
-        table.s3.readers.objects(table.given)
-        if any(is_s3(file.path) for file in table.files)
-        else None
-    )
-
-    def open_file(file: FileState) -> AbstractContextManager[Any]:
-        if objects is None or not is_s3(file.path):
-            return nullcontext(file.path)
-        opened = ObjectFile(objects, file)
-        # One request for what Arrow and `check_columns` read of most footers.
-        opened.prefetch([(max(file.size - END_BYTES, 0), file.size)] if file.size else [])
-        return nullcontext(pa.PythonFile(opened, mode="r"))
-
-    return open_file

@@ -19,12 +19,16 @@ import pyarrow.compute
 import pyarrow.types as pt
 
 from lakeload_jobs.contract.spec import OnTypeConflict
-from lakeload_jobs.rows.arrow import Column
+from lakeload_jobs.rows.arrow import Column, Kind
+from lakeload_jobs.rows.rejects import SET_ASIDE
+from lakeload_jobs.sources.files.text.options import Infer
 from lakeload_jobs.sources.files.text.values import (
     DEFAULT_FORMATS,
     EXACT_LENGTH,
+    Positions,
     TextFormats,
     decimal_parts,
+    describe_bad,
     has_iso_moments,
     is_exact_double,
     is_value,
@@ -43,9 +47,6 @@ from lakeload_jobs.sources.type_names import UnknownType, text_type
 
 pc: Any = pyarrow.compute
 
-Infer = Literal["SAFE", "STRINGS", "FULL"]
-"""SAFE: types that say all that the text says; FULL: types that have the values of the text, but
-not its zeros and signs; STRINGS: text."""
 
 Origin = Literal["DECLARED", "RECORDED", "INFERRED"]
 
@@ -91,6 +92,14 @@ _EXACT_INTEGER = 1 << 53
 
 class Evidence(Protocol):
     """What is known of all values of a column."""
+
+    @property
+    def values(self) -> int:
+        """How many numbers there are, where `number_type` is not ''."""
+
+    @property
+    def number_type(self) -> str:
+        """The type of numbers that all values are of; '' where they are of none."""
 
     def fits(self, kind: str) -> bool:
         """Return whether every value is exactly one of a type, which Spark names so."""
@@ -544,3 +553,56 @@ def _is_text_type(name: str) -> bool:
     except UnknownType:
         return False
     return True
+
+
+class Values(Protocol):
+    """How the values of a format are read; it travels to the tasks."""
+
+    @property
+    def formats(self) -> TextFormats:
+        """How values are written whose types are not declared."""
+
+    def evidence(self, recorded: str | None) -> Any:
+        """Return the `Evidence` of a column before a value was seen. `recorded` is the
+        type that it has in the table."""
+
+    def parse(self, column: Column, kind: Kind, formats: TextFormats) -> tuple[Column, Positions]:
+        """Return the values of a column, null where bad, and the positions of the bad ones."""
+
+    def describe_bad(self, value: Any, kind: Kind, formats: TextFormats) -> str:
+        """Return a clause for messages: the value, shortened, and what was expected."""
+
+    def as_text(self, column: Column) -> Column:
+        """Return values as they are shown."""
+
+    def record_hint(self, reason: str) -> str:
+        """Return what to do about a broken record."""
+
+
+@dataclass(frozen=True)
+class ColumnValues:
+    """Values that are nothing but text, or that Arrow has read."""
+
+    formats: TextFormats
+
+    def evidence(self, recorded: str | None) -> ColumnEvidence:
+        """Return the evidence of a column before a value was seen."""
+        return ColumnEvidence(self.formats)
+
+    def parse(self, column: Column, kind: Kind, formats: TextFormats) -> tuple[Column, Positions]:
+        """Return the values of a column, null where bad, and the positions of the bad ones."""
+        if column.type == kind and kind != pa.string():
+            return column, np.zeros(0, np.int64)
+        return parse_text(column, kind, formats)
+
+    def describe_bad(self, value: Any, kind: Kind, formats: TextFormats) -> str:
+        """Return a clause for messages: the value, shortened, and what was expected."""
+        return describe_bad(value, kind, formats)
+
+    def as_text(self, column: Column) -> Column:
+        """Return values as they are."""
+        return column
+
+    def record_hint(self, reason: str) -> str:
+        """Return what to do about a broken record."""
+        return f"fix the file, or {SET_ASIDE}"

@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
-import pyarrow.types as pt
 
 from lakeload_jobs.core.type_conflicts import types_setting
 from lakeload_jobs.rows.arrow import Column
 from lakeload_jobs.sources.files.text.batches import TextBatch
-from lakeload_jobs.sources.files.text.inference import ColumnEvidence, undeclared_formats
-from lakeload_jobs.sources.files.text.json_values import JsonEvidence, Seen, texts
+from lakeload_jobs.sources.files.text.inference import Evidence, Values, undeclared_formats
 from lakeload_jobs.sources.files.text.values import (
     Positions,
     TextFormats,
@@ -111,16 +109,15 @@ class NumberCounts:
     """The numbers of each column of a file, or of a part of it, as it is read."""
 
     path: str
-    formats: TextFormats
+    values: Values
     columns: dict[str, MostlyNumbers] = field(default_factory=dict)
 
-    def add(self, batch: TextBatch, name: str, evidence: ColumnEvidence | JsonEvidence) -> None:
+    def add(self, batch: TextBatch, name: str, evidence: Evidence) -> None:
         """Take a column of a batch that `evidence` has taken."""
-        kind = _number_type(evidence)
+        kind = evidence.number_type
         seen = self.columns.get(name, MostlyNumbers())
         if kind:
-            numbers = evidence.numbers if isinstance(evidence, JsonEvidence) else evidence
-            self.columns[name] = MostlyNumbers(numbers.values, numbers.values, kind=kind)
+            self.columns[name] = MostlyNumbers(evidence.values, evidence.values, kind=kind)
         elif seen.sampled < _ENOUGH and seen.is_likely:
             self.columns[name] = seen.merged(self._look(batch, name, seen))
 
@@ -128,7 +125,7 @@ class NumberCounts:
         """Look at some values of a batch, and find the first that is no number."""
         # Strings of JSON keep their quotes, and are no numbers.
         column = batch.rows.column(name).view(pa.string())
-        column = without_null_texts(column, self.formats.typed_null_texts)
+        column = without_null_texts(column, self.values.formats.typed_null_texts)
         rows = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
         if not len(rows):
             return MostlyNumbers()
@@ -148,14 +145,14 @@ class NumberCounts:
 
     def _other(self, batch: TextBatch, name: str, row: int) -> OtherValue:
         value = batch.rows.column(name).slice(row, 1)
-        content = texts(value) if pt.is_binary(value.type) else value
+        content = self.values.as_text(value)
         (line,) = batch.lines([row])
         return OtherValue(value.view(pa.string())[0].as_py(), content[0].as_py(), self.path, line)
 
     def _best_type(self, column: Column) -> tuple[str, Positions]:
         """Return the type that most values are of, the first of several, and the rows of the
         others."""
-        exact = undeclared_formats(self.formats)
+        exact = undeclared_formats(self.values.formats)
         bad = {kind: parse_text(column, text_type(kind), exact)[1] for kind in _KINDS[1:]}
         return min(bad.items(), key=lambda item: len(item[1]))
 
@@ -182,10 +179,3 @@ def number_warnings(
         warnings[first] += f"; line {line:,} does the same to {shown}{more}"
         warnings = {name: text for name, text in warnings.items() if name not in others}
     return tuple(warnings.values())
-
-
-def _number_type(evidence: ColumnEvidence | JsonEvidence) -> str:
-    """Return the type of numbers that all values are of, '' where they are of none."""
-    if isinstance(evidence, JsonEvidence):
-        return "" if evidence.seen & ~Seen.NUMBER else evidence.numbers.number_type
-    return evidence.number_type

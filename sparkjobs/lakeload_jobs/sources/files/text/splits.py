@@ -21,11 +21,10 @@ import pyarrow as pa
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import REJECT_LIMIT, OnBadValue, RejectLimit
 from lakeload_jobs.core.names import spelling
-from lakeload_jobs.rows.arrow import Column, Kind
+from lakeload_jobs.rows.arrow import Column
 from lakeload_jobs.rows.rejects import (
     REJECT,
     REJECTED_HELPER,
-    SET_ASIDE,
     Reject,
     Rejected,
     check_rejected,
@@ -35,13 +34,11 @@ from lakeload_jobs.rows.rejects import (
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValue, BadValuesFound, Splits, UnreadableFile
 from lakeload_jobs.sources.files.text.batches import TextBatch
-from lakeload_jobs.sources.files.text.inference import ColumnEvidence
+from lakeload_jobs.sources.files.text.inference import Values
 from lakeload_jobs.sources.files.text.mostly_numbers import MostlyNumbers, NumberCounts
 from lakeload_jobs.sources.files.text.opening import ENCODING_HINT
 from lakeload_jobs.sources.files.text.values import (
-    Positions,
     TextFormats,
-    describe_bad,
     parse_text,
     shortened,
 )
@@ -148,60 +145,6 @@ class PieceReader(Protocol):
 
     def open(self, piece: Piece) -> AbstractContextManager[OpenPiece]:
         """Open a piece. Raises `LoadFailed` and `AwsError`."""
-
-
-class Values(Protocol):
-    """How the values of a format are read; it travels to the tasks."""
-
-    @property
-    def formats(self) -> TextFormats:
-        """How values are written whose types are not declared."""
-
-    def evidence(self, recorded: str | None) -> Any:
-        """Return the `inference.Evidence` of a column before a value was seen. `recorded` is the
-        type that it has in the table."""
-
-    def parse(self, column: Column, kind: Kind, formats: TextFormats) -> tuple[Column, Positions]:
-        """Return the values of a column, null where bad, and the positions of the bad ones."""
-
-    def describe_bad(self, value: Any, kind: Kind, formats: TextFormats) -> str:
-        """Return a clause for messages: the value, shortened, and what was expected."""
-
-    def record_hint(self, reason: str) -> str:
-        """Return what to do about a broken record."""
-
-
-@dataclass(frozen=True)
-class TextValues:
-    """Values that are nothing but text, those of CSV, or that Arrow has read."""
-
-    formats: TextFormats
-
-    def evidence(self, recorded: str | None) -> ColumnEvidence:
-        """Return the evidence of a column before a value was seen."""
-        return ColumnEvidence(self.formats)
-
-    def parse(self, column: Column, kind: Kind, formats: TextFormats) -> tuple[Column, Positions]:
-        """Return the values of a column, null where bad, and the positions of the bad ones."""
-        if column.type == kind and kind != pa.string():
-            return column, np.zeros(0, np.int64)
-        return parse_text(column, kind, formats)
-
-    def describe_bad(self, value: Any, kind: Kind, formats: TextFormats) -> str:
-        """Return a clause for messages: the value, shortened, and what was expected."""
-        return describe_bad(value, kind, formats)
-
-    def record_hint(self, reason: str) -> str:
-        """Return what to do about a broken record."""
-        if "quote" in reason:
-            return (
-                f"fix the file, or {SET_ASIDE}; if quotes have no meaning in these files, set the "
-                "reader option `quote: ''`"
-            )
-        return (
-            f"fix the file, or {SET_ASIDE}, or set the reader options `separator` and `quote`; "
-            "`lakeload inspect` with the file detects them"
-        )
 
 
 @dataclass(frozen=True)
@@ -339,7 +282,7 @@ class Scan:
     def _scan(self, piece: Piece) -> Scanned:
         with self.reader.open(piece) as opened:
             evidence: dict[str, Any] = {}
-            numbers = NumberCounts(piece.file.path, self.values.formats)
+            numbers = NumberCounts(piece.file.path, self.values)
             bad, rows, error = BadFound(), 0, None
             empty = EmptyRecords()
             try:

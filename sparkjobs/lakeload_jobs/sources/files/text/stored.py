@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import IO
 
-from lakeload_jobs.sources.files.text.batches import TextBatch
-from lakeload_jobs.sources.files.text.csv import count_lines
+from lakeload_jobs.sources.files.text.batches import TextBatch, count_lines
 from lakeload_jobs.sources.files.text.splits import OpenedPiece, OpenPiece, Piece, PieceReader
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState

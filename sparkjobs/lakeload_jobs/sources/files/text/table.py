@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,7 +12,6 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import (
     REJECT_LIMIT,
     ColumnsSpec,
-    FilesInput,
     JobSpec,
     OnBadValue,
     OnTypeConflict,
@@ -21,30 +19,19 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.core.names import did_you_mean, spelling
-from lakeload_jobs.rows.arrow import Kind
 from lakeload_jobs.rows.columns import in_source_spelling, types_of
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.sources.base import EarlierColumns, Spellings, Splits, set_aside_warnings
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns
-from lakeload_jobs.sources.files.text.csv_files import CsvReader, other_table_hint
 from lakeload_jobs.sources.files.text.inference import (
     ColumnEvidence,
     ColumnType,
     Evidence,
-    Infer,
     reconcile,
     undeclared_formats,
 )
-from lakeload_jobs.sources.files.text.json_files import JsonReader
-from lakeload_jobs.sources.files.text.json_values import JsonValues, json_type
 from lakeload_jobs.sources.files.text.mostly_numbers import number_warnings
-from lakeload_jobs.sources.files.text.opening import is_splittable
-from lakeload_jobs.sources.files.text.options import (
-    CsvOptions,
-    JsonOptions,
-    read_csv_options,
-    read_json_options,
-)
+from lakeload_jobs.sources.files.text.reading import TextReading
 from lakeload_jobs.sources.files.text.spelled import SpelledReader
 from lakeload_jobs.sources.files.text.splits import (
     Declared,
@@ -55,22 +42,14 @@ from lakeload_jobs.sources.files.text.splits import (
     RunScan,
     Scan,
     Scanned,
-    TextValues,
-    Values,
     check_bad,
     cut_files,
     scan_files,
     split_text,
 )
 from lakeload_jobs.sources.files.text.stored import StoredFiles, StoredReader
-from lakeload_jobs.sources.files.text.values import (
-    TextFormats,
-    describe_bad,
-    parse_text,
-    reads_alike,
-)
+from lakeload_jobs.sources.files.text.values import TextFormats, describe_bad, parse_text
 from lakeload_jobs.sources.files.united_columns import (
-    OTHER_TABLE_HINT,
     SharedNames,
     check_one_table,
     names_by_file,
@@ -80,7 +59,7 @@ from lakeload_jobs.sources.files.united_columns import (
 from lakeload_jobs.sources.part_sizes import ONE_TASK, Parallelism
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState, folder_base, folder_values
-from lakeload_jobs.sources.type_names import TimestampUnit, UnknownType, declared_type, text_type
+from lakeload_jobs.sources.type_names import UnknownType, text_type
 
 _NOTES_SHOWN = 5
 
@@ -103,26 +82,15 @@ class TextTable:
 
 
 @dataclass(frozen=True)
-class _Format:
-    """How the files of a table are read."""
-
-    reader: PieceReader
-    values: Values
-    formats: TextFormats
-    infer: Infer
-    evidence: bool = True
-    """Whether values say what is inferred."""
-
-
-@dataclass(frozen=True)
-class TextFiles(ABC):
-    """Text files that make one table. `recorded` are the types that source columns have in the
-    table that is there, and `targets` their names in it. `all_columns` says that a condition may
-    name columns that are not loaded. `spelled` are names that are read as those of other files.
+class TextFiles:
+    """Text files that make one table, and how they are read. `recorded` are the types that source
+    columns have in the table that is there, and `targets` their names in it. `all_columns` says
+    that a condition may name columns that are not loaded. `spelled` are names that are read as
+    those of other files.
     """
 
     files: tuple[FileState, ...]
-    options: Mapping[str, str]
+    reading: TextReading
     columns: ColumnsSpec = field(default_factory=ColumnsSpec)
     on_bad_value: OnBadValue = "FAIL"
     recorded: Mapping[str, str] = field(default_factory=dict)
@@ -137,19 +105,6 @@ class TextFiles(ABC):
     loaded: frozenset[FileState] | None = None
     """The files whose rows are loaded: others only say which columns there are. None: all."""
 
-    @abstractmethod
-    def _format(self, loaded: Columns) -> _Format: ...
-
-    @abstractmethod
-    def _can_be_cut(self, file: FileState) -> bool: ...
-
-    def _kind(self, name: str) -> tuple[Kind, TimestampUnit | None]:
-        """Return a type of `columns.types`. Raises `UnknownType`."""
-        return declared_type(name)
-
-    def _inferred(self, name: str) -> Kind:
-        return text_type(name)
-
     def split(self, run: RunScan, parallelism: Parallelism = ONE_TASK) -> TextTable:
         """Read all files once for what they hold, and return their rows in parts.
 
@@ -158,27 +113,28 @@ class TextFiles(ABC):
         """
         given = self.columns
         loaded = ALL_COLUMNS if self.all_columns else Columns(given.include, given.exclude)
-        how = self._format(loaded if not self.spelled else ALL_COLUMNS)
-        if self.spelled:
-            how = replace(how, reader=SpelledReader(how.reader, self.spelled))
-        values, formats = how.values, how.formats
+        reading = self.reading
+        reader = self._reader(loaded)
+        values, formats = reading.values, reading.values.formats
         declared = self._declared(formats)
-        base = folder_base(self.files, self.options)
+        base = folder_base(self.files, reading.written)
         stored = isinstance(self.opener, StoredFiles)
         pieces = [
             replace(piece, folders=folder_values(piece.file.path, base))
             for piece in cut_files(
-                self.files, lambda file: not stored and self._can_be_cut(file), parallelism
+                self.files,
+                lambda file: not stored and reading.can_be_cut(self.opener, file),
+                parallelism,
             )
         ]
         # Stored records are in no file that could be at fault.
         sets_aside = self.on_bad_value == "QUARANTINE" and not stored
         scan = Scan(
-            how.reader,
+            reader,
             declared,
             values,
             self.recorded,
-            infers=how.evidence,
+            infers=reading.infers,
             sets_aside=sets_aside,
         )
         every = scan_files(pieces, scan, run)
@@ -186,7 +142,7 @@ class TextFiles(ABC):
         check_bad(scanned, self.on_bad_value, values, self.max_rejected)
         readable = [found for found in every if not found.set_aside]
         if not readable and scanned:
-            return _only_rejects(how, scanned, parallelism)
+            return self._only_rejects(reader, scanned, parallelism)
         names = self._names(readable)
         shared, columns = self._spellings(readable)
         if shared or columns != given:
@@ -199,7 +155,7 @@ class TextFiles(ABC):
         evidence = _merged(names, readable, scan, formats)
         recorded = types_of(names, self.recorded)
         types = {
-            name: self._type(how, evidence[name], name, recorded.get(name))
+            name: self._type(evidence[name], name, recorded.get(name))
             for name in names
             if name in loaded
         }
@@ -213,30 +169,48 @@ class TextFiles(ABC):
         if kept and self.on_bad_value == "FAIL":
             again = Declared(kept, exact)
             pieces = [found.piece for found in scanned]
-            found_bad = run(Scan(how.reader, again, values, infers=False), pieces)
+            found_bad = run(Scan(reader, again, values, infers=False), pieces)
             check_bad(found_bad, self.on_bad_value, values, keeps_types=True)
         kinds = {
-            name: declared.kinds[name] if name in declared.kinds else self._inferred(found.name)
+            name: declared.kinds[name]
+            if name in declared.kinds
+            else reading.inferred_type(found.name)
             for name, found in types.items()
         }
         _check_folders(readable, kinds, declared, formats)
         schema = pa.schema([pa.field(name, kind) for name, kind in kinds.items()])
         written = Declared({**declared.kinds, **kept}, {**declared.formats, **exact})
-        reader = self._second_reader(how, schema, written)
+        if self.on_bad_value == "FAIL":
+            # The first pass has found no bad value.
+            reader = reading.second_reader(reader, schema, written)
         read = ReadText(reader, schema, written, values, formats, self.on_bad_value)
         splits = split_text(scanned, read, parallelism)
         text = [name for name, kind in types.items() if kind == ColumnType("string", "INFERRED")]
         numbers = number_warnings(text, [found.numbers for found in readable], formats)
         read_now = [found for found in scanned if not found.set_aside]
-        warnings = (*self._warnings(read_now), *numbers, *_set_aside(scanned))
+        odd = _warnings(read_now) if reading.keeps_order else ()
+        warnings = (*odd, *numbers, *_set_aside(scanned))
         spellings = other_spellings(self.spelled, names)
         return TextTable(names, read.batch_schema, splits, warnings, spellings)
 
     def _loads(self, file: FileState) -> bool:
         return self.loaded is None or file in self.loaded
 
-    def _second_reader(self, how: _Format, schema: pa.Schema, declared: Declared) -> PieceReader:
-        return how.reader
+    def _reader(self, loaded: Columns) -> PieceReader:
+        """Return what reads the files, or the rejected records in their place."""
+        opener, stored = self.opener, None
+        if isinstance(opener, StoredFiles):
+            stored = {path: text.names for path, text in opener.texts.items()}
+        reader = self.reading.reader(
+            opener,
+            loaded if not self.spelled else ALL_COLUMNS,
+            known=self.recorded,
+            sets_aside=self.on_bad_value == "QUARANTINE",
+            stored=stored,
+        )
+        if isinstance(opener, StoredFiles):
+            reader = StoredReader(reader, opener)
+        return SpelledReader(reader, self.spelled) if self.spelled else reader
 
     def _spellings(self, scanned: Sequence[Scanned]) -> tuple[SharedNames, ColumnsSpec]:
         """Return names that other files spell in another way, and the settings as the source spells
@@ -244,26 +218,33 @@ class TextFiles(ABC):
         files = names_by_file((found.piece.file.path, found.piece.names) for found in scanned)
         earlier, rename = EarlierColumns(self.recorded, self.targets), self.columns.rename or {}
         if not isinstance(self.opener, StoredFiles):
-            check_one_table(files, earlier, rename, self._other_table_hint)
+            check_one_table(files, earlier, rename, self.reading.other_table_hint)
         shared = {} if self.spelled else shared_names(files, earlier, rename)
         if shared:
             return shared, self.columns
         return {}, in_source_spelling(self.columns, _united(scanned))
 
-    def _other_table_hint(self, names: Sequence[str], wanted: Sequence[str]) -> str:
-        return OTHER_TABLE_HINT
-
     def _names(self, scanned: Sequence[Scanned]) -> tuple[str, ...]:
-        return _united(scanned)
-
-    def _warnings(self, scanned: Sequence[Scanned]) -> tuple[str, ...]:
-        return _warnings(scanned)
+        """Return the columns. Raises `LoadFailed` where rows have none."""
+        names = _united(scanned)
+        if not names and any(found.piece.rows for found in scanned):
+            raise LoadFailed(
+                "the source has rows but no columns",
+                hint="check `format`, and whether all records are empty",
+            )
+        if not names or self.reading.keeps_order:
+            return names
+        # Columns of the table come first, in its order. A field that no record has yet may have a
+        # type already.
+        places = {spelling(name): place for place, name in enumerate(self.recorded)}
+        ordered = sorted(names, key=lambda name: places.get(spelling(name), len(places)))
+        return tuple(dict.fromkeys((*ordered, *(self.columns.types or {}))))
 
     def _declared(self, formats: TextFormats) -> Declared:
         kinds, own = {}, {}
         for name, kind in (self.columns.types or {}).items():
             try:
-                kinds[name], unit = self._kind(kind)
+                kinds[name], unit = self.reading.declared_type(kind)
             except UnknownType as error:
                 raise InvalidInput(
                     f"`columns.types` gives column `{name}` the type `{kind}`: {error}",
@@ -272,171 +253,45 @@ class TextFiles(ABC):
             own[name] = replace(formats, timestamp_unit=unit)
         return Declared(kinds, own)
 
-    def _type(
-        self, how: _Format, evidence: Evidence, name: str, recorded: str | None
-    ) -> ColumnType:
-        given = (self.columns.types or {}).get(name)
-        if given is None and not how.evidence:
+    def _type(self, evidence: Evidence, name: str, recorded: str | None) -> ColumnType:
+        given, reading = (self.columns.types or {}).get(name), self.reading
+        if given is None and not reading.infers:
             return ColumnType("string", "INFERRED")
         policy = self.on_type_conflict
-        return reconcile(given, recorded, evidence, how.infer, on_type_conflict=policy)
+        return reconcile(given, recorded, evidence, reading.options.infer, on_type_conflict=policy)
 
-
-@dataclass(frozen=True)
-class CsvTable(TextFiles):
-    """CSV files that make one table."""
-
-    def _format(self, loaded: Columns) -> _Format:
-        options, _ = read_csv_options(self.options)
-        formats = text_formats(options)
-        known = frozenset(self.recorded)
-        reader: PieceReader
-        if isinstance(self.opener, StoredFiles):
-            options = replace(options, encoding=None)
-            names = {path: text.names for path, text in self.opener.texts.items()}
-            stored = CsvReader(self.opener, options, known, loaded, names)
-            reader = StoredReader(stored, self.opener)
-        else:
-            reader = CsvReader(self.opener, options, known, loaded)
-        infers = options.infer != "STRINGS"
-        return _Format(reader, TextValues(formats), formats, options.infer, infers)
-
-    def _second_reader(self, how: _Format, schema: pa.Schema, declared: Declared) -> PieceReader:
-        if self.on_bad_value != "FAIL" or not isinstance(how.reader, CsvReader):
-            return how.reader
-        # The first pass has found no bad value.
-        kinds = {
-            column.name: column.type
-            for column in schema
-            if reads_alike(column.type, declared.formats.get(column.name, how.formats))
-        }
-        return replace(how.reader, kinds=kinds)
-
-    def _can_be_cut(self, file: FileState) -> bool:
-        return is_splittable(self.opener, file, read_csv_options(self.options)[0].encoding)
-
-    def _other_table_hint(self, names: Sequence[str], wanted: Sequence[str]) -> str:
-        options = read_csv_options(self.options)[0]
-        return other_table_hint(names, wanted, options.separator, has_header=options.header)
-
-
-@dataclass(frozen=True)
-class JsonTable(TextFiles):
-    """JSON files that make one table. `lines`: each record is a line, else files hold one value or
-    more, or a list. `nested_as_text`: objects and lists are loaded as they are written."""
-
-    lines: bool = False
-    nested_as_text: bool = False
-
-    def _format(self, loaded: Columns) -> _Format:
-        options, _ = read_json_options(self.options)
-        formats = json_formats(options)
-        sets_aside = self.on_bad_value == "QUARANTINE"
-        reader: PieceReader
-        if isinstance(self.opener, StoredFiles):
-            options = replace(options, encoding=None, records=())
-            stored = JsonReader(self.opener, options, self.lines, loaded, sets_aside)
-            reader = StoredReader(stored, self.opener)
-        else:
-            reader = JsonReader(self.opener, options, self.lines, loaded, sets_aside)
-        values = JsonValues(formats, options.infer, self.nested_as_text)
-        return _Format(reader, values, formats, options.infer)
-
-    def _can_be_cut(self, file: FileState) -> bool:
-        if not self.lines:
-            return False
-        return is_splittable(self.opener, file, read_json_options(self.options)[0].encoding)
-
-    def _kind(self, name: str) -> tuple[Kind, TimestampUnit | None]:
-        try:
-            return declared_type(name)
-        except UnknownType:
-            return json_type(name), None
-
-    def _inferred(self, name: str) -> Kind:
-        return json_type(name)
-
-    def _names(self, scanned: Sequence[Scanned]) -> tuple[str, ...]:
-        names = _united(scanned)
-        if not names and any(found.piece.rows for found in scanned):
-            raise LoadFailed(
-                "the source has rows but no columns",
-                hint="check `format`, and whether all records are empty",
-            )
-        if not names:
-            return names
-        # The order of keys says nothing: columns of the table come first, in its order. A field
-        # that no record has yet may have a type already.
-        places = {spelling(name): place for place, name in enumerate(self.recorded)}
-        ordered = sorted(names, key=lambda name: places.get(spelling(name), len(places)))
-        return tuple(dict.fromkeys((*ordered, *(self.columns.types or {}))))
-
-    def _warnings(self, scanned: Sequence[Scanned]) -> tuple[str, ...]:
-        return ()
+    def _only_rejects(
+        self, reader: PieceReader, scanned: Sequence[Scanned], parallelism: Parallelism
+    ) -> TextTable:
+        """Return the table of files that are all set aside: it has no columns."""
+        values = self.reading.values
+        read = ReadText(reader, pa.schema([]), Declared(), values, values.formats, "QUARANTINE")
+        splits = split_text(scanned, read, parallelism)
+        return TextTable((), read.batch_schema, splits, _set_aside(scanned))
 
 
 def text_files(
     spec: JobSpec,
     table: TableSpec,
-    given: FilesInput,
+    reading: TextReading,
     files: Sequence[FileState],
     earlier: EarlierColumns,
     opener: FileBytes,
     max_rejected: RejectLimit,
 ) -> TextFiles:
-    """Return the files of a table of a text format."""
-    settings: dict[str, Any] = {
-        "files": tuple(files),
-        "options": given.options,
-        "columns": table.columns,
-        "on_bad_value": spec.on_bad_value_of(table),
-        "recorded": earlier.types,
-        "targets": earlier.targets,
-        "all_columns": table.where is not None or table.deleted_when is not None,
-        "on_type_conflict": spec.on_type_conflict_of(table),
-        "opener": opener,
-        "max_rejected": max_rejected,
-    }
-    if given.format == "CSV":
-        return CsvTable(**settings)
-    lines, as_text = given.format == "NDJSON", spec.nested == "JSON"
-    return JsonTable(**settings, lines=lines, nested_as_text=as_text)
-
-
-def text_formats(options: CsvOptions) -> TextFormats:
-    """Return how values are written."""
-    return TextFormats(
-        # With backslash escapes null is known by how it is written.
-        null_texts=() if options.backslash_escapes else options.null_values,
-        empty_is_text=options.backslash_escapes,
-        nan_words=(options.nan_value,),
-        infinity_words=(options.positive_infinity,),
-        minus_infinity_words=(options.negative_infinity,),
-        decimal_mark=options.decimal_mark,
-        thousands_mark=options.thousands_mark,
-        date_pattern=options.date_format,
-        timestamp_pattern=options.timestamp_format,
-        timestamp_ntz_pattern=options.timestamp_ntz_format,
-        zone=options.time_zone,
+    """Return the files of a table, read as `reading` says."""
+    return TextFiles(
+        tuple(files),
+        reading,
+        table.columns,
+        spec.on_bad_value_of(table),
+        earlier.types,
+        all_columns=table.where is not None or table.deleted_when is not None,
+        on_type_conflict=spec.on_type_conflict_of(table),
+        opener=opener,
+        max_rejected=max_rejected,
+        targets=earlier.targets,
     )
-
-
-def json_formats(options: JsonOptions) -> TextFormats:
-    """Return how values in the strings of JSON are written."""
-    return TextFormats(
-        date_pattern=options.date_format,
-        timestamp_pattern=options.timestamp_format,
-        timestamp_ntz_pattern=options.timestamp_ntz_format,
-        zone=options.time_zone,
-        binary="BASE64",
-    )
-
-
-def _only_rejects(how: _Format, scanned: Sequence[Scanned], parallelism: Parallelism) -> TextTable:
-    """Return the table of files that are all set aside: it has no columns."""
-    read = ReadText(how.reader, pa.schema([]), Declared(), how.values, how.formats, "QUARANTINE")
-    splits = split_text(scanned, read, parallelism)
-    return TextTable((), read.batch_schema, splits, _set_aside(scanned))
 
 
 def _set_aside(scanned: Sequence[Scanned]) -> tuple[str, ...]:

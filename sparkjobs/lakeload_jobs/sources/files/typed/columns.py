@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -101,9 +100,10 @@ class Unit:
 @dataclass(frozen=True)
 class FileSchema:
     """What a file says of its columns and parts. `old_calendar`: its days before 1582 are those of
-    the Julian calendar. `codec` is how blocks are packed, '' where they are not or each in its way.
-    `fault` is why the file is set aside: it has no columns then, and one row that stands for it.
-    `own_names` are what the file calls columns that have another name in `columns`.
+    the Julian calendar. `codec` is how blocks are packed, of Parquet those of the first column, ''
+    where they are not. `fault` is why the file is set aside: it has no columns then, and one row
+    that stands for it. `own_names` are what the file calls columns that have another name in
+    `columns`.
     """
 
     file: FileState
@@ -122,10 +122,6 @@ class FileSchema:
         return replace(
             self, columns=columns, own_names=tuple((new, own) for own, new in shared.items())
         )
-
-
-OpenFile = Callable[[FileState], AbstractContextManager[Any]]
-"""Opens a source file for random access: a path, or a file object, as Arrow takes it."""
 
 
 def read_all(

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from base64 import b64encode
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -34,10 +34,15 @@ from lakeload_jobs.sources.files.files_in_use import in_use
 from lakeload_jobs.sources.files.typed.columns import VARIANT, FileSchema, Unit, unreadable
 from lakeload_jobs.sources.files.typed.columns import Column as FileColumn
 from lakeload_jobs.sources.files.typed.exact import column_notes, record_bytes
-from lakeload_jobs.sources.files.typed.values import BAD_SHOWN, BadValues, Conversion
+from lakeload_jobs.sources.files.typed.values import (
+    BAD_SHOWN,
+    BadValues,
+    Conversion,
+    with_all_digits,
+)
 from lakeload_jobs.sources.files.typed.variant import variant_texts
 from lakeload_jobs.sources.part_sizes import Parallelism
-from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.paths.file_state import FileState, folder_values
 
 OnLoss = Literal["FAIL", "TRUNCATE"]
 
@@ -46,7 +51,6 @@ _EXPANDS = 8
 
 DAMAGED_HINT = "copy the file from its source again"
 
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NO_NUMBER_OR_TIME = re.compile(r"(?![TNI])[^\W\d_]")
@@ -91,8 +95,8 @@ class TypedPiece:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows of a piece, as the format has them. `in_nanos` are columns once more, as numbers or
-    text with digits that those in `columns` lack."""
+    """Some rows of a piece, as the format has them. `in_nanos` are columns once more, with digits
+    that those in `columns` lack: in nanoseconds, which may wrap around, or as text."""
 
     columns: Mapping[str, Column]
     rows: int
@@ -207,7 +211,7 @@ class ReadTyped:
             helpers.append(pa.field(PLACE_HELPER, _PLACE))
         return pa.schema([*self.schema, *helpers])
 
-    def __call__(self, part: Sequence[TypedPiece]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, part: Sequence[TypedPiece]) -> Generator[pa.RecordBatch]:
         """Yield the rows of one part. Raises `LoadFailed` naming the file."""
         failures = Failures()
         yield from self._read_part(part, failures)
@@ -311,7 +315,11 @@ class ReadTyped:
         with all their digits."""
         if not found:
             return {}
-        columns = {**batch.columns, **batch.in_nanos}
+        exact = {
+            name: with_all_digits(batch.columns[name], nanos)
+            for name, nanos in batch.in_nanos.items()
+        }
+        columns = {**batch.columns, **exact}
         kinds = {column.name: column.kind for column in self.columns}
         folders = {
             name: pa.repeat(pa.scalar(value, self.schema.field(name).type), batch.rows)
@@ -478,23 +486,18 @@ def _places(piece: TypedPiece, first: int, rows: int) -> Column:
 
 def folder_columns(schemas: Sequence[FileSchema], base: str | None) -> frozenset[str]:
     """Return the columns that `column=value` folders below `base` give."""
-    if base is None:
-        return frozenset()
-    names = (name for schema in schemas for name, _, _ in _named_folders(schema.file.path, base))
-    return frozenset(names)
+    return frozenset(
+        name for schema in schemas for name, _ in folder_values(schema.file.path, base)
+    )
 
 
 def folder_types(files: Sequence[FileState], base: str | None) -> dict[str, str] | None:
     """Return the types that Spark gives the columns of `column=value` folders below `base`, as it
     names them; None where only Spark knows."""
-    if base is None:
-        return {}
     found: dict[str, set[str]] = {}
     for path in dict.fromkeys(file.path.rpartition("/")[0] + "/" for file in files):
-        for name, text, _ in _named_folders(path, base):
-            values = found.setdefault(name, set())
-            if text != _NO_VALUE:
-                values.add(_unescaped(text))
+        for name, text in folder_values(path, base):
+            found.setdefault(name, set()).update(() if text is None else (text,))
     types = {name: _folder_type(values) for name, values in found.items()}
     known = {name: kind for name, kind in types.items() if kind is not None}
     return known if len(known) == len(types) else None
@@ -516,42 +519,26 @@ def _is_date(value: str) -> bool:
         return False
 
 
-def _named_folders(path: str, base: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the column, the text of the value and the name of each folder that stands for one."""
-    for folder in path.removeprefix(f"{base.rstrip('/')}/").split("/")[:-1]:
-        name, equals, text = folder.partition("=")
-        if equals:
-            yield _unescaped(name), text, folder
-
-
 def _folders(path: str, base: str | None, schema: pa.Schema) -> tuple[tuple[str, Any], ...]:
     """Return the values that the `column=value` folders of a file have."""
-    if base is None:
-        return ()
-    found = []
-    for name, text, folder in _named_folders(path, base):
-        place = schema.get_field_index(name)
-        if place >= 0:
-            found.append((name, _folder_value(folder, text, schema.field(place))))
-    return tuple(found)
+    return tuple(
+        (name, _folder_value(name, text, schema.field(name)))
+        for name, text in folder_values(path, base)
+        if name in schema.names
+    )
 
 
-def _unescaped(name: str) -> str:
-    """Spark takes each `%XX` for one sign, and leaves other letters alone."""
-    return re.sub("%([0-9A-Fa-f]{2})", lambda found: chr(int(found[1], 16)), name)
-
-
-def _folder_value(folder: str, text: str, field: Kind) -> Any:
+def _folder_value(name: str, text: str | None, field: Kind) -> Any:
     """Return what Spark makes of a folder's name, where there can be no doubt about it."""
-    if text == _NO_VALUE:
+    if text is None:
         return None
-    value = _unescaped(text)
-    if pt.is_string(field.type) and value:
-        return value
-    if field.type in (pa.int32(), pa.int64()) and _WHOLE_NUMBER.fullmatch(value):
-        return int(value)
-    if pt.is_date32(field.type) and _DATE.fullmatch(value):
-        return date.fromisoformat(value)
+    if pt.is_string(field.type) and text:
+        return text
+    if field.type in (pa.int32(), pa.int64()) and _WHOLE_NUMBER.fullmatch(text):
+        return int(text)
+    if pt.is_date32(field.type) and _DATE.fullmatch(text):
+        return date.fromisoformat(text)
+    folder = f"{name}={text}"
     raise NotDirect(f"the folder `{folder}` needs a `{field.type}`")
 
 

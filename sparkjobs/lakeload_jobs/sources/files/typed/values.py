@@ -44,6 +44,25 @@ class BadValues:
     """Whether it is the key of a map, which cannot be null."""
 
 
+def with_all_digits(micros: Column, nanos: Column) -> Column:
+    """Return microseconds as text, with the digits that the same values in nanoseconds have
+    (`Conversion.without_lost_digits`)."""
+    return Conversion(truncates=False)._exact(micros, nanos, _all_digits)
+
+
+def _all_digits(micros: Column, nanos: Column) -> Column:
+    if pt.is_string(nanos.type):
+        return nanos
+    more = pc.utf8_lpad(_digits(micros, nanos).cast(pa.string()), 3, "0")
+    shown = micros.view(pa.timestamp("us")).cast(pa.string())
+    return pc.binary_join_element_wise(shown, more, "Z" if micros.type.tz else "", "")
+
+
+def _digits(micros: Column, nanos: Column) -> Column:
+    """Return the digits below a microsecond, as a number."""
+    return pc.subtract(nanos.view(pa.int64()), pc.multiply(micros.view(pa.int64()), 1000))
+
+
 class Conversion:
     """Converts the columns of one batch, and collects what is bad in `bad`; it becomes null.
 
@@ -63,12 +82,14 @@ class Conversion:
             return self._as_kind(column, kind)
 
     def without_lost_digits(self, name: str, micros: Column, nanos: Column) -> Column:
-        """Return microseconds with null where the same values as text, or in nanoseconds, which
-        wrap around outside of 1677 to 2262, have other digits. They may be at any depth."""
+        """Return microseconds with null where the same values in nanoseconds, which wrap around
+        outside of 1677 to 2262, or as text, have other digits. They may be at any depth."""
         with self._below(name):
-            return self._exact(micros, nanos)
+            return self._exact(micros, nanos, self._without_lost)
 
-    def _exact(self, micros: Column, nanos: Column) -> Column:
+    def _exact(self, micros: Column, nanos: Column, leaf: Callable[..., Column]) -> Column:
+        """Return what `leaf` makes of values that have other types in `nanos`, in nested values as
+        well: Arrow would cut the digits that `micros` lacks off without a word."""
         own = micros.type
         if own == nanos.type:
             return micros
@@ -76,31 +97,37 @@ class Conversion:
             fields = []
             for place, child in enumerate(own):
                 with self._below(child.name):
-                    fields.append(self._exact(micros.field(place), nanos.field(place)))
-            return pa.StructArray.from_arrays(fields, fields=list(own), mask=micros.is_null())
+                    fields.append(self._exact(micros.field(place), nanos.field(place), leaf))
+            names = [child.name for child in own]
+            return pa.StructArray.from_arrays(fields, names=names, mask=micros.is_null())
         if pt.is_map(own):
             with self._below("key", _parents(micros)):
-                keys = self._exact(micros.keys, nanos.keys)
+                keys = self._exact(micros.keys, nanos.keys, leaf)
             with self._below("value", _parents(micros)):
-                items = self._exact(micros.items, nanos.items)
+                items = self._exact(micros.items, nanos.items, leaf)
+            kind = pa.map_(keys.type, items.type)
             entries = pa.StructArray.from_arrays(
-                [keys, items], fields=[own.key_field, own.item_field]
+                [keys, items], fields=[kind.key_field, kind.item_field]
             )
-            return with_child(micros, own, entries)
+            return with_child(micros, kind, entries)
         if pt.is_list(own):
             with self._below("element", _parents(micros)):
-                return with_child(micros, own, self._exact(micros.values, nanos.values))
+                values = self._exact(micros.values, nanos.values, leaf)
+            return with_child(micros, pa.list_(values.type), values)
+        return leaf(micros, nanos)
+
+    def _without_lost(self, micros: Column, nanos: Column) -> Column:
         if pt.is_string(nanos.type):
             return self._as_text(micros, nanos)
-        if self._truncates:
+        lost = pc.not_equal(_digits(micros, nanos), 0)
+        if self._truncates or not pc.any(lost).as_py():
             return micros
-        whole = pc.multiply(micros.view(pa.int64()), 1000)
-        lost = pc.not_equal(whole, nanos.view(pa.int64()))
-        return self._without(micros, lost, nanos, _TOO_FINE, loss=True)
+        return self._without(micros, lost, _all_digits(micros, nanos), _TOO_FINE, loss=True)
 
     def _as_text(self, values: Column, texts: Column) -> Column:
-        """Return dates or microseconds with null where their text has other digits. Where there is
-        a text alone, the value has no place in the type."""
+        """Return dates or microseconds with null where their text has other digits, as rejected
+        records of earlier versions have it. Where there is a text alone, the value has no place in
+        the type."""
         strange = pc.and_(values.is_null(), texts.is_valid())
         values = self._without(values, strange, texts, "it is not a valid date or time")
         if self._truncates or pt.is_date(values.type):

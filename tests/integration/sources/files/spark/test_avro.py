@@ -22,8 +22,8 @@ from tests.integration.sources.files.spark.spark_rows import (
     by_lakeload,
     check,
 )
-from tests.unit.sources.files.typed import test_avro
-from tests.unit.sources.files.typed.test_avro import fixed, logical, packed, write
+from tests.unit.sources.files.formats.avro import test_reader as test_avro
+from tests.unit.sources.files.formats.avro.test_reader import fixed, logical, packed, write
 
 CODECS = ("null", "deflate", "bzip2", "xz", "snappy", "zstandard")
 FLOATS = [0.0, -0.0, 1.5, -1e-40, float("nan"), float("inf"), float("-inf")]

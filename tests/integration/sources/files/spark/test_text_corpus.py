@@ -15,11 +15,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
-from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextFiles
+from lakeload_jobs.sources.files.text.table import TextFiles
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.corpus.oracle import said
 from tests.integration.sources.files.spark.recorded import SparkOracle
 from tests.integration.sources.files.spark.spark_rows import check_sentence
+from tests.text_tables import csv_table, json_table
 
 CORPUS = Path(__file__).parents[4] / "corpus"
 CSV_PAGE = "csv-files.md"
@@ -132,7 +133,7 @@ def test_csv_records_of_the_corpus_are_those_of_spark(
         shared = {name: own[name] for name in own if name in SPARK_NAMES}
         ours = {"quoted_empty": "NULL", **own, "header": "false", "infer": "STRINGS"}
         ours = {name: ours[name] for name in (*shared, "quoted_empty", "header", "infer")}
-        table = _read(CsvTable(tuple(local_files([str(path)])), ours))
+        table = _read(csv_table(tuple(local_files([str(path)])), ours))
         if table.num_columns:
             theirs = {SPARK_NAMES[name]: shared[name].replace("\\t", "\t") for name in shared}
             if (encoding := theirs.get("encoding")) in JAVA_NAMES:
@@ -172,7 +173,7 @@ def test_json_records_of_the_corpus_are_those_of_spark(
     for case, path in _cases("json_by_hand", "json_written"):
         lines = case["format"] == "NDJSON"
         if any(case["records"]):
-            table = _read(JsonTable(tuple(local_files([str(path)])), {}, lines=lines))
+            table = _read(json_table(tuple(local_files([str(path)])), {}, lines=lines))
             files.append(Records(case["name"], path, {"multiLine": str(not lines)}, table))
 
     found = oracle.answer(

@@ -21,11 +21,12 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
-from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextFiles
+from lakeload_jobs.sources.files.text.table import TextFiles
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.corpus.oracle import said
 from tests.integration.sources.files.spark.recorded import SparkOracle
 from tests.integration.sources.files.spark.spark_rows import check_sentence
+from tests.text_tables import csv_table, json_table
 from tests.unit.sources.files.text.texts import TEXTS
 
 RECORDED = 1000
@@ -246,7 +247,7 @@ def test_texts_of_csv_have_the_values_that_spark_reads(oracle: SparkOracle, tmp_
     path.write_text(made.getvalue(), encoding="utf-8", newline="")
     types = dict(zip(names, TYPES, strict=True))
     columns = ColumnsSpec(types={"id": "int", **types})
-    files = CsvTable(tuple(local_files([str(path)])), {"header": "true"}, columns, "NULL")
+    files = csv_table(tuple(local_files([str(path)])), {"header": "true"}, columns, "NULL")
 
     lakeload = _by_lakeload(files, names)
     options = {"header": "true", "multiLine": "true", "escape": '"', "timeZone": "UTC"}
@@ -312,7 +313,7 @@ def _read_json(
 ) -> tuple[list[list[Any]], list[list[Any]]]:
     path = folder / "a.ndjson"
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    files = JsonTable(
+    files = json_table(
         tuple(local_files([str(path)])), {}, ColumnsSpec(types=types), "NULL", lines=True
     )
 

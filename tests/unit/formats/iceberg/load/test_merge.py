@@ -26,7 +26,7 @@ COLUMNS = T.StructType(
         T.StructField("_supa_job_id", T.StringType()),
     ]
 )
-HELPER = "__lakeload_delete"
+HELPER = "__lakeload_deleted"
 VERSIONS = st.none() | st.integers(0, 2)
 NAMES = st.none() | st.sampled_from("ab")
 

@@ -18,6 +18,7 @@ from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.formats.data_files import stage
 from lakeload_jobs.formats.data_files.encode import Encoding, FileTail, PartWriter, UploadPool
 from lakeload_jobs.formats.data_files.stage import PartitionWriter
+from lakeload_jobs.formats.data_files.tracked import Tracking
 from lakeload_jobs.formats.iceberg.load import file_tasks
 from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
 from lakeload_jobs.formats.iceberg.load.partitioned import PartitionFileWriter
@@ -79,11 +80,8 @@ def _written(monkeypatch: pytest.MonkeyPatch, partitions: int) -> tuple[Store, i
     writer = PartitionWriter(
         DestinationSpec("lake", "us-east-1"),
         files,
-        *("job", "attempt", datetime(2026, 11, 21, tzinfo=UTC)),
-        tracking_columns=(),
-        key_columns=(),
+        Tracking("job", "attempt", datetime(2026, 11, 21, tzinfo=UTC), (), (), None),
         partitions=1,
-        counts=None,
         registry=None,
         on_executor=False,
     )
@@ -96,9 +94,9 @@ def _written(monkeypatch: pytest.MonkeyPatch, partitions: int) -> tuple[Store, i
                 partition=json.dumps([number]), rows=bytearray(rows.serialize().to_pybytes())
             )
 
-    (text,) = PartitionFileWriter(writer, SCHEMA, ())(0, pieces())
+    (report,) = PartitionFileWriter(writer, SCHEMA, ())(0, pieces())
     pool.close()
-    return store, len(json.loads(text)["files"])
+    return store, len(report.files)
 
 
 def test_memory_of_a_task_does_not_grow_with_its_partitions(

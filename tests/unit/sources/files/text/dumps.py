@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection
 
-from lakeload_jobs.sources.files.text.csv import Dialect
+from lakeload_jobs.sources.files.formats.csv.records import Dialect
 
 LETTERS = {"0": "\0", "Z": "\x1a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 Row = list["str | None"]

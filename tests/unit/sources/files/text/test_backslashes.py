@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from lakeload_jobs.sources.files.text.csv import (
+from lakeload_jobs.sources.files.formats.csv.records import (
     BlockParser,
     Blocks,
     Dialect,
@@ -65,7 +65,7 @@ def read(
 def test_random_dumps_are_read_back_in_any_parts(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakeload_jobs.sources.files.text.backslashes._CHUNK", seed + 1)
+    monkeypatch.setattr("lakeload_jobs.sources.files.formats.csv.backslashes._CHUNK", seed + 1)
     chance = random.Random(seed)  # noqa: S311
     proven = 0
     for _ in range(many(100)):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lakeload_jobs.sources.files.text.csv import (
+from lakeload_jobs.sources.files.formats.csv.records import (
     BlockParser,
     Blocks,
     Dialect,
@@ -206,7 +206,7 @@ def test_a_value_full_of_quotes_takes_a_few_times_its_size(dialect: Dialect) -> 
 
 
 def test_blocks_with_many_quotes_are_read_as_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakeload_jobs.sources.files.text.csv._MOST_QUOTES", 1)
+    monkeypatch.setattr("lakeload_jobs.sources.files.formats.csv.records._MOST_QUOTES", 1)
 
     tally = compare(11, many(50))
 

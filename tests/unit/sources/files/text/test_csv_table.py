@@ -20,12 +20,13 @@ import pytest
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.files.text.csv_files import header_names
+from lakeload_jobs.sources.files.formats.csv.reader import header_names
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
-from lakeload_jobs.sources.files.text.table import CsvTable, TextTable
+from lakeload_jobs.sources.files.text.table import TextTable
 from lakeload_jobs.sources.part_sizes import ONE_TASK, Parallelism
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.environments import many
+from tests.text_tables import csv_table
 
 
 def here(scan: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
@@ -58,7 +59,7 @@ class Folder:
         """Open all files; they have a header."""
         files = tuple(sorted(local_files([str(self.path)]), key=lambda file: file.path))
         given = {"header": "true", **(options or {})}
-        return CsvTable(files, given, **changes).split(here, parallelism)
+        return csv_table(files, given, **changes).split(here, parallelism)
 
     def rows(self, options: Mapping[str, str] | None = None, **changes: Any) -> list[Any]:
         """Return the rows of all files as dicts, in order."""

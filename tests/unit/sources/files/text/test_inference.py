@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lakeload_jobs.sources.files.formats.json.values import JsonEvidence, parse_json
 from lakeload_jobs.sources.files.text.inference import (
     ColumnEvidence,
     ColumnType,
@@ -23,7 +24,6 @@ from lakeload_jobs.sources.files.text.inference import (
     reconcile,
     undeclared_formats,
 )
-from lakeload_jobs.sources.files.text.json_values import JsonEvidence, parse_json
 from lakeload_jobs.sources.files.text.values import TextFormats, parse_text
 from lakeload_jobs.sources.type_names import text_type
 from tests.environments import many

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.sources.files.text import json as json_records_of
-from lakeload_jobs.sources.files.text.json import (
+from lakeload_jobs.sources.files.formats.json import records as json_records_of
+from lakeload_jobs.sources.files.formats.json.records import (
     MAX_DEPTH,
     BrokenFile,
     LineBlocks,
@@ -24,10 +24,10 @@ from lakeload_jobs.sources.files.text.json import (
     problem_of,
     read_block,
 )
-from lakeload_jobs.sources.files.text.table import JsonTable
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.corpus.oracle import Refused, json_records
 from tests.environments import many
+from tests.text_tables import json_table
 from tests.unit.sources.files.text import json_texts
 from tests.unit.sources.files.text.test_csv_table import here
 
@@ -202,10 +202,10 @@ def test_a_wrapped_list_that_is_too_long_for_a_record_is_named(
     files = tuple(local_files([str(path)]))
 
     with pytest.raises(LoadFailed, match="line 1 is longer than") as failed:
-        JsonTable(files, {}).split(here)
+        json_table(files, {}).split(here)
     line = '`records: "$.a.items[*]"`'
     assert failed.value.hint == f"its list is loaded with the reader option {line}"
-    table = JsonTable(files, {"records": "$.a.items[*]"}).split(here)
+    table = json_table(files, {"records": "$.a.items[*]"}).split(here)
     assert table.splits.counts == (80_001,)
 
 

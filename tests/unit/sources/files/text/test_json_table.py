@@ -20,16 +20,15 @@ import pytest
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.files.text.json_values import (
+from lakeload_jobs.sources.files.formats.json.values import (
     MAX_NESTED_TYPES,
     JsonEvidence,
-    json_type,
-    type_name,
 )
-from lakeload_jobs.sources.files.text.table import JsonTable, TextTable
+from lakeload_jobs.sources.files.text.table import TextTable
 from lakeload_jobs.sources.part_sizes import ONE_TASK, Parallelism
 from lakeload_jobs.sources.paths.local_listing import local_files
-from lakeload_jobs.sources.type_names import UnknownType
+from lakeload_jobs.sources.type_names import UnknownType, nested_type, spark_name
+from tests.text_tables import json_table
 from tests.unit.sources.files.text import json_texts
 from tests.unit.sources.files.text import test_csv_table as csv_tests
 from tests.unit.sources.files.text.test_csv_table import here, rows_of, types
@@ -48,7 +47,7 @@ class Folder(csv_tests.Folder):
     ) -> TextTable:
         """Open all files."""
         files = tuple(sorted(local_files([str(self.path)]), key=lambda file: file.path))
-        return JsonTable(files, options or {}, lines=lines, **changes).split(here, parallelism)
+        return json_table(files, options or {}, lines=lines, **changes).split(here, parallelism)
 
 
 @pytest.fixture
@@ -249,14 +248,14 @@ def test_a_table_of_an_earlier_version_keeps_its_types(folder: Folder) -> None:
     nulls = folder.put("b/a.ndjson", json.dumps(dict.fromkeys(TYPES_BY_SPARK)) + "\n")
 
     files = tuple(local_files([nulls]))
-    of_nulls = JsonTable(files, {}, recorded=TYPES_BY_SPARK, lines=True).split(here)
+    of_nulls = json_table(files, {}, recorded=TYPES_BY_SPARK, lines=True).split(here)
     (Path(nulls)).unlink()
     Path(nulls).parent.rmdir()
     table = folder.open(recorded=TYPES_BY_SPARK)
 
-    found = {field.name: type_name(field.type) for field in of_nulls.schema}
-    assert found == {name: type_name(json_type(kind)) for name, kind in TYPES_BY_SPARK.items()}
-    found = {field.name: type_name(field.type) for field in table.schema}
+    found = {field.name: spark_name(field.type) for field in of_nulls.schema}
+    assert found == {name: spark_name(nested_type(kind)) for name, kind in TYPES_BY_SPARK.items()}
+    found = {field.name: spark_name(field.type) for field in table.schema}
     assert found["place"] == "struct<`city`:string,`zip code`:bigint>"
     assert {**found, "place": ""} == {**TYPES_BY_SPARK, "place": ""}
     assert rows_of(table) == [
@@ -390,10 +389,10 @@ def test_invalid_json_column_type_is_named(folder: Folder) -> None:
 def test_names_of_types_are_read(name: str, kind: str | None) -> None:
     if kind is None:
         with pytest.raises(UnknownType):
-            json_type(name)
+            nested_type(name)
     else:
-        assert type_name(json_type(name)) == kind
-        assert type_name(json_type(kind)) == kind
+        assert spark_name(nested_type(name)) == kind
+        assert spark_name(nested_type(kind)) == kind
 
 
 def test_large_files_are_read_in_parts(folder: Folder) -> None:
@@ -434,7 +433,7 @@ def test_the_types_of_thousands_of_fields_are_known_in_no_time() -> None:
     started = time.process_time()
     seen.add(pa.array([values], pa.binary()))
 
-    assert json_type(seen.infer()) == json_type(recorded)
+    assert nested_type(seen.infer()) == nested_type(recorded)
     assert time.process_time() - started < 10
 
 

@@ -13,13 +13,14 @@ import yaml
 
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.sources.files.text.batches import TextBatch
-from lakeload_jobs.sources.files.text.inference import ColumnEvidence
+from lakeload_jobs.sources.files.text.inference import ColumnEvidence, ColumnValues
 from lakeload_jobs.sources.files.text.mostly_numbers import NumberCounts, number_warnings
 from lakeload_jobs.sources.files.text.splits import Scan, Scanned
-from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextTable
+from lakeload_jobs.sources.files.text.table import TextTable
 from lakeload_jobs.sources.files.text.values import TextFormats
 from lakeload_jobs.sources.part_sizes import Parallelism
 from lakeload_jobs.sources.paths.local_listing import file_state
+from tests.text_tables import csv_table, json_table
 
 
 def here(scan: Scan, pieces: Sequence[Any]) -> list[Scanned]:
@@ -30,7 +31,7 @@ def csv_warnings(
     paths: Sequence[Path], options: dict[str, str] | None = None, **changes: Any
 ) -> tuple[str, ...]:
     files = tuple(file_state(str(path)) for path in paths)
-    table = CsvTable(files, {"header": "true", **(options or {})}, **changes)
+    table = csv_table(files, {"header": "true", **(options or {})}, **changes)
     return table.split(here, Parallelism(4, 1 << 20)).warnings
 
 
@@ -101,8 +102,8 @@ def test_setting_of_the_warning_does_what_it_says(content: str, value: Any, tmp_
     def opened(**changes: Any) -> TextTable:
         files = (file_state(str(path)),)
         if content.startswith("id"):
-            return CsvTable(files, {"header": "true"}, **changes).split(here)
-        return JsonTable(files, {}, lines=True, **changes).split(here)
+            return csv_table(files, {"header": "true"}, **changes).split(here)
+        return json_table(files, {}, lines=True, **changes).split(here)
 
     (warning,) = opened().warnings
     setting = yaml.safe_load(warning.split("`columns.types: ")[1].split("`")[0])
@@ -189,7 +190,7 @@ def test_value_of_json_that_makes_numbers_text_is_named(
     text = "\n".join(records) if lines else "[" + ",\n".join(records) + "]"
     path.write_text(text, encoding="utf-8")
 
-    table = JsonTable((file_state(str(path)),), {}, lines=lines)
+    table = json_table((file_state(str(path)),), {}, lines=lines)
 
     assert table.split(here).warnings == (
         "column `n` is text: most of its values are numbers, and "
@@ -219,7 +220,7 @@ def test_line_that_makes_many_columns_text_is_one_warning(tmp_path: Path) -> Non
 
 
 def test_small_batch_of_text_does_not_hide_the_numbers_after_it() -> None:
-    counts, evidence = NumberCounts("a.csv", TextFormats()), ColumnEvidence()
+    counts, evidence = NumberCounts("a.csv", ColumnValues(TextFormats())), ColumnEvidence()
     for start, values in ((2, ["x"]), (3, ["1"] * 100), (103, ["y"]), (104, ["2"] * 100)):
         rows = pa.record_batch({"n": pa.array(values)})
         batch = TextBatch(rows, (), partial(_lines, start), lambda _: [])

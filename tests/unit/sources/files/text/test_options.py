@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakeload_jobs.sources.files.text.options import (
+from lakeload_jobs.sources.files.formats.csv.options import (
     CSV_ALIASES,
     CSV_OPTIONS,
     CsvOptions,

@@ -14,15 +14,17 @@ import pytest
 import yaml
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.sources.files.formats.csv.options import read_csv_options
+from lakeload_jobs.sources.files.formats.json.values import JsonEvidence
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence, reconcile
-from lakeload_jobs.sources.files.text.json_values import JsonEvidence
-from lakeload_jobs.sources.files.text.options import option_text, read_csv_options
+from lakeload_jobs.sources.files.text.options import option_text
 from lakeload_jobs.sources.files.text.patterns import compile_pattern
-from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextFiles
+from lakeload_jobs.sources.files.text.table import TextFiles
 from lakeload_jobs.sources.files.text.values import TextFormats, parse_text
 from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.sources.paths.local_listing import file_state
 from lakeload_jobs.sources.type_names import declared_type
+from tests.text_tables import csv_table, json_table
 
 _DOCS = Path(__file__).parents[5] / "docs"
 _EXAMPLE = re.compile(r"`([^`]+)`(?: → `([^`]+)`)?")
@@ -109,7 +111,7 @@ def test_csv_files_are_read_as_the_table_says(
     tmp_path: Path, file: str, options: str, rows: str
 ) -> None:
     given = {"header": "true", **_settings(options)}
-    _check(rows, CsvTable(_written(tmp_path, file), given))
+    _check(rows, csv_table(_written(tmp_path, file), given))
 
 
 _DUMP = re.compile(r"```text\n(.*?)```\n\n```yaml\n(.*?)```\n\n```json\n(.*?)\n```", re.DOTALL)
@@ -126,7 +128,7 @@ def test_dumps_are_read_as_the_page_says(
     given = yaml.safe_load(options)["options"]
     assert read_csv_options(given)[1] == []
     texts = {name: option_text(value) for name, value in given.items()}
-    _check(f"`{rows}`", CsvTable((file_state(str(path)),), texts))
+    _check(f"`{rows}`", csv_table((file_state(str(path)),), texts))
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ def test_json_files_are_read_as_the_table_says(
     given = _settings(settings)
     lines, as_text = given.pop("format", "") != "JSON", given.pop("nested", "") == "JSON"
     files = _written(tmp_path, file)
-    _check(rows, JsonTable(files, given, lines=lines, nested_as_text=as_text))
+    _check(rows, json_table(files, given, lines=lines, nested_as_text=as_text))
 
 
 def _written(folder: Path, file: str) -> tuple[FileState, ...]:

@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
-from lakeload_jobs.sources.files.text.table import CsvTable
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.environments import many
+from tests.text_tables import csv_table
 
 _TEXT = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\0") | st.sampled_from(',"\n\r;'),
@@ -89,7 +89,7 @@ def _read(content: bytes, options: Mapping[str, str]) -> list[list[Any]]:
         path = Path(folder) / "x.csv"
         path.write_bytes(content)
         given = {"header": "true", **options}
-        table = CsvTable(tuple(local_files([str(path)])), given).split(_here)
+        table = csv_table(tuple(local_files([str(path)])), given).split(_here)
         batches = [batch for part in table.splits.parts for batch in table.splits.read(part)]
     return [list(row.values()) for batch in batches for row in batch.to_pylist()]
 

@@ -18,8 +18,8 @@ from lakeload_jobs.contract.spec import ColumnsSpec, RejectLimit
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.sources import batch_sizes
 from lakeload_jobs.sources.base import UnreadableFile
-from lakeload_jobs.sources.files.text import csv_files
-from lakeload_jobs.sources.files.text.csv import Blocks
+from lakeload_jobs.sources.files.formats.csv import reader as csv_files
+from lakeload_jobs.sources.files.formats.csv.records import Blocks
 from lakeload_jobs.sources.part_sizes import ONE_TASK, Parallelism
 from lakeload_jobs.sources.paths.file_state import is_damage
 from tests.unit.sources.files.text.test_csv_table import Folder, rows_of, types

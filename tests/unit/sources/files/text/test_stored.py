@@ -8,13 +8,20 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import ColumnsSpec, FileFormat, FilesInput, OnBadValue, RejectLimit
+from lakeload_jobs.contract.spec import (
+    ColumnsSpec,
+    FileFormatName,
+    FilesInput,
+    OnBadValue,
+    RejectLimit,
+)
 from lakeload_jobs.rows.rejects import REJECTED_HELPER
 from lakeload_jobs.sources.files.spark.rejected import root_of, stored_texts
 from lakeload_jobs.sources.files.text.stored import StoredFiles
-from lakeload_jobs.sources.files.text.table import CsvTable, JsonTable, TextTable
+from lakeload_jobs.sources.files.text.table import TextTable
 from lakeload_jobs.sources.part_sizes import Parallelism
 from lakeload_jobs.sources.paths.file_state import FileState
+from tests.text_tables import csv_table, json_table
 from tests.unit.sources.files.text.test_csv_table import here, rows_of
 
 NUMBERS = ColumnsSpec(types={"n": "bigint"})
@@ -29,7 +36,7 @@ def opened(
     records: list[dict[str, Any]],
     options: Mapping[str, str] | None = None,
     *,
-    file_format: FileFormat = "CSV",
+    file_format: FileFormatName = "CSV",
     on_bad_value: OnBadValue = "QUARANTINE",
     columns: ColumnsSpec = NUMBERS,
 ) -> TextTable:
@@ -43,9 +50,9 @@ def opened(
         "max_rejected": RejectLimit(percent=100),
     }
     table = (
-        CsvTable(files, given.options, **settings)
+        csv_table(files, given.options, **settings)
         if file_format == "CSV"
-        else JsonTable(files, given.options, lines=file_format == "NDJSON", **settings)
+        else json_table(files, given.options, lines=file_format == "NDJSON", **settings)
     )
     return table.split(here, Parallelism(4, 1, 1))
 
@@ -119,7 +126,7 @@ def test_rejected_bytes_are_decoded_with_the_current_encoding() -> None:
 
 
 @pytest.mark.parametrize("file_format", ["JSON", "NDJSON"])
-def test_records_of_json_have_their_own_keys(file_format: FileFormat) -> None:
+def test_records_of_json_have_their_own_keys(file_format: FileFormatName) -> None:
     raw = '{"n": "5", "s":  "x"}'
     more = {"source_columns": "[]", "source_file": "/in/a.json"}
     records = [record(1, 3, '{"n": "y"}', **more), record(2, 9, raw, **more)]

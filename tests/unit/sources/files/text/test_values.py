@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakeload_jobs.sources.files.text.csv import Block, BlockParser, Dialect, Layout
+from lakeload_jobs.sources.files.formats.csv.reader import CsvValues
+from lakeload_jobs.sources.files.formats.csv.records import Block, BlockParser, Dialect, Layout
 from lakeload_jobs.sources.files.text.patterns import BadPattern
-from lakeload_jobs.sources.files.text.splits import TextValues
 from lakeload_jobs.sources.files.text.values import (
     DEFAULT_FORMATS,
     TextFormats,
@@ -450,7 +450,7 @@ def _in_csv(kind: str, texts: list[str | None]) -> tuple[list[Any], bool]:
     batch = parser.parse(Block("\n".join([*rows, ""]).encode(), 1, proven=True))
     column = batch.rows.column(1)
     by_arrow = column.type == text_type(kind)
-    values, bad = TextValues(DEFAULT_FORMATS).parse(column, text_type(kind), DEFAULT_FORMATS)
+    values, bad = CsvValues(DEFAULT_FORMATS).parse(column, text_type(kind), DEFAULT_FORMATS)
     assert not len(bad)
     return values.to_pylist(), by_arrow
 

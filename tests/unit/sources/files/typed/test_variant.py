@@ -23,7 +23,7 @@ from lakeload_jobs.sources.files.typed.variant import (
     variant_text,
 )
 from tests.corpus.variant import Raw, encode, metadata, plain_type, with_note
-from tests.unit.sources.files.typed.test_parquet import PAGE, columns_of, read
+from tests.unit.sources.files.formats.parquet.test_reader import PAGE, columns_of, read
 
 UUID = uuid.UUID("f81d4fae-7dec-11d0-a765-00a0c91e6bf6")
 SHREDDED = pa.struct([("value", pa.binary()), ("typed_value", pa.int64())])

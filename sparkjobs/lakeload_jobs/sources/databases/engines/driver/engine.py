@@ -51,7 +51,7 @@ class DriverEngine(Engine):
         # With Spark, which the command line does without.
         from lakeload_jobs.sources.databases.engines.driver.source import connect_tables
 
-        return connect_tables(self, spec, aws)
+        return connect_tables(self, self.dialect, spec, aws)
 
     def check_driver(self, read: JdbcInput) -> None:
         """Raise `InvalidInput` where the jars do not have the driver."""

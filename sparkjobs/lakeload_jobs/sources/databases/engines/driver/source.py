@@ -15,7 +15,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -31,8 +30,6 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import JdbcInput, JobSpec, OnBadValue, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.rows.arrow import pc
-from lakeload_jobs.rows.casts import cast_types
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import (
     BadValue,
@@ -41,17 +38,21 @@ from lakeload_jobs.sources.base import (
     Rows,
     Source,
     Splits,
-    Unfinished,
 )
-from lakeload_jobs.sources.databases.base import ConnectionBudget, DatabaseSlice, DatabaseSource
+from lakeload_jobs.sources.databases.base import (
+    DatabaseRun,
+    DatabaseSlice,
+    DatabaseSource,
+)
 from lakeload_jobs.sources.databases.bookmark import Kind
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.cursor_sql import Cursor, value_of
 from lakeload_jobs.sources.databases.cursors import Window
+from lakeload_jobs.sources.databases.engines.base import Engine
 from lakeload_jobs.sources.databases.engines.driver import catalog as driver
-from lakeload_jobs.sources.databases.engines.driver.engine import DriverEngine
+from lakeload_jobs.sources.databases.engines.driver.dialect import Dialect
 from lakeload_jobs.sources.databases.engines.failures import failure, safe_text
-from lakeload_jobs.sources.databases.rows import RowsReadOnce, casts_of
+from lakeload_jobs.sources.databases.rows import cast_at_last, read_once
 from lakeload_jobs.sources.databases.seen import (
     ENTRY_BYTES,
     ID_BYTES,
@@ -61,7 +62,6 @@ from lakeload_jobs.sources.databases.seen import (
     digests,
     entries,
 )
-from lakeload_jobs.sources.spark_frames import check_casts
 
 _FETCHED = 1000
 _FIRST_DAY, _LAST_DAY = date(1582, 10, 15), date(9999, 12, 31)
@@ -73,27 +73,21 @@ _Found = dict[str, tuple[Any, Any, str]]
 
 
 def connect_tables(
-    engine: DriverEngine, spec: JobSpec, aws: AwsSession
+    engine: Engine, dialect: Dialect, spec: JobSpec, aws: AwsSession
 ) -> Callable[[TableSpec, JdbcInput], Source]:
     """Return what makes the source of a table. The tables of a run share the connections."""
-    budget = ConnectionBudget.of_run(spec)
-    return lambda table, given: DriverSource(engine, spec, table, given, aws, budget)
+    run = DatabaseRun(engine, spec, aws)
+    return lambda table, given: DriverSource(run, table, given, dialect)
 
 
 class DriverSource(DatabaseSource):
     """One table of such a database."""
 
     def __init__(
-        self,
-        engine: DriverEngine,
-        spec: JobSpec,
-        table: TableSpec,
-        given: JdbcInput,
-        aws: AwsSession,
-        budget: ConnectionBudget,
+        self, run: DatabaseRun, table: TableSpec, given: JdbcInput, dialect: Dialect
     ) -> None:
-        super().__init__(engine, spec, table, given, aws, budget)
-        self.driver = engine
+        super().__init__(run, table, given)
+        self.dialect = dialect
 
     def slice(self, bookmark: Bookmark) -> DriverSlice:
         """Read the catalog, and with a `cursor` its greatest value. The rows are read later.
@@ -103,7 +97,7 @@ class DriverSource(DatabaseSource):
         """
         given = self.given
         self.engine.check_reader(self.spec.reader)
-        dialect = self.driver.dialect
+        dialect = self.dialect
         self._take(1)
         with closing(driver.connect(dialect, given, self._password(), _of_spark)) as connection:
             relation = driver.find_relation(connection, given)
@@ -119,7 +113,7 @@ class DriverSource(DatabaseSource):
     def options(self, session: str) -> dict[str, str]:
         """Return the options of Spark's source. The password is in the one that Spark hides in all
         it shows."""
-        given, dialect = self.given, self.driver.dialect
+        given, dialect = self.given, self.dialect
         return driver.login_of(dialect, given, self._password()) | {
             "url": dialect.url_of(given),
             **({"sessionInitStatement": session} if session else {}),
@@ -150,10 +144,10 @@ class DriverSlice(DatabaseSlice):
     notes: tuple[str, ...] = ()
     """Warnings of the database."""
 
-    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns) -> Rows:
         """Return the rows, unread. Raises `LoadFailed` for types that Spark does not know, and
         `InvalidInput` for settings that the table does not bear out."""
-        spec, found, engine = self.source.spec, self.found, self.source.driver
+        spec, found, engine = self.source.spec, self.found, self.source.engine
         on_bad_value = spec.on_bad_value_of(found.table)
         frame = self._frame(spark)
         names = [column.name for column in found.selected]
@@ -165,40 +159,22 @@ class DriverSlice(DatabaseSlice):
         reader = ReadRows(
             found.relation.shown, tuple(names), on_bad_value, found.key, self._noting(),
             tuple((one.name, one.reason) for one in found.selected if one.bad),
-            checks_dates=not engine.dialect.writes_dates,
+            checks_dates=not self.source.dialect.writes_dates,
         )  # fmt: skip
         warnings = (engine.facts.warning, *self.notes)
         if reader.counts_bad_values:
             fields.append(StructField(BAD_VALUES_HELPER, LongType()))
         schema = StructType(fields)
 
-        def whole() -> DataFrame:
-            rows = frame.select(frame.columns[: len(names)]).toDF(*names)
-            return (
-                rows.withColumn(BAD_VALUES_HELPER, F.lit(0)) if reader.counts_bad_values else rows
-            )
-
-        once = Splits((None,), reader, frame=frame)
-        rows = RowsReadOnce(
-            DeferredFrame(schema, whole), found.names, once, warnings, on_end=self._ended,
-            why_no_splits=engine.spark_reason(spec.reader), reader="jvm",
-            comments=found.comments,
-        )  # fmt: skip
-        casts = casts_of(found.table, plain, found.names)
-        if not casts:
-            return rows
-        cast = partial(cast_types, types=casts, on_bad_value=on_bad_value)
-        check = partial(check_casts, types=casts, source=found.relation.shown)
-        return replace(
-            rows,
-            deferred=DeferredFrame.made(cast(whole())),
-            splits=replace(once, unfinished=Unfinished(schema, cast, check)),
-        )
+        once = Splits((0,), reader, frame=frame)
+        why = engine.spark_reason(spec.reader)
+        rows = read_once(spark, schema, found, once, self._ended, warnings=warnings, only_spark=why)
+        return cast_at_last(rows, found.table, plain, found.relation.shown, on_bad_value)
 
     def _frame(self, spark: SparkSession) -> DataFrame:
         """Return the columns by place. Behind them are the bad values as text, the cursor where
         there is one, and at last how many rows there are."""
-        found, relation, dialect = self.found, self.found.relation, self.source.driver.dialect
+        found, relation, dialect = self.found, self.found.relation, self.source.dialect
         selected = found.selected
         kinds = ["string" if column.carried == "TEXT" else column.type for column in selected]
         kinds += ["string"] * sum(bool(column.bad) for column in selected)

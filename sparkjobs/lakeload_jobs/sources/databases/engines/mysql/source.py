@@ -16,17 +16,18 @@ from lakeload_jobs.aws.session import AwsSession
 from lakeload_jobs.contract.spec import JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.rows.batches import tasks_at_once
-from lakeload_jobs.rows.casts import cast_types
 from lakeload_jobs.rows.columns import source_names
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.sources.base import (
     EarlierColumns,
     Rows,
     Source,
     Splits,
-    Unfinished,
 )
-from lakeload_jobs.sources.databases.base import ConnectionBudget, DatabaseSlice, DatabaseSource
+from lakeload_jobs.sources.databases.base import (
+    DatabaseRun,
+    DatabaseSlice,
+    DatabaseSource,
+)
 from lakeload_jobs.sources.databases.cursors import (
     Window,
 )
@@ -38,17 +39,16 @@ from lakeload_jobs.sources.databases.engines.mysql.read import MysqlPart, Noting
 from lakeload_jobs.sources.databases.engines.mysql.sql import entry_sql
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.databases.key_ranges import Ranges
-from lakeload_jobs.sources.databases.rows import RowsReadOnce, casts_of
+from lakeload_jobs.sources.databases.rows import cast_at_last, read_once
 from lakeload_jobs.sources.databases.seen import comparison
-from lakeload_jobs.sources.spark_frames import check_casts, split_frame
 
 
 def connect_tables(
     engine: Engine, spec: JobSpec, aws: AwsSession
 ) -> Callable[[TableSpec, JdbcInput], Source]:
     """Return what makes the source of a table. The tables of a run share connections."""
-    budget = ConnectionBudget.of_run(spec)
-    return lambda table, given: MysqlSource(engine, spec, table, given, aws, budget)
+    run = DatabaseRun(engine, spec, aws)
+    return lambda table, given: MysqlSource(run, table, given)
 
 
 class MysqlSource(DatabaseSource):
@@ -115,7 +115,7 @@ class MysqlSlice(DatabaseSlice):
         locked = self.source.given.consistency == "LOCK"
         return tuple(MysqlPart(condition, locked) for condition in self.ranges.conditions)
 
-    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns) -> Rows:
         """Return the rows, unread. Raises `InvalidInput` for settings that the table does not bear
         out."""
         spec, given, found = self.source.spec, self.source.given, self.found
@@ -131,21 +131,9 @@ class MysqlSlice(DatabaseSlice):
         parts = self._parts
         once = Splits(parts, reader, at_once=parts[0].locked)
         schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
-        warnings = found.relation.warnings
-        rows = RowsReadOnce(
-            split_frame(spark, once, schema), found.names, once, warnings, on_end=self._ended,
-            comments=found.comments,
-        )  # fmt: skip
-        casts = casts_of(found.table, schema, found.names)
-        if not casts:
-            return rows
-        cast = partial(cast_types, types=casts, on_bad_value=spec.on_bad_value_of(found.table))
-        check = partial(check_casts, types=casts, source=found.relation.shown)
-        return replace(
-            rows,
-            deferred=DeferredFrame.made(cast(rows.frame)),
-            splits=replace(once, unfinished=Unfinished(schema, cast, check)),
-        )
+        warnings, on_bad_value = found.relation.warnings, spec.on_bad_value_of(found.table)
+        rows = read_once(spark, schema, found, once, self._ended, warnings=warnings)
+        return cast_at_last(rows, found.table, schema, found.relation.shown, on_bad_value)
 
     def _noting(self) -> Noting | None:
         window, found = self.window, self.found

@@ -24,7 +24,7 @@ from lakeload_jobs.sources.databases.engines.postgres.sql import PostgresCursors
 if TYPE_CHECKING:
     from lakeload_jobs.aws import AwsSession
     from lakeload_jobs.sources.base import Source
-    from lakeload_jobs.sources.databases.base import RowsWindow
+    from lakeload_jobs.sources.databases.cursors import RowsWindow
 
 _ONE_SNAPSHOT = (
     "`consistency: {0}` is for MySQL and MariaDB: all tasks that read a table of PostgreSQL have "

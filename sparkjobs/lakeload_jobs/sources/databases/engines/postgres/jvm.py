@@ -18,7 +18,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from lakeload_jobs.rows.batches import map_batches
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadSplit
@@ -47,20 +46,16 @@ def split_frames(
     snapshot: ExportedSnapshot,
     reader: ReadSplit,
     parts: Sequence[PostgresPart],
-) -> DeferredFrame:
+) -> DataFrame:
     """Return the rows of splits, split n as partition n, in the columns of `reader`."""
     schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
-
-    def make() -> DataFrame:
-        options = _options(snapshot.connection, reader)
-        carried = replace(reader, selected=tuple(map(_carried, reader.selected)))
-        frames = [
-            map_batches(_read(spark, options, carried, split), _Convert(carried, split), schema)
-            for split in parts
-        ]
-        return reduce(DataFrame.unionAll, frames)
-
-    return DeferredFrame(schema, make)
+    options = _options(snapshot.connection, reader)
+    carried = replace(reader, selected=tuple(map(_carried, reader.selected)))
+    frames = [
+        map_batches(_read(spark, options, carried, split), _Convert(carried, split), schema)
+        for split in parts
+    ]
+    return reduce(DataFrame.unionAll, frames)
 
 
 @dataclass(frozen=True)

@@ -10,34 +10,26 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, StateChange
-from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.rows.casts import cast_types, quoted
 from lakeload_jobs.rows.columns import source_names
-from lakeload_jobs.rows.deferred_frame import DeferredFrame
 from lakeload_jobs.sources.base import (
     BadValuesFound,
-    CheckType,
     EarlierColumns,
-    Keys,
-    Reader,
     Rows,
     Source,
-    Spellings,
     Splits,
 )
 from lakeload_jobs.sources.databases.base import (
-    ConnectionBudget,
+    DatabaseRun,
     DatabaseSlice,
     DatabaseSource,
     FoundTable,
 )
-from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.cursors import (
     Window,
 )
@@ -65,7 +57,7 @@ from lakeload_jobs.sources.databases.keys import remembered
 from lakeload_jobs.sources.databases.rows import casts_of
 from lakeload_jobs.sources.databases.seen import Seen, comparison, unseen
 from lakeload_jobs.sources.settings import refuse_limit
-from lakeload_jobs.sources.spark_frames import check_casts, split_frame
+from lakeload_jobs.sources.spark_frames import check_casts, frame_splits, split_frame
 
 
 class _CommonSnapshot:
@@ -97,24 +89,17 @@ def connect_tables(
 ) -> Callable[[TableSpec, JdbcInput], Source]:
     """Return what makes the source of a table. The tables of a run share connections, and with
     `consistency: SYNC` a snapshot."""
-    budget, common = ConnectionBudget.of_run(spec), _CommonSnapshot(len(spec.tables))
-    return lambda table, given: PostgresSource(engine, spec, table, given, aws, budget, common)
+    run, common = DatabaseRun(engine, spec, aws), _CommonSnapshot(len(spec.tables))
+    return lambda table, given: PostgresSource(run, table, given, common)
 
 
 class PostgresSource(DatabaseSource):
     """One table of a database. It holds the snapshot of its newest slice until it is closed."""
 
     def __init__(
-        self,
-        engine: Engine,
-        spec: JobSpec,
-        table: TableSpec,
-        given: JdbcInput,
-        aws: AwsSession,
-        budget: ConnectionBudget,
-        common: _CommonSnapshot,
+        self, run: DatabaseRun, table: TableSpec, given: JdbcInput, common: _CommonSnapshot
     ) -> None:
-        super().__init__(engine, spec, table, given, aws, budget)
+        super().__init__(run, table, given)
         self._common = common
         self._snapshot: ExportedSnapshot | None = None
 
@@ -194,7 +179,7 @@ class PostgresSlice(DatabaseSlice):
     snapshot: ExportedSnapshot
     readers: int
 
-    def open(self, spark: SparkSession, earlier: EarlierColumns, *, splits: bool = False) -> Rows:
+    def open(self, spark: SparkSession, earlier: EarlierColumns) -> Rows:
         """Count the rows. Raises `LoadFailed`, and `InvalidInput` for settings that the table does
         not bear out."""
         spec, given, found = self.source.spec, self.source.given, self.found
@@ -209,11 +194,43 @@ class PostgresSlice(DatabaseSlice):
             found.selected,
             spec.on_bad_value_of(found.table),
         )
-        splits_of_rows = Splits(parts, reader, _counts(parts))
-        why = self.source.spark_reason
-        rows = _rows(spark, spec, why, found.table, found.names, splits_of_rows, self.snapshot)
-        keys = partial(self._keys, spark, splits_of_rows)
-        return replace(rows, wanted=self.wanted, keys=keys, comments=found.comments)
+        splits = Splits(parts, reader, tuple(part.rows for part in parts))
+        read = _spark_reads(spark, self.source.spark_reason, splits, self.snapshot)
+        check = partial(self._check_values, reader)
+        schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
+        rows = Rows(
+            spark,
+            schema,
+            found.names,
+            read,
+            self.source.spark_reason,
+            keys=partial(self._keys, spark, splits),
+            comments=found.comments,
+            warnings=found.relation.warnings,
+            check_unchanged=self.snapshot.check,
+            check_values=check,
+        )
+        casts = casts_of(found.table, schema, found.names)
+        if not casts:
+            return rows
+        frame = split_frame(spark, read, schema)
+        cast = cast_types(frame, casts, spec.on_bad_value_of(found.table))
+
+        def check_all() -> None:
+            check()
+            check_casts(frame, casts, found.relation.shown)
+
+        splits = frame_splits(cast, splits.counts)
+        return replace(rows, schema=cast.schema, splits=splits, check_values=check_all)
+
+    def _check_values(self, read: ReadSplit) -> None:
+        """Raise `LoadFailed` with the bad values of the table, by column and key."""
+        bad_columns = tuple(column for column in read.selected if column.bad)
+        found, count = bad_values(
+            self.snapshot.connection, read.relation, bad_columns, read.read, self.wanted
+        )
+        if count:
+            raise BadValuesFound.of(found, count, hint="set `on_bad_value: 'NULL'`")
 
     def _keys(self, spark: SparkSession, rows: Splits, names: Sequence[str]) -> DataFrame:
         """Return columns of all rows of the table, and read no others."""
@@ -222,8 +239,10 @@ class PostgresSlice(DatabaseSlice):
         if self.window is not None:
             parts = self.snapshot.splits(self.found.relation, self.readers, by_key=self._by_key)
         reader = replace(read, selected=tuple(c for c in read.selected if c.name in names))
-        deferred = _deferred(spark, self.source.spark_reason, Splits(parts, reader), self.snapshot)
-        frame, casts = deferred.frame, casts_of(self.found.table, deferred.schema, self.found.names)
+        schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
+        splits = _spark_reads(spark, self.source.spark_reason, Splits(parts, reader), self.snapshot)
+        frame = split_frame(spark, splits, schema)
+        casts = casts_of(self.found.table, schema, self.found.names)
         cast = cast_types(frame, casts, spec.on_bad_value_of(self.found.table)) if casts else frame
         return cast.select(*map(quoted, names))
 
@@ -270,113 +289,11 @@ def _by_key(found: FoundTable, cursor: str | None) -> ByKey:
     return ByKey(columns, found.selected)
 
 
-def _counts(parts: Sequence[PostgresPart]) -> tuple[int, ...]:
-    return tuple(part.rows for part in parts)
-
-
-def _deferred(
-    spark: SparkSession, why: str, splits: Splits, snapshot: ExportedSnapshot
-) -> DeferredFrame:
-    """Return the rows of splits, as the reader that there is reads them."""
+def _spark_reads(
+    spark: SparkSession, reason: str, splits: Splits, snapshot: ExportedSnapshot
+) -> Splits:
+    """Return splits as the reader that there is reads them: Spark where there is a reason."""
+    if not reason:
+        return splits
     reader: Any = splits.read
-    if why:
-        return split_frames(spark, snapshot, reader, splits.parts)
-    schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
-    return split_frame(spark, splits, schema)
-
-
-def _rows(
-    spark: SparkSession,
-    spec: JobSpec,
-    why: str,
-    table: TableSpec,
-    names: tuple[str, ...],
-    splits: Splits,
-    snapshot: ExportedSnapshot,
-) -> JdbcRows:
-    reader: Any = splits.read
-    deferred = _deferred(spark, why, splits, snapshot)
-    casts = casts_of(table, deferred.schema, names)
-    rows = JdbcRows(
-        deferred,
-        names,
-        None if why or casts else splits,
-        reader,
-        snapshot,
-        why,
-        _counts(splits.parts),
-        reader="jvm" if why else "direct",
-        warnings=reader.relation.warnings,
-    )
-    if not casts:
-        return rows
-    frame = deferred.frame
-    return replace(
-        rows,
-        deferred=DeferredFrame.made(cast_types(frame, casts, spec.on_bad_value_of(table))),
-        why_no_splits=why or f"`columns.types` casts column `{next(iter(casts))}`",
-        check_casts=lambda: check_casts(frame, casts, reader.relation.shown),
-    )
-
-
-@dataclass(frozen=True)
-class JdbcRows:
-    """The rows of a snapshot (`sources.base.Rows`)."""
-
-    deferred: DeferredFrame
-    names: tuple[str, ...]
-    splits: Splits | None
-    read: ReadSplit
-    snapshot: ExportedSnapshot
-    why_no_splits: str = ""
-    counted: tuple[int, ...] = ()
-    check_casts: Callable[[], None] | None = None
-    reader: Reader = "direct"
-    repeatable: bool = True
-    count_reads_all_columns: bool = False
-    comments: Comments = NO_COMMENTS
-    warnings: tuple[str, ...] = ()
-    spellings: Spellings = ()
-    check_type: CheckType | None = None
-    wanted: str = ""
-    """The condition of the rows, '' for all."""
-    keys: Keys | None = None
-
-    @property
-    def frame(self) -> DataFrame:
-        """The rows as Spark gets them."""
-        return self.deferred.frame
-
-    @property
-    def schema(self) -> StructType:
-        """The columns of `frame`."""
-        return self.deferred.schema
-
-    @property
-    def counts(self) -> tuple[int, ...] | None:
-        """The rows of each split, as the database has counted them."""
-        return self.counted if self.splits is None else self.splits.counts
-
-    def check_unchanged(self) -> None:
-        """Raise `LoadFailed` where the snapshot is lost."""
-        self.snapshot.check()
-
-    def check_read(self, count: int | None) -> None:
-        """Do nothing: a database checks its own pages, and cuts no result short."""
-
-    def check_values(self) -> None:
-        """Raise `LoadFailed` with the bad values of the table, by column and key."""
-        read = self.read
-        found, count = bad_values(
-            self.snapshot.connection, read.relation, self._bad_columns(), read.read, self.wanted
-        )
-        if count:
-            raise BadValuesFound.of(found, count, hint="set `on_bad_value: 'NULL'`")
-        if self.check_casts is not None:
-            self.check_casts()
-
-    def _bad_columns(self) -> tuple[SelectedColumn, ...]:
-        return tuple(column for column in self.read.selected if column.bad)
-
-    def finish(self, ends: Sequence[Any]) -> StateChange | None:
-        """Return None: the slice knows the state."""
+    return frame_splits(split_frames(spark, snapshot, reader, splits.parts), splits.counts)

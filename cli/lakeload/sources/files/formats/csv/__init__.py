@@ -1,0 +1,1 @@
+"""CSV files: their dialect, and what they hold."""

@@ -1,0 +1,1 @@
+"""JSON files: their layout, and what they hold."""

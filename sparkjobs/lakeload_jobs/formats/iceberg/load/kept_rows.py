@@ -1,0 +1,152 @@
+"""The rows of a load for Spark's SQL and its writer: read once, with their tracking columns, and
+kept on Spark's disks until the load has ended.
+
+Kept are Arrow's bytes, which Spark does not look into before it uses the rows. What tasks have
+counted is kept with them: rows and counts cannot come from different attempts at a task.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.formats.data_files.direct import DirectRows
+from lakeload_jobs.formats.data_files.tracked import TrackedRows, Tracking
+from lakeload_jobs.formats.spool import blocks, packed, unpacked, unpersist
+from lakeload_jobs.rows.batches import map_batches
+from lakeload_jobs.rows.counting import Bounds, bounds_of, united
+from lakeload_jobs.rows.failures import failures_for_driver
+from lakeload_jobs.rows.progress import TaskProgress
+from lakeload_jobs.rows.rejects import NONE_REJECTED, Rejected, SideRows
+from lakeload_jobs.rows.required import check_key
+from lakeload_jobs.rows.tracking import DELETED_HELPER, tracked_schema
+
+_KEPT = "batch binary, report binary"
+
+
+@dataclass(frozen=True)
+class RowsReport:
+    """What tasks found in rows that they have read: how many there are, `dropped` ones not counted,
+    how many values became null, the records that are rejected, and the bounds of the key."""
+
+    rows: int = 0
+    dropped: int = 0
+    bad_values: int = 0
+    rejected: Rejected = NONE_REJECTED
+    bounds: Bounds | None = None
+
+    def __add__(self, other: RowsReport) -> RowsReport:
+        return RowsReport(
+            self.rows + other.rows,
+            self.dropped + other.dropped,
+            self.bad_values + other.bad_values,
+            self.rejected + other.rejected,
+            united((self.bounds or {}, other.bounds or {})),
+        )
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """Rows with their tracking columns, and at the end `DELETED_HELPER`, without those that are
+    rejected; close them."""
+
+    frame: DataFrame
+    report: RowsReport
+    kept: DataFrame
+
+    def close(self) -> None:
+        """Give back the disk."""
+        unpersist(self.kept)
+
+
+def keep_rows(
+    spark: SparkSession, rows: DirectRows, tracking: Tracking, source: str, progress: str | None
+) -> KeptRows:
+    """Read rows once and keep them. A null in the key fails the load of `source`. `progress` is the
+    file of `rows.progress`.
+
+    Raises what reading raises, and `LoadFailed` when there are other rows than were counted.
+    """
+    tracking = replace(tracking, marks=True)
+    kept = rows.tasks(spark, KeepRows(tracking, source, progress), _KEPT)
+    kept = kept.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
+    try:
+        found = kept.where(F.col("report").isNotNull()).select("report").collect()
+        reports = [pickle.loads(row[0]) for row in found]  # noqa: S301 - our own tasks made it
+        if len(reports) != len(rows.parts):
+            raise LoadFailed(
+                f"{len(reports):,} of {len(rows.parts):,} parts of the source were read completely",
+                hint="run again: nothing was committed",
+                retryable=True,
+            )
+    except BaseException:
+        unpersist(kept)
+        raise
+    batches = kept.where(F.col("batch").isNotNull()).select("batch")
+    frame = map_batches(batches, unpacked, _schema(rows, tracking))
+    return KeptRows(frame, sum(reports, RowsReport()), kept)
+
+
+def tracked_frame(
+    spark: SparkSession, rows: DirectRows, tracking: Tracking, part: int
+) -> DataFrame:
+    """Return rows with their tracking columns, of which the first part is number `part`."""
+    return rows.tasks(spark, partial(_tracked, tracking, part), _schema(rows, tracking))
+
+
+def _tracked(
+    tracking: Tracking, first: int, number: int, rows: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    with failures_for_driver("stage"), SideRows() as side:
+        yield from TrackedRows(tracking, first + number, rows, side, lambda _: None)
+
+
+def _schema(rows: DirectRows, tracking: Tracking) -> StructType:
+    schema = tracked_schema(rows.read.schema, tracking.columns)
+    if tracking.marks:
+        schema = schema.append(pa.field(DELETED_HELPER, pa.bool_()))
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+
+
+@dataclass(frozen=True)
+class KeepRows:
+    """The function of tasks that read and pack the rows of a part, and at last what they found."""
+
+    tracking: Tracking
+    source: str
+    progress: str | None
+
+    def __call__(self, number: int, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with failures_for_driver("stage"), SideRows() as side:
+            progress, size = TaskProgress(self.progress), 0
+            tracked = TrackedRows(self.tracking, number, rows, side, lambda _: None)
+            bounds: Bounds = {}
+            for batch in tracked:
+                check_key(batch, self.tracking.key, self.source)
+                bounds = united((bounds, bounds_of(batch, self.tracking.key)))
+                for block in blocks(batch):
+                    yield _row(packed(block), None)
+                size += batch.nbytes
+                progress.at(tracked.count, size)
+            self.tracking.check_count(number, tracked.count)
+            progress.at(tracked.count, size, last=True)
+            rejected = replace(side.found, of=tracked.count)
+            report = RowsReport(
+                tracked.count, tracked.dropped, tracked.bad_values, rejected, bounds
+            )
+            yield _row(None, pickle.dumps(report))
+
+
+def _row(batch: bytes | None, report: bytes | None) -> pa.RecordBatch:
+    arrays = [pa.array([value], pa.binary()) for value in (batch, report)]
+    return pa.RecordBatch.from_arrays(arrays, names=["batch", "report"])

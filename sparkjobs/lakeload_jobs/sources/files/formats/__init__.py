@@ -1,0 +1,1 @@
+"""Formats of source files: one package each, behind one interface."""

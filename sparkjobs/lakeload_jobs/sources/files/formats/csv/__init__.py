@@ -1,0 +1,1 @@
+"""CSV files, dumps of databases with backslash escapes among them."""

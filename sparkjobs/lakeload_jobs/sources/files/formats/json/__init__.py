@@ -1,0 +1,1 @@
+"""JSON files, and those with one value on each line."""
