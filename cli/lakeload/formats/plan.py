@@ -226,7 +226,7 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
         action=action,
         mode=table.mode,
         reader=facts.reader,
-        why_jvm=facts.why_jvm,
+        why_jvm=facts.spark_reason,
         index="sparse" if numbering == "not counted" else "dense",
         numbering=numbering,
         example="",
