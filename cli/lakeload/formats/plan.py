@@ -26,7 +26,7 @@ from lakeload_jobs.contract.errors import (
     Refused,
     worst_exit,
 )
-from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
+from lakeload_jobs.contract.plan import CatalogPlan, ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import CommitAt, DestinationSpec, JobSpec, RoundLimit, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
@@ -44,21 +44,6 @@ class Recovery:
     rows: int
     files: int
     action: str
-
-
-@dataclass(frozen=True)
-class CatalogPlan:
-    """A table in Glue and what the load would change there, as far as its columns are known.
-
-    `unasked` says why Glue could not be asked, which stops no load.
-    """
-
-    database: str
-    table: str
-    creates_database: bool = False
-    creates_table: bool = False
-    adds_columns: tuple[str, ...] = ()
-    unasked: ErrorInfo | None = None
 
 
 @dataclass(frozen=True)

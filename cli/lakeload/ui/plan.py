@@ -16,7 +16,6 @@ from lakeload.config.secret_names import printable
 from lakeload.documents.durations import format_duration
 from lakeload.documents.named_files import NamedFiles
 from lakeload.formats.plan import (
-    CatalogPlan,
     DeletesPlan,
     IcebergPlan,
     SchemaFound,
@@ -30,6 +29,7 @@ from lakeload.ui.errors import say, show_trouble
 from lakeload.ui.names import Name
 from lakeload_jobs.contract.codec import format_instant, to_json
 from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.contract.plan import CatalogPlan
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import CommitAt, RoundLimit
 from lakeload_jobs.core.sizes import counted, format_size

@@ -52,6 +52,21 @@ class TableColumns:
 
 
 @dataclass(frozen=True)
+class CatalogPlan:
+    """A table in Glue and what the load would change there, as far as its columns are known.
+
+    `unasked` says why Glue could not be asked, which stops no load.
+    """
+
+    database: str
+    table: str
+    creates_database: bool = False
+    creates_table: bool = False
+    adds_columns: tuple[str, ...] = ()
+    unasked: ErrorInfo | None = None
+
+
+@dataclass(frozen=True)
 class PlanResult(JobResult):
     """The columns that a load would bring. `error` is set when the job failed outside any table."""
 

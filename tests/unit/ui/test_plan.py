@@ -12,7 +12,6 @@ from rich.console import Console
 from lakeload.documents.named_files import NamedFiles
 from lakeload.formats.plan import (
     BranchLeft,
-    CatalogPlan,
     DeletesPlan,
     IcebergPlan,
     Recovery,
@@ -21,6 +20,7 @@ from lakeload.formats.plan import (
 )
 from lakeload.sources.report import CursorPlan, IncrementalPlan
 from lakeload.ui.plan import show_text
+from lakeload_jobs.contract.plan import CatalogPlan
 from lakeload_jobs.contract.result import ErrorInfo
 
 BRANCH = f"lakeload_20261121t101500z_{'a' * 32}"

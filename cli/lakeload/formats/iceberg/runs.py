@@ -121,16 +121,6 @@ def published(facts: TableFacts, branch: str, target: str) -> tuple[TableRun, ..
     return tuple(found)
 
 
-def branch_document(left: StagingBranch) -> dict[str, Any]:
-    """Return a branch of an attempt that has not published, for a JSON document."""
-    return {
-        "name": left.name,
-        "attempt_id": left.attempt,
-        "created_at": left.created_at,
-        "snapshot_id": left.snapshot_id,
-    }
-
-
 def _run(
     snapshot: Snapshot, target: str, pipeline: str, job_id: str, state: SnapshotState
 ) -> TableRun:
@@ -193,5 +183,5 @@ def _document(table: SnapshotTable) -> dict[str, Any]:
         "target": table.target,
         "exists": table.exists,
         "expired_jobs": table.expired,
-        "branches": [branch_document(left) for left in table.left],
+        "branches": table.left,
     }

@@ -90,17 +90,7 @@ def recovered(target: str, found: TableRecovery, *, dry_run: bool = False) -> Re
         tuple(_actions(found, dry_run=dry_run)) or ("nothing to do",),
         {
             "finished": found.finished,
-            "damaged": [
-                {
-                    "number": job.number,
-                    "pipeline": job.pipeline,
-                    "job_id": job.job_id,
-                    "rows": job.rows,
-                    "lost_rows": job.lost_rows,
-                    "lost": job.lost_keys,
-                }
-                for job in found.damaged
-            ],
+            "damaged": found.damaged,
             "uploads": found.stale_uploads,
         },
         damaged=tuple(map(_damaged, found.damaged)),
@@ -159,7 +149,7 @@ def _damaged(job: Damaged) -> DamagedJob:
         f"job {job.job_id} of pipeline {job.pipeline} (record {job.number}) has lost "
         f"{job.lost_rows:,} of {counted(job.rows, 'row')}: its multipart uploads were "
         "aborted from outside",
-        job.lost_keys,
+        job.lost,
     )
 
 
@@ -236,7 +226,7 @@ def _waiting(
 ) -> Resolution:
     record = CommitLog(lake.objects, table.location).record(number)
     assert isinstance(record, LoadRecord), "only jobs are damaged"  # noqa: S101
-    keys = {key for job in recovery.damaged if job.number == number for key in job.lost_keys}
+    keys = {key for job in recovery.damaged if job.number == number for key in job.lost}
     return Resolution(
         table,
         number,

@@ -6,7 +6,6 @@ pyiceberg's own S3 takes keys that never renew, and sends no encryption headers.
 from __future__ import annotations
 
 import io
-from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
@@ -115,13 +114,8 @@ class _Stream(io.BytesIO):
         self._location = location
         self._failed = False
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._failed = kind is not None
+    def __exit__(self, *exception: object) -> None:
+        self._failed = exception[0] is not None
         self.close()
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ class StagingBranch:
     """One staging branch, the attempt that made it, and the snapshot it is at."""
 
     name: str
-    attempt: str
+    attempt_id: str
     created_at: datetime
     snapshot_id: int
 

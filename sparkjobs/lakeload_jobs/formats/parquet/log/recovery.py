@@ -28,11 +28,10 @@ from lakeload_jobs.formats.parquet.log.roll_forward import (
 )
 from lakeload_jobs.formats.parquet.log.stale_uploads import (
     STALE_AFTER,
-    StaleUpload,
     StaleUploads,
     open_uploads,
 )
-from lakeload_jobs.storage.objects import Objects
+from lakeload_jobs.storage.objects import Objects, OpenUpload
 
 _NOTHING_TO_DECIDE = "no resolution is needed; `lakeload runs` shows how each job ended"
 
@@ -198,7 +197,7 @@ class Damaged:
     pipeline: str
     job_id: str
     rows: int
-    lost_keys: tuple[str, ...]
+    lost: tuple[str, ...]
     lost_rows: int
 
 
@@ -209,7 +208,7 @@ class TableRecovery:
     location: TableLocation
     finished: tuple[Pending, ...] = ()
     damaged: tuple[Damaged, ...] = ()
-    stale_uploads: tuple[StaleUpload, ...] = ()
+    stale_uploads: tuple[OpenUpload, ...] = ()
     """Aborted, or in a dry run to be aborted."""
     error: LakeloadError | None = None
     """What stopped the recovery of this table, a damaged record apart."""

@@ -125,7 +125,7 @@ def test_recover_reports_a_damaged_record_and_finishes_the_others(
     for report in (recover(objects, dry_run=True), recover(objects)):
         (found,) = report.damaged
         assert (found.number, found.pipeline, found.job_id, found.rows) == (1, "shop", "job-1", 3)
-        assert (found.lost_keys, found.lost_rows) == ((record.files[1].key,), 1)
+        assert (found.lost, found.lost_rows) == ((record.files[1].key,), 1)
         assert [job.job_id for job in report.finished] == ["job-2"]
         assert report.error is None
     # What could be published of it is visible, and nothing of it was aborted or removed.

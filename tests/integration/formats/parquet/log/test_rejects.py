@@ -91,7 +91,7 @@ def test_lost_rejects_make_a_job_damaged(objects: Objects) -> None:
     )
     (run,), _ = read_runs(objects, recent(objects, location, 5), LONG_AGO)
 
-    assert [job.lost_keys for job in foreseen.damaged] == [(lost.key,)]
+    assert [job.lost for job in foreseen.damaged] == [(lost.key,)]
     assert (run.state, run.lost) == ("damaged", (lost,))
 
 
