@@ -99,10 +99,8 @@ class Facts:
     """Those that a URL can have; they mean what they mean to libpq."""
     tls_modes: tuple[str, ...] = TLS_MODES
     """Values of `sslmode`."""
-    login_in_url: str = ""
-    """A pattern of the login in a URL of its driver, where that is not before the host."""
     password_in_url: str = ""
-    """A pattern of such a URL that has a password."""
+    """A pattern of a URL of its driver with a password that is not before the host."""
     needs_login: bool = True
     """Whether the document has to name the user: its client finds no login by itself."""
     by_driver: bool = False
