@@ -1,4 +1,4 @@
-"""What every engine does with a real database: its catalog for the command line, and loads."""
+"""Contract of an engine of databases with a server: its catalog, and loads by a cursor."""
 
 from __future__ import annotations
 

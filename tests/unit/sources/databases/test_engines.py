@@ -1,4 +1,4 @@
-"""What every engine of databases keeps to, by its facts and its SQL. No server is asked."""
+"""Contract of an engine of databases: its facts and its SQL, without a server."""
 
 from __future__ import annotations
 
