@@ -102,15 +102,16 @@ def test_a_url_has_the_parameters_of_its_engine_and_no_others(engine: Engine) ->
     for name in facts.parameters:
         value = {"sslmode": facts.tls_modes[-1], "connect_timeout": "5"}.get(name, "x")
         assert parse_url(f"{facts.example}?{name}={value}").parameters == {name: value}
-    for mode in facts.tls_modes:
+    for mode in facts.tls_modes if "sslmode" in facts.parameters else ():
         assert parse_url(f"{facts.example}?sslmode={mode}").parameters == {"sslmode": mode}
     assert set(facts.tls_modes) <= set(TLS_MODES)
     for mode in {*TLS_MODES, "on"} - set(facts.tls_modes):
-        assert f"`sslmode={mode}` is not one of" in refusal_of(f"{facts.example}?sslmode={mode}")
+        assert "sslmode" in refusal_of(f"{facts.example}?sslmode={mode}")
     assert "which lakeload does not know" in refusal_of(f"{facts.example}?colour=red")
     assert "is a secret" in refusal_of(f"{facts.example}?password=hunter2")
-    password = facts.example.replace("://", "://loader:hunter2@")
-    assert "carries a password" in refusal_of(password)
+    if "://" in facts.example:
+        password = facts.example.replace("://", "://loader:hunter2@")
+        assert "carries a password" in refusal_of(password)
 
 
 @engines
