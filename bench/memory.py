@@ -30,7 +30,7 @@ from lakeload_jobs.sources.files.formats.registry import (
     TYPED_FORMATS,
     named_format,
 )
-from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
+from lakeload_jobs.sources.files.text.splits import Scan, Scanned, TextPart
 from lakeload_jobs.sources.files.text.table import TextFiles
 from lakeload_jobs.sources.files.typed.columns import settled, unite
 from lakeload_jobs.sources.files.typed.rows import ReadTyped, split_files
@@ -71,8 +71,8 @@ def batches(path: Path) -> Iterator[pa.RecordBatch]:
         yield from splits.read(part)
 
 
-def _scan(scan: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
-    return [scan(piece) for piece in pieces]
+def _scan(scan: Scan, parts: Sequence[TextPart]) -> list[Scanned]:
+    return [scan(part) for part in parts]
 
 
 def task(path: Path) -> int:

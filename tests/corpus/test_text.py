@@ -14,7 +14,7 @@ import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
+from lakeload_jobs.sources.files.text.splits import Scan, Scanned, TextPart
 from lakeload_jobs.sources.files.text.table import TextTable
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.corpus.oracle import Refused, json_records
@@ -33,8 +33,8 @@ def _cases(*folders: str) -> Iterator[Any]:
             yield pytest.param(folder, case, id=case["name"])
 
 
-def _here(scan: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
-    return [scan(piece) for piece in pieces]
+def _here(scan: Scan, parts: Sequence[TextPart]) -> list[Scanned]:
+    return [scan(part) for part in parts]
 
 
 def _open(folder: str, case: dict[str, Any]) -> TextTable:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.rest_lake import CLIENT_SECRET, gate_of
+from tests.e2e.rest_lake import CLIENT_SECRET, gate_of, iceberg_in
 from tests.faults.rounds.lake import RoundsLake
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import Lake
-from tests.servers.oauth2_gate import CATALOG, Gate
+from tests.servers.oauth2_gate import Gate
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,7 @@ class LakeOfFormat:
     @property
     def destination(self) -> dict[str, Any]:
         """What the destination says of it."""
-        if self.gate is None:
-            return {}
-        catalog = {
-            "type": "REST",
-            "uri": self.gate.uri,
-            "warehouse": CATALOG,
-            "credential": {"env": "CREDENTIAL"},
-            "scope": "PRINCIPAL_ROLE:ALL",
-            "access_delegation": "NONE",
-        }
-        return {"table_format": "ICEBERG", "iceberg": {"catalog": catalog}}
+        return iceberg_in(self.gate) if self.gate else {}
 
     def write(self, folder: Path, **settings: Any) -> None:
         """Write documents whose tables are in the schema `shop`, as `Lake.write_pipeline` does."""
@@ -58,5 +48,5 @@ def of_format(
         yield LakeOfFormat(lake, None)
         return
     monkeypatch.setenv("CREDENTIAL", f"loader-id:{CLIENT_SECRET}")
-    with gate_of(lake, tmp_path / "catalog") as gate:
+    with gate_of(lake) as gate:
         yield LakeOfFormat(lake, gate)

@@ -63,7 +63,7 @@ def _works_in(process: psutil.Process, folder: Path) -> bool:
 def test_the_demo_loads_twice_and_compares_the_lake_with_the_export(
     place: Path, forked_python: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The demo that is interrupted starts Spark itself: the commands of this one are forked.
+    # The commands of the demo that is interrupted are not: those of this one are forked.
     monkeypatch.setenv("LAKELOAD_TEST_EXECUTABLE", forked_python)
     # What a user's own settings would be: none of them may reach the embedded AWS.
     monkeypatch.setenv("AWS_PROFILE", "production")
@@ -100,7 +100,7 @@ def test_the_demo_loads_twice_and_compares_the_lake_with_the_export(
 def test_the_postgres_demo_loads_what_has_changed(
     place: Path, jars_cache: Path, forked_python: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The demo that is interrupted starts Spark itself: the commands of this one are forked.
+    # The commands of the demo that is interrupted are not: those of this one are forked.
     monkeypatch.setenv("LAKELOAD_TEST_EXECUTABLE", forked_python)
     monkeypatch.setenv("LAKELOAD_CACHE_DIR", str(jars_cache))
     ended = _demo("--source", "postgres", "--output", "json", python=forked_python)
@@ -143,7 +143,7 @@ def test_the_postgres_demo_is_of_iceberg_tables() -> None:
 def test_the_iceberg_demo_changes_rows_and_columns_and_travels_back(
     place: Path, jars_cache: Path, forked_python: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The demo that is interrupted starts Spark itself: the commands of this one are forked.
+    # The commands of the demo that is interrupted are not: those of this one are forked.
     monkeypatch.setenv("LAKELOAD_TEST_EXECUTABLE", forked_python)
     monkeypatch.setenv("LAKELOAD_CACHE_DIR", str(jars_cache))
     monkeypatch.setenv("COLUMNS", "80")
@@ -179,9 +179,13 @@ def test_the_iceberg_demo_changes_rows_and_columns_and_travels_back(
 
 
 @pytest.mark.e2e
+@pytest.mark.parametrize("jvm", ["warm", pytest.param("own", marks=pytest.mark.exhaustive)])
 def test_a_demo_that_is_interrupted_after_its_first_load_leaves_nothing_behind(
-    place: Path,
+    place: Path, jvm: str, request: pytest.FixtureRequest
 ) -> None:
+    # That a JVM of a sync's own ends is seen in test_interrupts.py.
+    if jvm == "warm":
+        request.getfixturevalue("warm_spark")
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
         argv("demo"),

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("warm_spark")]
 @pytest.fixture
 def gate(lake: Lake, tmp_path: Path) -> Iterator[Gate]:
     """A catalog of the test's own."""
-    with gate_of(lake, tmp_path / "catalog") as running:
+    with gate_of(lake) as running:
         yield running
 
 

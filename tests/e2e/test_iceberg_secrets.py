@@ -152,7 +152,7 @@ def test_a_load_from_a_database_through_a_rest_catalog_shows_no_secret_anywhere(
     for name in ("tmp", "event-log"):
         (folder / name).mkdir(parents=True)
     source = h2_source(jdbc_jars[0], tmp_path, canaries.values["password"])
-    with gate_of(lake, tmp_path / "catalog") as gate:
+    with gate_of(lake) as gate:
         catalog = {
             "type": "REST",
             "uri": gate.uri,

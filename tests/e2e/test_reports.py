@@ -88,7 +88,7 @@ def test_lineage_of_parquet_files_is_what_is_in_the_lake(lake: Lake, tmp_path: P
 def test_lineage_of_an_iceberg_table_is_its_location_and_its_name(
     lake: Lake, tmp_path: Path
 ) -> None:
-    with gate_of(lake, tmp_path / "catalog") as gate, receiving() as receiver:
+    with gate_of(lake) as gate, receiving() as receiver:
         catalog = {
             "type": "SNOWFLAKE_OPEN_CATALOG",
             "uri": gate.uri,

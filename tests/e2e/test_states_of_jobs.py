@@ -242,7 +242,7 @@ def pipeline(
     folder.mkdir()
     world = World(lake, fault_proxy, tmp_path, "states", warm_spark=warm_spark_home)
     iceberg = request.param == "iceberg"
-    opened: Any = gate_of(lake, tmp_path / "catalog") if iceberg else nullcontext()
+    opened: Any = gate_of(lake) if iceberg else nullcontext()
     gate: Gate | None
     with opened as gate, receiving() as receiver:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)

@@ -4,9 +4,11 @@ that listens on loopback alone, so Python starts the JVM and makes its parts."""
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +46,11 @@ def rest_backend(servers: Servers) -> str:
 
 
 @contextmanager
-def start_rest_backend(folder: Path, servers: Servers) -> Iterator[str]:
-    """Start it; its log lies in `folder`."""
+def start_rest_backend(_: Path, servers: Servers) -> Iterator[str]:
+    """Start it."""
     seaweedfs: SeaweedFs = servers.get(start_seaweedfs)
     store = Store(seaweedfs.s3_endpoint, f"s3://{BUCKET}/wh", KEY, SECRET)
-    with started(store, folder) as address:
+    with started(store) as address:
         yield address
 
 
@@ -60,31 +62,31 @@ def polaris(rest_backend: str) -> Iterator[Gate]:
 
 
 @contextmanager
-def started(store: Store, folder: Path) -> Iterator[str]:
-    """Start one REST catalog and enter the block with its address; its log lies in `folder`."""
-    with (folder / "server.log").open("w") as log:
-        # Without a stdin the JVM would not notice that we are gone.
-        gateway = JavaGateway.launch_gateway(
-            jarpath=str(py4j_jar()),
-            classpath=os.pathsep.join(map(str, rest_class_path())),
-            javaopts=[
-                "-Xmx300m",
-                "-XX:+UseSerialGC",
-                "-XX:TieredStopAtLevel=1",
-                *UNVERIFIED.split(),
-            ],
-            java_path=str(find_java(os.environ).home / "bin" / "java"),
-            die_on_exit=True,
-            redirect_stdout=log,
-            redirect_stderr=log,
-        )
-        try:
-            server = _serve(gateway, _settings(gateway, store))
-            yield f"http://127.0.0.1:{server.getConnectors()[0].getLocalPort()}"
-        finally:
-            gateway.shutdown()
-            gateway.java_process.stdin.close()
-            gateway.java_process.wait(timeout=20)
+def started(store: Store) -> Iterator[str]:
+    """Start one REST catalog and enter the block with its address."""
+    gateway = _gateway()
+    server = _serve(gateway, _settings(gateway, store))
+    try:
+        yield f"http://127.0.0.1:{server.getConnectors()[0].getLocalPort()}"
+    finally:
+        server.stop()
+
+
+@cache
+def _gateway() -> JavaGateway:
+    """Start the JVM of all catalogs of this process, which ends with it: one takes two seconds of
+    CPU to begin to answer."""
+    log = tempfile.TemporaryFile()  # noqa: SIM115 as long as the JVM
+    # Without a stdin the JVM would not notice that we are gone.
+    return JavaGateway.launch_gateway(
+        jarpath=str(py4j_jar()),
+        classpath=os.pathsep.join(map(str, rest_class_path())),
+        javaopts=["-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *UNVERIFIED.split()],
+        java_path=str(find_java(os.environ).home / "bin" / "java"),
+        die_on_exit=True,
+        redirect_stdout=log,
+        redirect_stderr=log,
+    )
 
 
 def _settings(gateway: JavaGateway, store: Store) -> Any:

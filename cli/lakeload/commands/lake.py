@@ -12,6 +12,7 @@ import typer
 from lakeload.commands.options import Output, stoppable
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
+from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput
 
 if TYPE_CHECKING:
@@ -134,11 +135,11 @@ def _check_flags(
 
 def _query(own: Lake, sql: str, table_format: Format | None, output: OutputFormat) -> None:
     from lakeload.lake.tables import ask
-    from lakeload.ui.lake import show_answer, to_answer_document
+    from lakeload.ui.lake import show_answer
 
     answer = ask(own, sql, table_format.value if table_format else None)
     if output is OutputFormat.JSON:
-        console.show_json(to_answer_document(answer))
+        console.show_json(to_json(answer))
     else:
         show_answer(answer)
 
@@ -156,5 +157,5 @@ def _report(action: Action, own: Lake, *, delete: bool, yes: bool, output: Outpu
         show_deleted(state, done=yes)
     else:
         show_state(state, started=action is Action.UP)
-    if action is Action.STATUS and (not state.responds or state.write_failure is not None):
+    if action is Action.STATUS and (not state.running or state.write_failure is not None):
         raise typer.Exit(ExitCode.MACHINE)

@@ -37,7 +37,7 @@ from lakeload.policy.iam import database_prefix, speaks_rest, uses_glue
 from lakeload.policy.recipes import RecipeRequest, readers
 from lakeload.probes.connection import preflight
 from lakeload.runtimes import runtime_of
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.plan import show_text, to_document
@@ -85,8 +85,8 @@ def show_plan(
         plans = _with_schema(plans, job, context)
     plans = with_side_tables(plans, spec)
     context.phases.stop()
-    reads = [table.input for table in job.tables]
-    warnings = (*destination_warnings(destination), *source_of(reads[0]).warnings(reads))
+    read = job.tables[0].input
+    warnings = (*destination_warnings(destination), *facts_of(read).warnings)
     if output is OutputFormat.JSON:
         name = job.document.model.name
         console.show_json(to_document(name, job.attempt, plans, warnings))

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from lakeload.commands.sync_once import LoadJob
 from lakeload.documents.load import PipelineDocument
@@ -16,34 +16,13 @@ from lakeload.reporting.job import Measurement, ReportedJob
 from lakeload.reporting.lineage import LineageReport, receiver_of
 from lakeload.reporting.opentelemetry import OpenTelemetryReport, check_opentelemetry
 from lakeload.reporting.webhook import webhook_of
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of
 from lakeload.ui import console
 from lakeload.ui.errors import say
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.events import Event
 
 logger = logging.getLogger(__name__)
-
-
-class Report(Protocol):
-    """One report of one job."""
-
-    def on_event(self, event: Event) -> None:
-        """Take in an event of the Spark job."""
-
-    def end(
-        self,
-        document: Mapping[str, Any],
-        wall_time: WallTime,
-        metrics: Sequence[Measurement],
-        /,
-    ) -> None:
-        """Take in the end of the job: the document of `sync`, the time of its phases, and its
-        metrics."""
-
-    def finish(self, until: float) -> str | None:
-        """Wait until all is delivered, at most until a time of the monotonic clock. Return a
-        sentence about what is not."""
 
 
 def check_reports(document: PipelineDocument, environment: Mapping[str, str]) -> None:
@@ -62,7 +41,7 @@ class Reports:
     """All reports of one job. `only_news`: a job without anything new is not reported."""
 
     def __init__(self, job: LoadJob, environment: Mapping[str, str], *, only_news: bool) -> None:
-        self._reports: list[Report] = []
+        self._reports: list[OpenTelemetryReport | LineageReport] = []
         document = job.document
         settings = document.model.lineage
         reported = ReportedJob(
@@ -72,7 +51,7 @@ class Reports:
             job.attempt.synced,
             job.destination,
             job.tables,
-            {table.source: source_of(table.input).datasets(table.input) for table in job.tables},
+            {table.source: facts_of(table.input).datasets for table in job.tables},
             only_news,
         )
         if document.model.opentelemetry:

@@ -44,21 +44,21 @@ RESULTS: Mapping[str, tuple[str, ...]] = {
     "import": ("json_documents:ImportDocument",),
     "inspect": ("json_documents:InspectDocument",),
     "validate": ("json_documents:ValidateDocument",),
-    "test-connection": ("json_documents:ConnectionDocument",),
-    "doctor": ("json_documents:DoctorDocument",),
+    "test-connection": ("checks:ConnectionDocument",),
+    "doctor": ("checks:DoctorDocument",),
     "plan": ("plan:PlanDocument",),
     "sync": ("json_documents:SyncDocument", "plan:PlanDocument"),
-    "recover": ("json_documents:RecoverDocument", "json_documents:ResolutionDocument"),
+    "recover": ("recover:RecoverDocument", "recover:ResolutionDocument"),
     "runs": (
-        "json_documents:RunsDocument",
-        "json_documents:LocalRunsDocument",
+        "runs:RunsDocument",
+        "runs:LocalRunsDocument",
         "history:HistoryJob",
     ),
     "status": ("json_documents:StatusDocument",),
     "reset": ("json_documents:ResetDocument",),
     "maintain": ("json_documents:MaintainDocument",),
     "jars": ("json_documents:JarsDocument",),
-    "lake": ("json_documents:LakeDocument", "json_documents:LakeAnswerDocument"),
+    "lake": ("lake:LakeState", "lake:Answer"),
 }
 """The types of the documents that a command prints, in `lakeload.ui`. They are imported when one
 is asked for: that of a plan imports much."""

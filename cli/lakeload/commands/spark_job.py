@@ -29,7 +29,7 @@ from lakeload.machine.java import find_java
 from lakeload.machine.memory import available_memory, driver_memory
 from lakeload.machine.spark import find_spark
 from lakeload.runtimes import runtime_of
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of
 from lakeload.ui.display import Phases, no_phases
 from lakeload.ui.progress import PHASES, ProgressView
 from lakeload_jobs.contract.errors import InvalidInput
@@ -77,7 +77,7 @@ def jar_sets(document: PipelineDocument, tables: Sequence[TableSpec]) -> tuple[s
 
 def own_jars(tables: Sequence[TableSpec]) -> tuple[Path, ...]:
     """Return the jars that the documents of tables name, each once."""
-    found = (jar for table in tables for jar in source_of(table.input).jars(table.input))
+    found = (jar for table in tables for jar in facts_of(table.input).jars)
     return tuple(dict.fromkeys(found))
 
 

@@ -17,7 +17,7 @@ from lakeload.documents.load import PipelineDocument, load_either
 from lakeload.documents.named_files import NamedFiles
 from lakeload.documents.spec import specs_of
 from lakeload.sources.kept_connections import connections_kept
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, Refused
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def _drivers(tables: Sequence[TableSpec]) -> JavaDrivers | None:
     """Return the JDBC drivers of the source, None where it is read without."""
-    found = (source_of(table.input).database(table.input) for table in tables[:1])
+    found = (facts_of(table.input).database for table in tables[:1])
     read = next(found, None)
     if read is None or not ENGINES[read.database].facts.by_driver:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +29,17 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 REGION = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]{1,576}", re.ASCII)
 _PIPELINE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+def matching(pattern: re.Pattern[str], what: str, hint: str) -> AfterValidator:
+    """Return what refuses text that does not match: it is not `what`."""
+
+    def check(value: str) -> str:
+        if not pattern.fullmatch(value):
+            raise refusal(f"`{shown(value)}` is not {what}", hint)
+        return value
+
+    return AfterValidator(check)
 
 
 def _text(value: str) -> str:
@@ -92,12 +104,6 @@ def _is_address(value: str) -> bool:
     return True
 
 
-def _region(value: str) -> str:
-    if not REGION.fullmatch(value):
-        raise refusal(f"`{shown(value)}` is not a region", "write it as AWS does: `us-east-1`")
-    return value
-
-
 def _prefix(value: str) -> str:
     if "://" in value:
         raise refusal(
@@ -143,15 +149,6 @@ def _endpoint(value: str) -> str:
 _ENDPOINT_HINT = "write it as `https://s3.example.com` or `http://127.0.0.1:9000`"
 
 
-def _role(value: str) -> str:
-    if not _ROLE.fullmatch(value):
-        raise refusal(
-            f"`{shown(value)}` is not the ARN of a role",
-            "copy it from IAM: `arn:aws:iam::123456789012:role/NAME`",
-        )
-    return value
-
-
 def _glue_prefix(value: str) -> str:
     if "*" in value:
         raise refusal(
@@ -170,38 +167,19 @@ def _file_name_pattern(value: str) -> str:
     return value
 
 
-def _pipeline_name(value: str) -> str:
-    if not _PIPELINE_NAME.fullmatch(value):
-        raise refusal(
-            f"`{shown(value)}` is not a pipeline name",
-            "a name has at most 128 letters, digits, `.`, `_` and `-`, and begins with a letter "
-            "or digit",
-        )
-    return value
+def _size(example: str, least: int, most: float, limits: str) -> BeforeValidator:
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise refusal("this is not a size", f"write it as `512MiB` or `{example}`")
+        try:
+            size = parse_size(value)
+        except InvalidInput as error:
+            raise refusal(f"`{shown(str(value))}` is not a size", error.hint) from None
+        if not least <= size <= most:
+            raise refusal(f"`{shown(str(value))}` is out of range", limits)
+        return size
 
-
-def _file_size(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise refusal("this is not a size", "write it as `512MiB` or `1GiB`")
-    try:
-        size = parse_size(value)
-    except InvalidInput as error:
-        raise refusal(f"`{shown(str(value))}` is not a size", error.hint) from None
-    if not MIN_FILE_SIZE <= size <= MAX_FILE_SIZE:
-        raise refusal(f"`{shown(str(value))}` is out of range", "a file has 1MiB to 64GiB")
-    return size
-
-
-def _bytes(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise refusal("this is not a size", "write it as `512MiB` or `10GiB`")
-    try:
-        size = parse_size(value)
-    except InvalidInput as error:
-        raise refusal(f"`{shown(str(value))}` is not a size", error.hint) from None
-    if size < 1:
-        raise refusal(f"`{shown(str(value))}` is out of range", "write at least one byte")
-    return size
+    return BeforeValidator(read)
 
 
 def _driver_memory(value: str) -> str:
@@ -251,22 +229,33 @@ def _as_text(given: Any) -> Any:
 
 Text = Annotated[str, AfterValidator(_text)]
 Bucket = Annotated[str, AfterValidator(_bucket)]
-Region = Annotated[str, AfterValidator(_region)]
+Region = Annotated[str, matching(REGION, "a region", "write it as AWS does: `us-east-1`")]
 Prefix = Annotated[str, AfterValidator(_prefix)]
 Endpoint = Annotated[str, AfterValidator(_endpoint), Called("URL")]
-RoleArn = Annotated[str, AfterValidator(_role)]
+RoleArn = Annotated[
+    str,
+    matching(_ROLE, "the ARN of a role", "copy it from IAM: `arn:aws:iam::123456789012:role/NAME`"),
+]
 GluePrefix = Annotated[str, AfterValidator(_glue_prefix)]
 FileNamePattern = Annotated[str, AfterValidator(_file_name_pattern)]
-PipelineName = Annotated[str, AfterValidator(_pipeline_name)]
+PipelineName = Annotated[
+    str,
+    matching(
+        _PIPELINE_NAME,
+        "a pipeline name",
+        "a name has at most 128 letters, digits, `.`, `_` and `-`, and begins with a letter or "
+        "digit",
+    ),
+]
 FileSize = Annotated[
     int,
-    BeforeValidator(_file_size),
+    _size("1GiB", MIN_FILE_SIZE, MAX_FILE_SIZE, "a file has 1MiB to 64GiB"),
     Called("size"),
     WithJsonSchema({"type": ["string", "integer"]}),
 ]
 ByteCount = Annotated[
     int,
-    BeforeValidator(_bytes),
+    _size("10GiB", 1, math.inf, "write at least one byte"),
     Called("size"),
     WithJsonSchema({"type": ["string", "integer"]}),
 ]

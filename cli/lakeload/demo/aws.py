@@ -16,7 +16,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 from urllib.parse import urlencode, urlsplit
 
@@ -206,9 +205,8 @@ class EmbeddedAws:
     program: tuple[str, ...] = (sys.executable, "-P", "-m", "lakeload.demo.embedded_server")
     """What is started; it has to end when its standard input closes."""
 
-    def __init__(self, folder: Path, *, account_id: str = ACCOUNT_ID) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._account_id = account_id
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0
 
@@ -261,20 +259,15 @@ class EmbeddedAws:
         """Return the administrator of the emulated account."""
         return AwsAdmin(self.endpoint, access_key=access_key)
 
-    def seed(self, *, bucket: str, prefix: str, region: str = "us-east-1") -> SeededLake:
+    def seed(self, *, bucket: str, prefix: str) -> SeededLake:
         """Create a bucket, a base user and the role it may assume, as a careful owner would."""
-        return seed_lake(self.admin(), bucket=bucket, prefix=prefix, region=region)
+        return seed_lake(self.admin(), bucket=bucket, prefix=prefix)
 
     def __enter__(self) -> Self:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.stop()
 
     def _spawn(self) -> subprocess.Popen[bytes]:
@@ -288,7 +281,7 @@ class EmbeddedAws:
             "GATEWAY_PORT": str(self._port),
             "HOME": str(self._folder),
             "IOT_MTLS_PORT": "0",
-            "MINISTACK_ACCOUNT_ID": self._account_id,
+            "MINISTACK_ACCOUNT_ID": ACCOUNT_ID,
             "TMPDIR": str(self._folder),
         }
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -418,11 +418,19 @@ def _sets_aside(table: Table, data: dict[str, Any]) -> bool:
 def _quarantine(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
     """Refuse to set records aside where a reader cannot."""
     source = source_type_of(data)
-    if data.get("on_bad_value") == QUARANTINE:
-        yield from source.quarantine_findings(("on_bad_value",))
-    for i, table in tables:
-        if table.on_bad_value == QUARANTINE:
-            yield from source.quarantine_findings(("tables", i, "on_bad_value"))
+    if source.sets_aside:
+        return
+    places: list[Location] = [("on_bad_value",)] if data.get("on_bad_value") == QUARANTINE else []
+    places += [
+        ("tables", i, "on_bad_value") for i, table in tables if table.on_bad_value == QUARANTINE
+    ]
+    for at in places:
+        yield Finding(
+            f"`on_bad_value: QUARANTINE` is not supported yet for a source of type {source.name}",
+            "write `on_bad_value: FAIL` or `NULL`",
+            at,
+            "not-supported-yet",
+        )
 
 
 def _target_findings(

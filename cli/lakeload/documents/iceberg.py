@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from lakeload.config.model import Called, Finding, Model, refusal
-from lakeload.config.scalars import Region, Text, TextValues, check_url
+from lakeload.config.scalars import Region, Text, TextValues, check_url, matching
 from lakeload.config.secret_names import shown
 from lakeload.config.secret_setting import Secret, SecretHeaders
 from lakeload.documents.table_properties import property_problem
@@ -19,7 +19,6 @@ from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import AccessDelegation, CatalogType
 from lakeload_jobs.core.layout import prefix_problem
 
-_ACCOUNT = re.compile(r"[0-9]{12}")
 _SECRETS = ("credential", "token", "client_id", "client_secret")
 
 
@@ -32,15 +31,6 @@ def _catalog_url(value: str) -> str:
 
 
 _URL_HINT = "write it with scheme, host and path: `https://catalog.example.com/api/catalog`"
-
-
-def _account(value: str) -> str:
-    if not _ACCOUNT.fullmatch(value):
-        raise refusal(
-            f"`{shown(value)}` is not the id of an AWS account",
-            "it has 12 digits, in quotes: `'123456789012'`",
-        )
-    return value
 
 
 def _location(value: str) -> str:
@@ -64,7 +54,14 @@ def _property_finding(name: str, value: str) -> Finding | None:
 
 
 CatalogUrl = Annotated[Text, AfterValidator(_catalog_url), Called("URL")]
-AccountId = Annotated[str, AfterValidator(_account)]
+AccountId = Annotated[
+    str,
+    matching(
+        re.compile("[0-9]{12}"),
+        "the id of an AWS account",
+        "it has 12 digits, in quotes: `'123456789012'`",
+    ),
+]
 Location = Annotated[Text, AfterValidator(_location), Called("`s3://` location")]
 TableProperties = Annotated[dict[Text, str], TextValues(_property_finding)]
 

@@ -12,7 +12,7 @@ from lakeload.config.model import Called, Model, refusal
 from lakeload.config.scalars import ByteCount
 from lakeload.config.secret_names import shown
 from lakeload.documents.durations import duration_setting, parse_duration
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import SOURCES
 from lakeload_jobs.contract import spec
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.traits import FORMATS
@@ -97,7 +97,7 @@ def loads_once_instead(
     if mode != "APPEND" or read.incremental:
         return None
     replaces = not FORMATS[table_format].append_only if table_format else False
-    return source_of(read).loads_once(read, replaces=replaces)
+    return SOURCES[read.type].loads_once(read, replaces=replaces)
 
 
 def refuse_appending(tables: Sequence[spec.TableSpec], table_format: spec.TableFormat) -> None:

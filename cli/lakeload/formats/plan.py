@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 from lakeload.config.document import quoted
 from lakeload.formats.inspection import InspectionRequest, TableState
 from lakeload.formats.round_costs import RoundsPlan, plan_rounds
 from lakeload.formats.shared_files import shared_files
-from lakeload.launch.outcome import ResultProblem, read_result_of
+from lakeload.launch.outcome import ResultProblem, read_result
 from lakeload.launch.run import Ended, Launcher, run_job
 from lakeload.launch.run_folder import RunFolder
 from lakeload.sources.base import InputFound, Numbering
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of, source_of
 from lakeload.sources.report import CursorPlan, IncrementalPlan
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import (
@@ -26,7 +26,7 @@ from lakeload_jobs.contract.errors import (
     Refused,
     worst_exit,
 )
-from lakeload_jobs.contract.plan import ExistingColumns, PlanResult, TableColumns
+from lakeload_jobs.contract.plan import CatalogPlan, ExistingColumns, PlanResult, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import CommitAt, DestinationSpec, JobSpec, RoundLimit, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
@@ -44,21 +44,6 @@ class Recovery:
     rows: int
     files: int
     action: str
-
-
-@dataclass(frozen=True)
-class CatalogPlan:
-    """A table in Glue and what the load would change there, as far as its columns are known.
-
-    `unasked` says why Glue could not be asked, which stops no load.
-    """
-
-    database: str
-    table: str
-    creates_database: bool = False
-    creates_table: bool = False
-    adds_columns: tuple[str, ...] = ()
-    unasked: ErrorInfo | None = None
 
 
 @dataclass(frozen=True)
@@ -172,13 +157,9 @@ class TablePlan:
     schema: SchemaFound | None = None
     sample: tuple[dict[str, str | None], ...] | None = None
     """The first rows of the source, by its columns; None: not asked for, or read by Spark alone."""
-    why_jvm: str = ""
-    """Why only Spark can read the rows, where the job that looked at them said so."""
     writer: str | None = None
     """`direct` (lakeload's own tasks) or `spark`, which would write the data files of an Iceberg
     table; None where the job has not said so."""
-    why_spark: str = ""
-    """The reason for Spark, as a clause."""
     side_table: str | None = None
     """Where records that cannot be read would be set aside; None where they would not."""
     max_rejected: str | None = None
@@ -213,9 +194,9 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
     table = state.table
     found = _input(state) if local else InputFound()
     error = state.result.error if state.error else None
-    source = source_of(table.input)
-    numbering = source.numbering(table.input, found)
-    reader, why_jvm = source.planned_reader(table.input, request.reader)
+    facts = facts_of(table.input, request.reader)
+    small = found.files == 1 and found.bytes <= facts.one_partition
+    numbering: Numbering = "one partition" if small else facts.numbering
     rounds = plan_rounds(state, request.interval, request.destination.table_format)
     action: Action = "BLOCKED" if error else "NO_OP" if state.idle else "LOAD"
     if action == "LOAD" and found.missing:
@@ -225,8 +206,7 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
         target=table.target,
         action=action,
         mode=table.mode,
-        reader=reader,
-        why_jvm=why_jvm,
+        reader=facts.reader,
         index="sparse" if numbering == "not counted" else "dense",
         numbering=numbering,
         example="",
@@ -267,7 +247,7 @@ def with_shared_files(
 
 
 def _key_from(table: TableSpec) -> Literal["document", "database"] | None:
-    read = source_of(table.input).database(table.input)
+    read = facts_of(table.input).database
     if read is None:
         return None
     return "document" if read.key is None else "database"
@@ -286,7 +266,7 @@ def _input(state: TableState) -> InputFound:
         return InputFound(len(report.listed), sum(file.size for file in report.listed))
     if report.bytes is not None:
         return InputFound(bytes=report.bytes)
-    return source_of(state.table.input).look(state.table.input)
+    return source_of(state.table.input).count_files(state.table.input)
 
 
 def _cursor(state: TableState) -> CursorPlan | None:
@@ -307,13 +287,9 @@ def _nothing_there(found: InputFound) -> ErrorInfo:
     return ErrorInfo("MissingInput", message, int(ExitCode.REFUSED), hint or start, "open")
 
 
-class Judge(Protocol):
-    """What becomes of the columns of a table."""
-
-    def __call__(
-        self, found: TableColumns, existing: ExistingColumns, spec: JobSpec, table: TableSpec, /
-    ) -> SchemaFound:
-        """Return the change. Raises `LakeloadError` for one that is refused."""
+Judge = Callable[[TableColumns, ExistingColumns, JobSpec, TableSpec], SchemaFound]
+"""Returns what becomes of the columns of a table. Raises `LakeloadError` for a change that is
+refused."""
 
 
 WITHOUT = "`--no-schema` shows the rest of the plan without Spark"
@@ -326,7 +302,7 @@ def find_columns(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> tuple[
     `MachineNotReady`, `LoadFailed`.
     """
     ended = run_job(spec, folder, launcher)
-    return read_columns(ended, read_result_of(PlanResult, folder.result, spec.attempt_id))
+    return read_columns(ended, read_result(PlanResult, folder.result, spec.attempt_id))
 
 
 def read_columns(ended: Ended, result: PlanResult | ResultProblem) -> tuple[TableColumns, ...]:
@@ -363,9 +339,7 @@ def with_schema(
             replace(
                 plan,
                 reader=known[plan.table].reader,
-                why_jvm=known[plan.table].why_jvm,
                 writer=known[plan.table].writer,
-                why_spark=known[plan.table].why_spark,
             ),
             _judged(judge, known[plan.table], spec, specs[plan.table]),
         )

@@ -107,4 +107,4 @@ def _size(state: TableState) -> int | None:
     for known in (report.all_bytes, report.bytes):
         if known is not None:
             return known or None
-    return source_of(state.table.input).size(state.table.input)
+    return source_of(state.table.input).count_files(state.table.input).size

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from lakeload.config.secret_names import shown
 from lakeload.formats.inspection import InspectionRequest, TableState
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of, source_of
 from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.core.sizes import counted
 
@@ -54,7 +54,7 @@ def _paths(state: TableState, *, local: bool) -> Iterator[str]:
 
 def _selection(table: TableSpec) -> tuple[object, ...]:
     """Return what selects rows and columns of files."""
-    records = source_of(table.input).records(table.input)
+    records = facts_of(table.input).records
     return table.where, table.columns.include, table.columns.exclude, records
 
 

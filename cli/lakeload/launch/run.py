@@ -22,7 +22,6 @@ from lakeload.launch.outcome import (
     native_end,
     probable_cause,
     read_result,
-    read_result_of,
 )
 from lakeload.launch.process import (
     PATIENCE,
@@ -44,7 +43,7 @@ from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.scratch import scratch_folders
 from lakeload.launch.stop import StopRequests
 from lakeload.runtimes import Submission
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of, source_of
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import (
     ExitCode,
@@ -56,7 +55,7 @@ from lakeload_jobs.contract.errors import (
 )
 from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.maintain import MaintainResult, TableMaintenance
-from lakeload_jobs.contract.result import ErrorInfo
+from lakeload_jobs.contract.result import ErrorInfo, RunResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.traits import catalog_of, format_of, vends
 from lakeload_jobs.core.os_user import stand_in_name
@@ -97,7 +96,7 @@ RunJob = Callable[[JobSpec, RunFolder, Launcher], Ended]
 def launch(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Outcome:
     """Load what `spec` names and return what became of it. Raises as `run_job` does."""
     ended = (launcher.run or run_job)(spec, folder, launcher)
-    result = read_result(folder.result, spec.attempt_id)
+    result = read_result(RunResult, folder.result, spec.attempt_id)
     maybe = format_of(spec.destination).commit_unknown
     outcome = decide(ended.ending, result, ended.observed, spec.tables, ended.cause, maybe=maybe)
     return replace(outcome, usage=None if isinstance(result, ResultProblem) else result.usage)
@@ -151,8 +150,8 @@ def prepare_driver(
     jvm_bytes: int | None,
     jobs: Path | None = None,
 ) -> Submission:
-    """Write spark.conf and log4j's settings into the run folder and return how the driver starts:
-    for `spec`, or for the jobs that arrive through the pipe `jobs`. Raises as `run_job` does."""
+    """Return how the driver starts, for `spec`, or for the jobs that arrive through the pipe
+    `jobs`. Raises as `run_job` does."""
     installation, environment = launcher.installation, launcher.environment
     conf = {**spark_defaults(installation, environment), **launcher.settings.conf}
     scratch = scratch_folders(folder, environment, conf)
@@ -170,17 +169,31 @@ def prepare_driver(
         scratch=scratch,
         user=user,
     )
+    return written_submission(request, installation, environment, spec.pipeline, jobs)
+
+
+def written_submission(
+    request: LaunchRequest,
+    installation: Installation,
+    environment: Mapping[str, str],
+    pipeline: str,
+    jobs: Path | None = None,
+) -> Submission:
+    """Write spark.conf and log4j's settings into the run folder, and return how the driver
+    starts."""
+    folder = request.folder
     properties = render(spark_properties(request))
-    folder.write(folder.log_settings, log_settings())
+    log_settings = resources.files("lakeload.launch").joinpath("log4j2.properties")
+    folder.write(folder.log_settings, log_settings.read_text("utf-8"))
     folder.write(folder.properties, properties)
     return submission(
         installation,
         folder,
-        master=launcher.settings.master,
-        pipeline=spec.pipeline,
+        master=request.settings.master,
+        pipeline=pipeline,
         environment=environment,
-        scratch=scratch,
-        user=user,
+        scratch=request.scratch,
+        user=request.user,
         jobs=jobs,
     )
 
@@ -193,22 +206,17 @@ def write_spec(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> None:
     folder.write(folder.spec, json.dumps(to_json(told), indent=1))
 
 
-def log_settings() -> str:
-    """Return log4j's settings for a launch."""
-    return resources.files("lakeload.launch").joinpath("log4j2.properties").read_text("utf-8")
-
-
 def jvm_bytes(spec: JobSpec) -> int | None:
     """Return the bytes of input whose rows will pass through the JVM, as far as the documents tell;
     None where those of a table are not known here."""
     by_jvm = [table for table in spec.tables if not _without_jvm(spec, table)]
-    sizes = [source_of(table.input).size(table.input) for table in by_jvm]
+    sizes = [source_of(table.input).count_files(table.input).size for table in by_jvm]
     return None if None in sizes else sum(filter(None, sizes))
 
 
 def _without_jvm(spec: JobSpec, table: TableSpec) -> bool:
     """Return whether rows probably go from reader to encoder within one Python process."""
-    source = source_of(table.input)
+    facts = facts_of(table.input)
     if table.mode not in format_of(spec.destination).split_modes or spec.reader == "JVM":
         return False
     if (catalog := catalog_of(spec.destination)) is not None and vends(catalog):
@@ -219,9 +227,9 @@ def _without_jvm(spec: JobSpec, table: TableSpec) -> bool:
     if table.max_deleted is not None:
         # Spark compares the keys.
         return False
-    if table.columns.types and not source.casts(table.input):
+    if table.columns.types and not facts.casts:
         return False
-    return not source.only_jvm(table.input)
+    return facts.reader != "jvm"
 
 
 def refuse_without_any_input(tables: Sequence[TableSpec]) -> None:
@@ -262,7 +270,7 @@ class Maintained:
 def launch_maintenance(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Maintained:
     """Maintain the tables that `spec` names. Raises as `run_job` does."""
     ended = run_job(spec, folder, launcher)
-    return decide_maintenance(ended, read_result_of(MaintainResult, folder.result, spec.attempt_id))
+    return decide_maintenance(ended, read_result(MaintainResult, folder.result, spec.attempt_id))
 
 
 def maintained(tables: Iterable[TableMaintenance]) -> Maintained:

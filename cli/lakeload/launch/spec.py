@@ -8,21 +8,25 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import cast
 
 from lakeload.config.document import quoted
 from lakeload.documents.chosen_tables import choose_tables
 from lakeload.documents.load import PipelineDocument
 from lakeload.documents.spec import fingerprint
 from lakeload.launch.run_folder import RunFolder, dead_attempts
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import SOURCES, facts_of
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import (
     CONTRACT_VERSION,
     REJECT_LIMIT,
     DestinationSpec,
+    FilesInput,
     JobSpec,
+    RejectedInput,
     RunOptions,
     TableFormat,
+    TableInput,
     TableSpec,
 )
 from lakeload_jobs.contract.traits import FORMATS
@@ -115,9 +119,7 @@ def _check_since(tables: Sequence[TableSpec], options: RunOptions) -> None:
             f"`--from` and `{other}` cannot be used together",
             hint=f"remove `--from`: `{other}` loads all rows",
         )
-    without = [
-        table.source for table in tables if not source_of(table.input).starts_from(table.input)
-    ]
+    without = [table.source for table in tables if not facts_of(table.input).starts_from]
     if without:
         verb = "has" if len(without) == 1 else "have"
         raise InvalidInput(
@@ -186,10 +188,20 @@ def _retried(table: TableSpec, job: str) -> TableSpec:
         )
     return replace(
         table,
-        input=source_of(table.input).retried(table.input, job),
+        input=_rejected(table.input, job),
         append_again=None,
         fingerprint=fingerprint({"load": table.fingerprint, "retry_rejected": job}),
     )
+
+
+def _rejected(read: TableInput, job: str) -> RejectedInput:
+    """Return the rejected records of a job in the place of what is read."""
+    if not SOURCES[read.type].sets_aside:
+        raise InvalidInput(
+            f"`{_RETRY}`: a source of type {read.type} has no rejected records",
+            hint="leave it out",
+        )
+    return RejectedInput(job, cast("FilesInput", read))
 
 
 def run_options(

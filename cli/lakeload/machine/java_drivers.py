@@ -15,7 +15,7 @@ from lakeload.machine.jars.fetch import fetch
 from lakeload.machine.jars.pins import JARS, pinned
 from lakeload.machine.java import find_java
 from lakeload.machine.spark import find_spark
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of
 from lakeload_jobs.contract.errors import MachineNotReady
 from lakeload_jobs.contract.spec import JdbcInput
 
@@ -35,10 +35,9 @@ class JavaDrivers:
 
     @cached_property
     def _gateway(self) -> JavaGateway:
-        source = source_of(self._read)
-        sets = sorted(source.jar_sets(self._read, "JVM"))
+        facts = facts_of(self._read, "JVM")
         cache = cache_directory(self._environment) / JARS
-        jars = [*fetch(pinned(*sets), cache, self._environment), *source.jars(self._read)]
+        jars = [*fetch(pinned(*sorted(facts.jar_sets)), cache, self._environment), *facts.jars]
         spark, java = find_spark(self._environment), find_java(self._environment)
         bridge = next(iter(sorted(spark.home.glob("jars/py4j-*.jar"))), None)
         if bridge is None:

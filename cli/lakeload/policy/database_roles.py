@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from lakeload.policy.templates import Snippet
 from lakeload.sources.databases.table_names import name_parts
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.sources.databases.engines.registry import ENGINES
@@ -26,7 +26,7 @@ def database_role(server: str, tables: Sequence[TableSpec], globs: Collection[st
     """
     engine = GRANTS[server]
     title = " or ".join(engine.facts.names)
-    found = [(table, source_of(table.input).database(table.input)) for table in tables]
+    found = [(table, facts_of(table.input).database) for table in tables]
     inputs = [read for _, read in found if read and read.database == engine.facts.database]
     if not inputs:
         raise InvalidInput(

@@ -20,7 +20,7 @@ from lakeload.policy.model import (
 )
 from lakeload.policy.principals import Principal
 from lakeload.policy.templates import template
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput, TableSpec
 from lakeload_jobs.contract.traits import catalog_of, catalog_traits, format_of
@@ -293,7 +293,7 @@ def _database_logins(tables: Sequence[TableSpec], account: str) -> Iterator[Stat
 
 
 def _databases(tables: Sequence[TableSpec]) -> list[JdbcInput]:
-    found = (source_of(table.input).database(table.input) for table in tables)
+    found = (facts_of(table.input).database for table in tables)
     return [read for read in found if read is not None]
 
 
@@ -382,10 +382,10 @@ def source_policy(
     """
     by_bucket: dict[str, set[str]] = {}
     for table in tables:
-        source = source_of(table.input)
-        if source.has_credentials(table.input):
+        facts = facts_of(table.input)
+        if facts.has_credentials:
             continue
-        for path in source.objects(table.input):
+        for path in facts.objects:
             pattern = KeyPattern.parse(path)
             by_bucket.setdefault(pattern.bucket, set()).add(pattern.prefix)
     arns = Place(partition(destination.region), destination.region, "*")

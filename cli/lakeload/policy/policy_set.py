@@ -22,7 +22,7 @@ from lakeload.policy.model import (
 )
 from lakeload.policy.principals import ExternalId, Principal
 from lakeload.policy.templates import label, template
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.contract.traits import catalog_of, catalog_traits, format_of
 from lakeload_jobs.core.aws_partitions import partition
@@ -183,7 +183,7 @@ def notes(
         account=place(destination, options.account).account,
         catalog_owner=iam.catalog_owner(destination),
         database_prefix=iam.database_prefix(destination),
-        own_credentials=any(source_of(one.input).has_credentials(one.input) for one in tables),
+        own_credentials=any(facts_of(one.input).has_credentials for one in tables),
         secrets_in_aws=any(
             one.kind.startswith("aws_")
             for one in (*iam.references(destination), *iam.source_references(tables))

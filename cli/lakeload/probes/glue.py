@@ -13,13 +13,12 @@ from lakeload.policy.iam import PROBE_MARK_LENGTH, database_prefix
 from lakeload.policy.model import place
 from lakeload.probes.causes import grant_hint, likely_causes
 from lakeload.probes.runner import (
-    Check,
     Deadline,
     Level,
     Probe,
     ProbeFailed,
     Writing,
-    checks_of,
+    probes_of,
     succeeds,
     within,
 )
@@ -112,31 +111,28 @@ def _arn(destination: DestinationSpec) -> str:
 _OF_PARTITIONS = ("glue-get-partition", "glue-add-partitions", "glue-update-partitions")
 
 
-def _probe(
-    check: Check, run: Callable[[], str | None], destination: DestinationSpec, database: str
-) -> Probe:
-    operation, scope = check.action.partition(":")[2], cast("Scope", check.about)
-    denied = denied_causes(check.name, operation, scope, destination, database)
-    without = _without_partitions(destination) if check.name in _OF_PARTITIONS else ""
-    return Probe(
-        **vars(check),
-        run=partial(_run, check, run),
+def _probe(probe: Probe, destination: DestinationSpec, database: str) -> Probe:
+    operation, scope = probe.action.partition(":")[2], cast("Scope", probe.about)
+    denied = denied_causes(probe.name, operation, scope, destination, database)
+    return replace(
+        probe,
+        run=partial(_run, probe),
         explain=partial(likely_causes, denied=denied),
         resource=resources(operation, scope, destination),
-        beside_the_point=without,
+        beside_the_point=_without_partitions(destination) if probe.name in _OF_PARTITIONS else "",
     )
 
 
-def _run(check: Check, run: Callable[[], str | None]) -> str | None:
+def _run(probe: Probe) -> str | None:
     """Ask. What a denial costs is more telling here than what a load would say of it."""
     try:
-        return run()
+        return probe.run()
     except AwsError as error:
-        if error.denied or (check.level is Level.USEFUL and error.hint is None):
-            allow = f"allow `{check.action}` on all of these resources"
+        if error.denied or (probe.level is Level.USEFUL and error.hint is None):
+            allow = f"allow `{probe.action}` on all of these resources"
             if error.explicit_deny:
                 allow = error.hint or allow
-            error.hint = grant_hint(error) or check.lost or allow
+            error.hint = grant_hint(error) or probe.lost or allow
         raise
 
 
@@ -195,10 +191,8 @@ class ProbeTables:
         """
         # Iceberg keeps its partitions in metadata of its own.
         kind = "catalog" if format_of(self.destination).has_catalog else "files"
-        return [
-            _probe(check, run, self.destination, self.database)
-            for check, run in checks_of("glue", self, kind)
-        ]
+        found = probes_of("glue", self, kind)
+        return [_probe(probe, self.destination, self.database) for probe in found]
 
     def reach(self) -> str:
         """Glue answers; a refusal is an answer too."""

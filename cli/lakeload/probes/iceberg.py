@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 from lakeload.policy.iam import PROBE_MARK_LENGTH
 from lakeload.probes.causes import known_causes, likely_causes
 from lakeload.probes.runner import (
-    Check,
     CheckSkipped,
     Deadline,
     Probe,
     ProbeFailed,
     Writing,
-    checks_of,
     failed,
+    probes_of,
     succeeds,
     within,
 )
@@ -114,14 +113,12 @@ def _denied(catalog: CatalogSpec, error: CatalogError, own: tuple[str, ...]) -> 
     return tuple(causes)
 
 
-def _probe(
-    check: Check, run: Callable[[], str | None], catalog: CatalogSpec, beside_the_point: str = ""
-) -> Probe:
+def _probe(probe: Probe, catalog: CatalogSpec, beside_the_point: str = "") -> Probe:
     # Only Open Catalog certainly calls its privileges so.
-    named = CATALOGS[catalog.type].polaris and check.action
-    return Probe(
-        **{**vars(check), "action": named or ""},
-        run=run,
+    named = CATALOGS[catalog.type].polaris and probe.action
+    return replace(
+        probe,
+        action=named or "",
         explain=partial(catalog_causes, catalog=catalog),
         resource=f"catalog {catalog.warehouse}" if named else "",
         beside_the_point=beside_the_point,
@@ -248,7 +245,7 @@ class ProbeNessie:
     def probes(self) -> list[Probe]:
         """Return the probes of Nessie's native interface: what plain HTTP can ask."""
         spec = self.destination.iceberg.catalog
-        return [_probe(check, run, spec) for check, run in checks_of("nessie", self)]
+        return [_probe(probe, spec) for probe in probes_of("nessie", self)]
 
     def reach(self) -> str:
         """Nessie answers."""
@@ -339,8 +336,8 @@ class ProbeCatalog:
         # Only a signature needs AWS to say who asks.
         signer = {"catalog-warehouse": ("credentials", "assume-role")} if spec.sigv4 else {}
         probes = (
-            _probe(check, run, spec, beside_the_point.get(check.name, ""))
-            for check, run in checks_of("rest", self, "vended" if vends(spec) else "own")
+            _probe(probe, spec, beside_the_point.get(probe.name, ""))
+            for probe in probes_of("rest", self, "vended" if vends(spec) else "own")
         )
         return [replace(one, needs=(*one.needs, *signer.get(one.name, ()))) for one in probes]
 
@@ -388,15 +385,15 @@ class ProbeCatalog:
             self._table_tried = True
             location = f"{self._place}{self.namespace}/{TABLE}" if self._place else None
             version = str(self.destination.iceberg.format_version)
-            table = self.catalog.create_table(
+            place = self.catalog.create_table(
                 self.namespace,
                 TABLE,
                 columns={"id": "long"},
                 location=location,
                 properties={"format-version": version},
             )
-            self.storage.place = table.location
-        return f"at {table.location}"
+            self.storage.place = place
+        return f"at {place}"
 
     def load_table(self) -> None:
         """A table can be read."""

@@ -12,7 +12,7 @@ from threading import Lock
 
 from lakeload.checks import CheckStatus, T, Verdict, in_background
 from lakeload.data import read_toml
-from lakeload.probes.causes import is_lake_formation, refusal
+from lakeload.probes.causes import is_lake_formation, likely_causes, refusal
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, Refused
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
@@ -69,13 +69,15 @@ class Failure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
-    """One line of the table of checks, checks.toml."""
+class Probe:
+    """One question to AWS, a line of the table of checks, checks.toml. `run` returns a detail worth
+    showing ('' for none) or raises a `LakeloadError`; `explain` returns the likely causes of
+    what it raised."""
 
     name: str
-    call: str = ""
-    """The method that sends the request."""
     proves: str
+    run: Callable[[], str | None]
+    explain: Callable[[Exception], tuple[str, ...]] = likely_causes
     action: str = ""
     """The IAM action it needs, or the catalog's privilege; '' when no policy decides."""
     needs: tuple[str, ...] = ()
@@ -86,19 +88,23 @@ class Check:
     """What the action is asked for: the ARN follows from it."""
     lost: str = ""
     """What a role without the permission does without; '' when a load needs it."""
-    only_with: str = ""
-    """The kind of tables or catalog that needs it; '' for all."""
+    resource: str = ""
+    """The ARN the action is asked for; all of them where AWS checks several."""
+    beside_the_point: str = ""
+    """Why this destination has no use for the probe; '' when it has."""
+    also: tuple[Permission, ...] = ()
+    """What AWS checks besides `action`, such as the KMS key of the objects."""
 
 
-def checks_of(
-    table: str, owner: object, kind: str = ""
-) -> Iterator[tuple[Check, Callable[[], str | None]]]:
-    """Yield the checks of a table in their order, each with the method of `owner` that it calls."""
+def probes_of(table: str, owner: object, kind: str = "") -> Iterator[Probe]:
+    """Yield the probes of a table in their order, but for those of another kind of tables or
+    catalog. Each calls the method of `owner` that sends its request."""
     for row in read_toml(__package__, "checks.toml")[table]:
-        needs, level = tuple(row.get("needs", ())), Level(row.get("level", Level.REQUIRED))
-        check = Check(**{**row, "needs": needs, "level": level})
-        if check.only_with in ("", kind):
-            yield check, getattr(owner, check.call)
+        texts = dict(row)
+        call, only_with = texts.pop("call"), texts.pop("only_with", "")
+        if only_with in ("", kind):
+            needs, level = tuple(row.get("needs", ())), Level(row.get("level", Level.REQUIRED))
+            yield Probe(**{**texts, "needs": needs, "level": level, "run": getattr(owner, call)})
 
 
 def failed(name: str, **values: object) -> ProbeFailed:
@@ -106,21 +112,6 @@ def failed(name: str, **values: object) -> ProbeFailed:
     row = read_toml(__package__, "failures.toml")[name]
     texts: dict[str, str] = {key: text.format(**values) for key, text in row.items()}
     return ProbeFailed(texts["message"], code=texts["code"], hint=texts["hint"])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Probe(Check):
-    """One question to AWS. `run` returns a detail worth showing ('' for none) or raises a
-    `LakeloadError`; `explain` returns the likely causes of what it raised."""
-
-    run: Callable[[], str | None]
-    explain: Callable[[Exception], tuple[str, ...]]
-    resource: str = ""
-    """The ARN the action is asked for; all of them where AWS checks several."""
-    beside_the_point: str = ""
-    """Why this destination has no use for the probe; '' when it has."""
-    also: tuple[Permission, ...] = ()
-    """What AWS checks besides `action`, such as the KMS key of the objects."""
 
 
 @dataclass(frozen=True)

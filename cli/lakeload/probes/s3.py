@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,12 @@ from lakeload.policy.iam import granting
 from lakeload.policy.model import place, role_is_catalogs
 from lakeload.probes.causes import Refusal, likely_causes, refusal
 from lakeload.probes.runner import (
-    Check,
     CheckSkipped,
     Deadline,
     Permission,
     Probe,
-    checks_of,
     failed,
+    probes_of,
     succeeds,
     within,
 )
@@ -420,25 +419,25 @@ def s3_probes(
     before there is something to clean.
     """
     return [
-        Probe(
-            **vars(check),
-            run=partial(_run, check, run, destination),
-            explain=partial(explain, check.name, check.action, destination),
-            resource=resource(destination, check.about),
-            beside_the_point=_beside_the_point(check.name, destination),
-            also=key_permissions(check.name, destination),
+        replace(
+            probe,
+            run=partial(_run, probe, destination),
+            explain=partial(explain, probe.name, probe.action, destination),
+            resource=resource(destination, probe.about),
+            beside_the_point=_beside_the_point(probe.name, destination),
+            also=key_permissions(probe.name, destination),
         )
-        for check, run in (*checks_of("bucket", bucket), *checks_of("objects", objects))
+        for probe in (*probes_of("bucket", bucket), *probes_of("objects", objects))
     ]
 
 
-def _run(check: Check, run: Callable[[], str | None], destination: DestinationSpec) -> str | None:
+def _run(probe: Probe, destination: DestinationSpec) -> str | None:
     """Ask. A denial gets the hint that fits what refused."""
     try:
-        return run()
+        return probe.run()
     except AwsError as error:
         if error.denied and (
-            advice := check.lost or hint(error, check.name, check.action, destination)
+            advice := probe.lost or hint(error, probe.name, probe.action, destination)
         ):
             error.hint = advice
         raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from lakeload.policy.model import role_is_catalogs
@@ -15,8 +15,8 @@ from lakeload.probes.runner import (
     Level,
     Permission,
     Probe,
-    checks_of,
     failed,
+    probes_of,
 )
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
@@ -83,21 +83,21 @@ class ProbeIdentity:
         resources = {"identity": "*", "assume-role": role, "external-id-enforced": role}
         tags = (Permission("sts:TagSession", role),) if credentials.session_tags else ()
         return [
-            Probe(
-                **{**vars(check), "level": levels.get(check.name, check.level)},
-                run=run,
-                explain=explain.get(check.name, likely_causes),
-                resource=resources.get(check.name, ""),
-                beside_the_point=beside_the_point[check.name],
-                also=tags if check.name == "assume-role" else (),
+            replace(
+                probe,
+                level=levels.get(probe.name, probe.level),
+                explain=explain.get(probe.name, likely_causes),
+                resource=resources.get(probe.name, ""),
+                beside_the_point=beside_the_point[probe.name],
+                also=tags if probe.name == "assume-role" else (),
             )
-            for check, run in checks_of("sts", self)
+            for probe in probes_of("sts", self)
         ]
 
     def clock(self) -> Probe:
         """Return the probe of the clock, for after the first answers."""
-        ((check, run),) = checks_of("clock", self)
-        return Probe(**vars(check), run=run, explain=likely_causes)
+        (probe,) = probes_of("clock", self)
+        return probe
 
     def find_credentials(self) -> str:
         """The keys and secrets are there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from lakeload.probes.runner import Probe, checks_of, failed
+from lakeload.probes.runner import Probe, failed, probes_of
 
 
 class Webhook(Protocol):
@@ -30,10 +30,7 @@ class ProbeWebhook:
 
     def probes(self) -> list[Probe]:
         """Return the probes."""
-        return [
-            Probe(**vars(check), run=run, explain=lambda error: ())
-            for check, run in checks_of("webhook", self, "message" if self._sends else "")
-        ]
+        return list(probes_of("webhook", self, "message" if self._sends else ""))
 
     def find(self) -> str:
         """Find the URL, which a load needs."""

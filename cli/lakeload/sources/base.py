@@ -8,19 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, get_args
 
-from lakeload.config.document import Location
 from lakeload.config.model import Finding, Model
 from lakeload.config.scalars import Text
 from lakeload.sources.datasets import Dataset
 from lakeload.sources.report import NOTHING_KNOWN, SourceReport
-from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     JdbcInput,
     JobSpec,
     Mode,
     ReaderChoice,
-    RejectedInput,
     RejectLimit,
     RunOptions,
     TableSpec,
@@ -101,6 +99,45 @@ class InputFound:
     missing: tuple[str, ...] = ()
     why: LoadFailed | None = None
     """What a load would fail with at the first of them."""
+    complete: bool = False
+    """Whether these are all: others, only the source could count."""
+
+    @property
+    def size(self) -> int | None:
+        """The bytes of all; None where they are not known."""
+        return self.bytes if self.complete else None
+
+
+@dataclass(frozen=True)
+class InputFacts:
+    """What follows from the input of a table alone, without a look at it."""
+
+    datasets: tuple[Dataset, ...] = ()
+    """What it reads, as lineage names it."""
+    objects: tuple[str, ...] = ()
+    """The patterns of the objects in S3 that it reads."""
+    has_credentials: bool = False
+    """Whether another identity than the destination's reads it."""
+    database: JdbcInput | None = None
+    """The table of a database that it is; None for any other source."""
+    records: str | None = None
+    """The option that selects some of the records of a file."""
+    starts_from: bool = False
+    """Whether a load can start from a value of the table's cursor."""
+    reader: str | None = "jvm"
+    """Who would read it: `jvm` (Spark) or `direct`; None where only a look into it tells."""
+    jar_sets: frozenset[str] = frozenset()
+    """The sets of jars that Spark needs to read it."""
+    jars: tuple[Path, ...] = ()
+    """The user's own jars that Spark needs to read it."""
+    casts: bool = False
+    """Whether it is read as the types of `columns.types` without Spark."""
+    numbering: Numbering = "not counted"
+    """Where a load would take the numbers of its rows from."""
+    one_partition: int = 0
+    """Up to so many bytes a single file is one partition, whose rows need no count."""
+    warnings: tuple[str, ...] = ()
+    """What a load does to the source that its owner may not want, and what is not proven."""
 
 
 @dataclass(frozen=True)
@@ -152,15 +189,75 @@ T = TypeVar("T", bound=TableSettings)
 I = TypeVar("I")  # noqa: E741
 
 
-class SourceType(ABC, Generic[S, T, I]):
-    """One type of source. `I` is what the job is told of each of its tables."""
+class InputType(Generic[I]):
+    """What can be asked of the input of a table, which the job is told as `I`."""
+
+    cursor_reads: ClassVar[bool] = False
+    """Whether `cursor` of a table decides which rows a load reads."""
+
+    def facts(self, read: I, reader: ReaderChoice = "AUTO") -> InputFacts:
+        """Return what is known without a look at it. `reader`: who is to read."""
+        return InputFacts()
+
+    def count_files(self, read: I) -> InputFound:
+        """Count what of it is stored on this machine."""
+        return InputFound()
+
+    def absent(self, read: I) -> tuple[str, ...]:
+        """Return what names the input where none of it is there, so that no load can succeed."""
+        return ()
+
+    def local_files(self, read: I) -> tuple[FileState, ...]:
+        """Return the files of this machine that it reads; none where some are elsewhere."""
+        return ()
+
+    def inspect(
+        self,
+        read: I,
+        readers: SourceReaders,
+        options: RunOptions,
+        *,
+        table: TableSpec,
+        known: bool,
+        bookmark: Callable[[], Bookmark] | None,
+    ) -> SourceReport:
+        """List it as the job would, with the identity that reads, and choose as it would. `read` is
+        the input of `table`.
+
+        `known`: the pipeline may have loaded all there is. `bookmark` None: nobody knows what was
+        loaded. Raises what the job would raise.
+        """
+        return NOTHING_KNOWN
+
+    def read_columns(
+        self, read: I, request: ColumnsRequest, readers: SourceReaders
+    ) -> SourceColumns | None:
+        """Return the columns that the load would find, None where only Spark can tell.
+
+        Raises what the load would raise for input that cannot be read.
+        """
+        return None
+
+    def read_sample(
+        self, read: I, files: Sequence[FileState] | None, readers: SourceReaders
+    ) -> SampleRows | None:
+        """Return the first rows, None where only Spark reads them. Raises as `read_columns`."""
+        return None
+
+    def checks(
+        self, tables: Sequence[tuple[TableSpec, I]], readers: SourceReaders
+    ) -> tuple[SourceCheck, ...]:
+        """Return what `test-connection` checks of the source of these tables."""
+        return ()
+
+
+class SourceType(InputType[I], ABC, Generic[S, T, I]):
+    """One type of source: what documents say of it, and what that means."""
 
     settings: ClassVar[type[SourceSettings]]
     """What stands under `source`."""
     table: ClassVar[type[TableSettings]]
     """What each table has beside the settings that all tables have."""
-    cursor_reads: ClassVar[bool] = False
-    """Whether `cursor` of a table decides which rows a load reads."""
 
     @property
     def name(self) -> str:
@@ -192,6 +289,8 @@ class SourceType(ABC, Generic[S, T, I]):
             return "set `mode: OVERWRITE`, which replaces the rows of earlier loads"
         return "empty the table with `lakeload reset` before a load"
 
+    sets_aside: ClassVar[bool] = False
+    """Whether records can be set aside (`on_bad_value: QUARANTINE`), and be read again."""
     round_limits: ClassVar[tuple[str, ...]] = ()
     """The limits of `round_limit` that it knows."""
 
@@ -207,23 +306,6 @@ class SourceType(ABC, Generic[S, T, I]):
         """Yield what no single setting can tell. `source` is what stands there, valid or not;
         `tables` are those that are valid, with their places."""
         yield from ()
-
-    def quarantine_findings(self, at: Location) -> Iterator[Finding]:
-        """Yield why records cannot be set aside (`on_bad_value: QUARANTINE`, which stands `at`)."""
-        yield Finding(
-            f"`on_bad_value: QUARANTINE` is not supported yet for a source of type {self.name}",
-            "write `on_bad_value: FAIL` or `NULL`",
-            at,
-            "not-supported-yet",
-        )
-
-    def retried(self, read: I, job: str) -> RejectedInput:
-        """Return the rejected records of a job in the place of what is read. Raises `InvalidInput`
-        where they cannot be read again."""
-        raise InvalidInput(
-            f"`--retry-rejected`: a source of type {self.name} has no rejected records",
-            hint="leave it out",
-        )
 
     def find_tables(
         self,
@@ -248,110 +330,3 @@ class SourceType(ABC, Generic[S, T, I]):
     def remote_findings(self, tables: Sequence[tuple[int, T]], master: str) -> Iterator[Finding]:
         """Yield what tasks on other machines than this one cannot read."""
         yield from ()
-
-    def warnings(self, reads: Sequence[I]) -> tuple[str, ...]:
-        """Return what a load of these tables does to the source that its owner may not want."""
-        return ()
-
-    def local_files(self, read: I) -> tuple[FileState, ...]:
-        """Return the files of this machine that it reads; none where some are elsewhere."""
-        return ()
-
-    def records(self, read: I) -> str | None:
-        """Return the option that selects some of the records of a file; None without one."""
-        return None
-
-    def jar_sets(self, read: I, reader: ReaderChoice) -> frozenset[str]:
-        """Return the sets of jars that Spark needs to read it."""
-        return frozenset()
-
-    def jars(self, read: I) -> tuple[Path, ...]:
-        """Return the user's own jars that Spark needs to read it."""
-        return ()
-
-    def has_credentials(self, read: I) -> bool:
-        """Return whether another identity than the destination's reads it."""
-        return False
-
-    def database(self, read: I) -> JdbcInput | None:
-        """Return the table of a database that it is; None for any other source."""
-        return None
-
-    def objects(self, read: I) -> tuple[str, ...]:
-        """Return the patterns of the objects in S3 that it reads."""
-        return ()
-
-    def datasets(self, read: I) -> tuple[Dataset, ...]:
-        """Return what it reads, as lineage names it."""
-        return ()
-
-    def look(self, read: I) -> InputFound:
-        """Count what of it lies on this machine."""
-        return InputFound()
-
-    def size(self, read: I) -> int | None:
-        """Return the bytes of it, None where they are not known without asking anybody."""
-        return None
-
-    def absent(self, read: I) -> tuple[str, ...]:
-        """Return what names the input where none of it is there, so that no load can succeed."""
-        return ()
-
-    def inspect(
-        self,
-        read: I,
-        readers: SourceReaders,
-        options: RunOptions,
-        *,
-        table: TableSpec,
-        known: bool,
-        bookmark: Callable[[], Bookmark] | None,
-    ) -> SourceReport:
-        """List it as the job would, with the identity that reads, and choose as it would. `read` is
-        the input of `table`.
-
-        `known`: the pipeline may have loaded all there is. `bookmark` None: nobody knows what was
-        loaded. Raises what the job would raise.
-        """
-        return NOTHING_KNOWN
-
-    def read_columns(
-        self, read: I, request: ColumnsRequest, readers: SourceReaders
-    ) -> SourceColumns | None:
-        """Return the columns that the load would find, None where only Spark can tell.
-
-        Raises what the load would raise for input that cannot be read.
-        """
-        return None
-
-    def checks(
-        self, tables: Sequence[tuple[TableSpec, I]], readers: SourceReaders
-    ) -> tuple[SourceCheck, ...]:
-        """Return what `test-connection` checks of the source of these tables."""
-        return ()
-
-    def read_sample(
-        self, read: I, files: Sequence[FileState] | None, readers: SourceReaders
-    ) -> SampleRows | None:
-        """Return the first rows, None where only Spark reads them. Raises as `read_columns`."""
-        return None
-
-    def starts_from(self, read: I) -> bool:
-        """Return whether a load can start from a value of the table's cursor."""
-        return False
-
-    def numbering(self, read: I, found: InputFound) -> Numbering:
-        """Return where a load would take the numbers of its rows from."""
-        return "not counted"
-
-    def only_jvm(self, read: I) -> bool:
-        """Return whether it is known that Spark alone can read it."""
-        return True
-
-    def planned_reader(self, read: I, reader: ReaderChoice) -> tuple[str | None, str]:
-        """Return who would read it, None where only a look into it tells, and why Spark would."""
-        return "jvm" if self.only_jvm(read) else None, ""
-
-    def casts(self, read: I) -> bool:
-        """Return whether it is read as the types of `columns.types` without Spark."""
-        return False

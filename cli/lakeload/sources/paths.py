@@ -166,7 +166,8 @@ def look_at_paths(paths: Sequence[str]) -> InputFound:
         except LoadFailed as error:
             missing.append(pattern)
             why = why or error
-    return InputFound(len(sizes), sum(sizes.values()), tuple(missing), why)
+    complete = bool(paths) and not any(map(is_s3, paths))
+    return InputFound(len(sizes), sum(sizes.values()), tuple(missing), why, complete)
 
 
 def any_input(patterns: Sequence[str]) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lakeload.sources.base import SourceType
+from lakeload.sources.base import InputFacts, InputType, SourceType
 from lakeload.sources.databases.source_type import JDBC
 from lakeload.sources.files.rejected import REJECTED
 from lakeload.sources.files.source_type import FILES
 from lakeload.sources.spark.source_type import SPARK
-from lakeload_jobs.contract.spec import TableInput
+from lakeload_jobs.contract.spec import ReaderChoice, RejectedInput, TableInput
 from lakeload_jobs.core.names import nearest
 
 SOURCES: dict[str, SourceType[Any, Any, Any]] = {
@@ -18,9 +18,14 @@ SOURCES: dict[str, SourceType[Any, Any, Any]] = {
 }
 
 
-def source_of(read: TableInput) -> SourceType[Any, Any, Any]:
-    """Return the type of source that a table's input is of."""
-    return REJECTED if read.type == REJECTED.name else SOURCES[read.type]
+def source_of(read: TableInput) -> InputType[Any]:
+    """Return the type that a table's input is of."""
+    return REJECTED if read.type == RejectedInput.type else SOURCES[read.type]
+
+
+def facts_of(read: TableInput, reader: ReaderChoice = "AUTO") -> InputFacts:
+    """Return what is known of a table's input without a look at it. `reader`: who is to read."""
+    return source_of(read).facts(read, reader)
 
 
 def source_type_of(data: Mapping[str, Any]) -> SourceType[Any, Any, Any]:

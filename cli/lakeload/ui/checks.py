@@ -6,19 +6,20 @@ import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
+from typing_extensions import TypedDict
 
 from lakeload.checks import CheckStatus, Verdict
 from lakeload.documents.named_files import NamedFiles
 from lakeload.machine.doctor.model import CheckResult
-from lakeload.probes.runner import ConnectionVerdict, Failure, Probe, ProbeResult
+from lakeload.probes.runner import ConnectionVerdict, Failure, Permission, Probe, ProbeResult
 from lakeload.ui import console
-from lakeload.ui.json_documents import ConnectionDocument, DoctorDocument, ProbeDocument
+from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import docs_link
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.sizes import counted
@@ -35,6 +36,67 @@ _INDENT = "    "
 _HARD_SPACE = "\xa0"
 _READABLE = 100
 """Columns beyond which a paragraph is hard to read."""
+
+
+class FailureDocument(TypedDict):
+    """Why a check failed. `statement` is the IAM statement that grants what was denied."""
+
+    message: str
+    code: str
+    status: int | None
+    request_id: str | None
+    causes: list[str]
+    hint: str | None
+    docs: str
+    statement: dict[str, Any] | None
+
+
+class ProbeDocument(TypedDict):
+    """A check of a connection."""
+
+    name: str
+    proves: str
+    level: str
+    status: str
+    milliseconds: int
+    action: str | None
+    resource: str | None
+    also_needs: list[Permission]
+    detail: str | None
+    failure: FailureDocument | None
+
+
+class ConnectionDocument(TypedDict):
+    """`test-connection --output json`."""
+
+    status: str
+    bucket: str
+    prefix: str
+    region: str
+    role_arn: str | None
+    seconds: float
+    probes: list[ProbeDocument]
+    left_behind: list[str]
+
+
+class FindingDocument(TypedDict):
+    """A check of this machine. `command` is the line that fixes what it found."""
+
+    name: str
+    status: str
+    found: str | None
+    why: str | None
+    command: str | None
+
+
+class DoctorDocument(TypedDict):
+    """`doctor --output json`."""
+
+    status: str
+    file: str | None
+    seconds: float
+    exit_code: int
+    findings: list[FindingDocument]
 
 
 def proves(result: ProbeResult) -> str:
@@ -283,7 +345,7 @@ def _result_json(result: ProbeResult) -> ProbeDocument:
         "milliseconds": result.milliseconds,
         "action": probe.action or None,
         "resource": probe.resource or None,
-        "also_needs": [{"action": one.action, "resource": one.resource} for one in probe.also],
+        "also_needs": to_json(probe.also),
         "detail": result.detail or None,
         "failure": None
         if failure is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from lakeload.ui.errors import say
 from lakeload.ui.init import Initialized, show_files, show_next
 from lakeload.ui.init import to_document as files_document
 from lakeload.ui.json_documents import ImportDocument
-from lakeload_jobs.contract.errors import docs_link
+from lakeload.ui.problems import problems_json
 from lakeload_jobs.core.sizes import counted
 
 if TYPE_CHECKING:
@@ -78,17 +78,9 @@ def to_document(result: ImportResult) -> ImportDocument:
         ],
         "variables": files["variables"],
         "next": files["next"],
-        "problems": [
-            {
-                "file": Path(problem.path).name,
-                "line": problem.line,
-                "code": problem.code,
-                "message": problem.message,
-                "hint": problem.hint,
-                "docs": docs_link(problem.code),
-            }
-            for problem in result.problems
-        ],
+        "problems": problems_json(
+            [replace(one, path=Path(one.path).name) for one in result.problems]
+        ),
     }
 
 

@@ -21,6 +21,7 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.machine.appcds import Archive, ArchiveState
 from lakeload.machine.cache_state import CacheState
+from lakeload.machine.jars.fetch import Listener
 from lakeload.machine.jars.pins import JARS, Jar, JarState
 from lakeload.ui.json_documents import ArchiveDocument, JarDocument, JarsDocument
 from lakeload_jobs.core.sizes import counted, format_size
@@ -152,7 +153,7 @@ def _archive_document(item: ArchiveState) -> ArchiveDocument:
     }
 
 
-class FetchProgress:
+class FetchProgress(Listener):
     """Listens to `machine.jars.fetch`; says nothing as long as nothing is lacking."""
 
     def __init__(

@@ -1,7 +1,7 @@
 """Shapes of the JSON documents that commands print.
 
-`lakeload schema COMMAND` prints them as JSON Schema. Keys are only ever added. The document of
-`plan` is beside its view, because its types need more than the standard library.
+`lakeload schema COMMAND` prints them as JSON Schema. Keys are only ever added. A document whose
+types need more than the standard library is beside its view.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from lakeload.history.day import HistoryJob, PipelineHealth, TableHealth
+from lakeload.history.day import PipelineHealth, TableHealth
 from lakeload.launch.timings import WallTime
 from lakeload_jobs.contract.maintain import TableMaintenance
-from lakeload_jobs.contract.result import ErrorInfo, FileResult, TableResult
+from lakeload_jobs.contract.result import ErrorInfo, TableResult
 from lakeload_jobs.contract.usage import Usage
 
 
@@ -191,32 +191,6 @@ class InitDocument(TypedDict):
     next: list[str]
 
 
-class LakeDocument(TypedDict):
-    """`lake up`, `lake down` and `lake status --output json`: the lake on this machine."""
-
-    folder: str
-    exists: bool
-    running: bool
-    """Whether S3 and the catalog respond."""
-    pid: int | None
-    endpoint: str | None
-    catalog: str | None
-    buckets: list[str]
-    tables: list[str]
-    bytes: int
-    log: str
-    write_failure: str | None
-    """Of `lake status`: why nothing can be written."""
-    deleted: bool
-
-
-class LakeAnswerDocument(TypedDict):
-    """`lake query --output json`: numbers and truth values as such, all else as text."""
-
-    columns: list[str]
-    rows: list[list[str | int | None]]
-
-
 class ImportedSetting(TypedDict):
     """A setting of another product, and its place here."""
 
@@ -232,17 +206,6 @@ class NotCarriedOver(TypedDict):
     reason: str
 
 
-class ImportProblem(TypedDict):
-    """A problem of a file that was written."""
-
-    file: str
-    line: int
-    code: str
-    message: str
-    hint: str | None
-    docs: str
-
-
 class ImportDocument(TypedDict):
     """`import --output json`."""
 
@@ -253,172 +216,7 @@ class ImportDocument(TypedDict):
     not_carried_over: list[NotCarriedOver]
     variables: list[VariableDocument]
     next: list[str]
-    problems: list[ImportProblem]
-
-
-class ActionDocument(TypedDict):
-    """An IAM action or a privilege of a catalog, and what it is needed for."""
-
-    action: str
-    resource: str
-
-
-class FailureDocument(TypedDict):
-    """Why a check failed. `statement` is the IAM statement that grants what was denied."""
-
-    message: str
-    code: str
-    status: int | None
-    request_id: str | None
-    causes: list[str]
-    hint: str | None
-    docs: str
-    statement: dict[str, Any] | None
-
-
-class ProbeDocument(TypedDict):
-    """A check of a connection."""
-
-    name: str
-    proves: str
-    level: str
-    status: str
-    milliseconds: int
-    action: str | None
-    resource: str | None
-    also_needs: list[ActionDocument]
-    detail: str | None
-    failure: FailureDocument | None
-
-
-class ConnectionDocument(TypedDict):
-    """`test-connection --output json`."""
-
-    status: str
-    bucket: str
-    prefix: str
-    region: str
-    role_arn: str | None
-    seconds: float
-    probes: list[ProbeDocument]
-    left_behind: list[str]
-
-
-class FindingDocument(TypedDict):
-    """A check of this machine. `command` is the line that fixes what it found."""
-
-    name: str
-    status: str
-    found: str | None
-    why: str | None
-    command: str | None
-
-
-class DoctorDocument(TypedDict):
-    """`doctor --output json`."""
-
-    status: str
-    file: str | None
-    seconds: float
-    exit_code: int
-    findings: list[FindingDocument]
-
-
-class RejectedDocument(TypedDict):
-    """The side table of a job in a table of Parquet files."""
-
-    table: str
-    rows: int
-    files: list[FileResult]
-
-
-class RunDocument(TypedDict):
-    """A job in a table. Keys that are not required are those of one table format."""
-
-    target: str
-    pipeline: str
-    job_id: str
-    attempt_id: str | None
-    committed_at: str
-    synced: str | None
-    rows: int
-    deleted: int
-    bytes: int
-    state: str
-    rejected: RejectedDocument | int | None
-    retried: str | None
-    read: str | None
-    author: str | None
-    pid: int | None
-    table: NotRequired[str]
-    number: NotRequired[int]
-    tool: NotRequired[str]
-    started_at: NotRequired[str]
-    files: NotRequired[list[FileResult]]
-    clean: NotRequired[bool]
-    catalog: NotRequired[str | None]
-    lost: NotRequired[list[str]]
-    snapshot_id: NotRequired[int]
-    mode: NotRequired[str | None]
-    added_files: NotRequired[int]
-
-
-class FenceDocument(TypedDict):
-    """A record that keeps attempts or uploads from being committed."""
-
-    target: str
-    number: int
-    committed_at: str
-    attempts: list[str]
-    uploads: list[str]
-    reset: str | None
-    reason: str
-
-
-class BranchDocument(TypedDict):
-    """A staging branch of an attempt that has not published."""
-
-    name: str
-    attempt_id: str
-    created_at: str
-    snapshot_id: int
-
-
-class SnapshotsDocument(TypedDict):
-    """An Iceberg table beside its runs."""
-
-    target: str
-    exists: bool
-    expired_jobs: int
-    branches: list[BranchDocument]
-
-
-class LocalRunDocument(TypedDict):
-    """A run of this machine."""
-
-    job_id: str
-    attempt_id: str
-    pipeline: str
-    destination: str
-    tables: list[str]
-    started_at: str
-    seconds: float | None
-    outcome: str
-    folder: str
-    log: str
-
-
-class RunsDocument(TypedDict):
-    """`runs --output json`. `fences` are those of Parquet tables, `tables` of Iceberg tables;
-    `jobs` those of the job history, with `--failed` or `--since`."""
-
-    exit_code: int
-    runs: list[RunDocument]
-    jobs: list[HistoryJob]
-    fences: NotRequired[list[FenceDocument]]
-    tables: NotRequired[list[SnapshotsDocument]]
-    errors: list[TableErrorDocument]
-    running: list[LocalRunDocument]
+    problems: list[ProblemDocument]
 
 
 class TableStatusDocument(TypedDict):
@@ -441,109 +239,6 @@ class StatusDocument(TypedDict):
     checked_at: str
     job: PipelineHealth | None
     tables: list[TableStatusDocument]
-
-
-class LocalRunsDocument(TypedDict):
-    """`runs --output json` without a file: the runs of this machine."""
-
-    exit_code: int
-    runs: list[LocalRunDocument]
-
-
-class FinishedJob(TypedDict):
-    """An unfinished job that was published or discarded."""
-
-    number: int
-    pipeline: str
-    job_id: str
-    action: str
-    rows: int
-    files: int
-
-
-class DamagedJobDocument(TypedDict):
-    """A committed job that has lost uploads."""
-
-    number: int
-    pipeline: str
-    job_id: str
-    rows: int
-    lost_rows: int
-    lost: list[str]
-
-
-class StaleUploadDocument(TypedDict):
-    """An upload of an abandoned attempt."""
-
-    key: str
-    upload_id: str
-    initiated: str
-
-
-class LeftFileDocument(TypedDict):
-    """A data file of an abandoned attempt that no snapshot names."""
-
-    key: str
-    bytes: int
-    modified: str
-
-
-class PendingRejectsDocument(TypedDict):
-    """Rejected records of an attempt that has not published."""
-
-    branch: str
-    attempt_id: str
-    job_id: str
-    stay: bool
-
-
-class RecoveredDocument(TypedDict):
-    """A table in `recover`. Keys that are not required are those of one table format."""
-
-    target: str
-    status: str
-    finished: NotRequired[list[FinishedJob]]
-    damaged: NotRequired[list[DamagedJobDocument]]
-    uploads: NotRequired[list[StaleUploadDocument]]
-    files: NotRequired[list[LeftFileDocument]]
-    exists: NotRequired[bool]
-    branches: NotRequired[list[BranchDocument]]
-    younger_branches: NotRequired[list[BranchDocument]]
-    rejected: NotRequired[list[PendingRejectsDocument]]
-    errors: list[ErrorDocument]
-    warnings: list[ErrorDocument]
-
-
-class RecoverDocument(TypedDict):
-    """`recover --output json`."""
-
-    exit_code: int
-    dry_run: bool
-    tables: list[RecoveredDocument]
-
-
-class ResolvedDocument(TypedDict):
-    """A job in a table for which an operator decides."""
-
-    target: str
-    number: int
-    pipeline: str
-    job_id: str
-    lost_rows: int
-    lost: list[str]
-    left_rows: int
-    left: list[str]
-    outcome: str | None
-    error: ErrorDocument | None
-
-
-class ResolutionDocument(TypedDict):
-    """`recover --void` and `recover --accept` with `--output json`."""
-
-    exit_code: int
-    decision: str
-    done: bool
-    tables: list[ResolvedDocument]
 
 
 class ResetTableDocument(TypedDict):

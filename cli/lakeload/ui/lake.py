@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import get_args
+from dataclasses import dataclass, replace
+from typing import Any, get_args
 
 from lakeload.lake.query import Answer
 from lakeload.lake.server import BUCKET, WAREHOUSE, Lake
-from lakeload.lake.tables import tables, target
+from lakeload.lake.tables import tables
 from lakeload.ui import console
 from lakeload.ui.demo import cell, show_facts, width_of
 from lakeload.ui.demo import show_answer as show_rows
-from lakeload.ui.json_documents import LakeAnswerDocument, LakeDocument
+from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.spec import TableFormat
 from lakeload_jobs.core.sizes import counted, format_size
 
@@ -21,19 +21,22 @@ _MOST_ROWS = 100
 
 @dataclass(frozen=True)
 class LakeState:
-    """A lake as it is now."""
+    """`lake up`, `lake down` and `lake status --output json`: the lake on this machine."""
 
     folder: str
     exists: bool
+    running: bool
+    """Whether S3 and the catalog respond."""
     pid: int | None
-    responds: bool
     endpoint: str | None
     catalog: str | None
+    buckets: tuple[str, ...]
     tables: tuple[str, ...]
     bytes: int
     log: str
-    write_failure: str | None = None
-    """Why nothing can be written to it; None also where this was not asked."""
+    write_failure: str | None
+    """Of `lake status`: why nothing can be written."""
+    deleted: bool
 
     @classmethod
     def of(cls, lake: Lake, *, writes: bool = False) -> LakeState:
@@ -42,21 +45,23 @@ class LakeState:
         pid = lake.pid()
         responds = pid is not None and lake.responds()
         names = (
-            [target(one) for each in get_args(TableFormat) for one in tables(lake, each)]
+            [one.name for each in get_args(TableFormat) for one in tables(lake, each)]
             if responds
             else []
         )
         return cls(
             folder=str(lake.folder),
             exists=lake.exists,
+            running=responds,
             pid=pid,
-            responds=responds,
             endpoint=lake.s3_endpoint if lake.exists else None,
             catalog=lake.catalog_uri if lake.exists else None,
+            buckets=(BUCKET, WAREHOUSE) if lake.exists else (),
             tables=tuple(sorted(set(names))),
             bytes=lake.bytes(),
             log=str(lake.log),
             write_failure=lake.write_failure() if writes and responds else None,
+            deleted=False,
         )
 
 
@@ -66,8 +71,8 @@ def show_state(state: LakeState, *, started: bool) -> None:
         console.answer(f"there is no lake in {state.folder}")
         console.note("`lakeload lake up` makes one")
         return
-    running = f"runs, process {state.pid}" if state.responds else "does not run"
-    if state.pid is not None and not state.responds:
+    running = f"runs, process {state.pid}" if state.running else "does not run"
+    if state.pid is not None and not state.running:
         running = f"process {state.pid} does not respond: read its log"
     if state.write_failure is not None:
         running += f", but writes fail: {state.write_failure}"
@@ -79,7 +84,7 @@ def show_state(state: LakeState, *, started: bool) -> None:
         ("data", f"{format_size(state.bytes)} in {state.folder}"),
         ("log", state.log),
     ]
-    if state.responds:
+    if state.running:
         facts.insert(4, ("tables", ", ".join(state.tables) or "none yet"))
     show_facts(console.out, facts)
     if state.pid is None:
@@ -110,22 +115,11 @@ def show_deleted(state: LakeState, *, done: bool) -> None:
         console.note("`lakeload lake down --delete --yes` removes them")
 
 
-def to_document(state: LakeState, *, deleted: bool) -> LakeDocument:
+def to_document(state: LakeState, *, deleted: bool) -> Any:
     """Return the JSON answer."""
-    return {
-        "folder": state.folder,
-        "exists": state.exists and not deleted,
-        "running": state.responds and not deleted,
-        "pid": None if deleted else state.pid,
-        "endpoint": state.endpoint,
-        "catalog": state.catalog,
-        "buckets": [BUCKET, WAREHOUSE] if state.exists else [],
-        "tables": list(state.tables),
-        "bytes": state.bytes,
-        "log": state.log,
-        "write_failure": state.write_failure,
-        "deleted": deleted,
-    }
+    if deleted:
+        state = replace(state, exists=False, running=False, pid=None, deleted=True)
+    return to_json(state)
 
 
 def show_answer(answer: Answer) -> None:
@@ -151,8 +145,3 @@ def _plain(value: str | int | None) -> str | None:
     if value is None:
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def to_answer_document(answer: Answer) -> LakeAnswerDocument:
-    """Return the JSON answer to a query."""
-    return {"columns": list(answer.columns), "rows": [list(row) for row in answer.rows]}

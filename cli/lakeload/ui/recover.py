@@ -3,11 +3,12 @@ one JSON document."""
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, NotRequired
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typing_extensions import TypedDict
 
 from lakeload.config.secret_names import printable
 from lakeload.documents.named_files import NamedFiles
@@ -19,17 +20,17 @@ from lakeload.formats.reports import (
     ResolutionReport,
 )
 from lakeload.ui.errors import error_json, say, show_trouble
-from lakeload.ui.json_documents import (
-    RecoverDocument,
-    RecoveredDocument,
-    ResolutionDocument,
-    ResolvedDocument,
-)
+from lakeload.ui.json_documents import ErrorDocument
 from lakeload.ui.names import Name
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.formats.data_files.uploads import StagedFile
+from lakeload_jobs.formats.iceberg.rules.branches import StagingBranch
+from lakeload_jobs.formats.iceberg.rules.rejects import SettledRejects
+from lakeload_jobs.formats.parquet.log.recovery import Damaged
+from lakeload_jobs.formats.parquet.log.roll_forward import Pending
+from lakeload_jobs.storage.objects import OpenUpload
 
 STYLES = {
     "UP_TO_DATE": "green",
@@ -42,7 +43,64 @@ STYLES = {
 LOST_SHOWN, FILES_SHOWN = 5, 20
 
 
-def to_document(report: RecoveryReport) -> RecoverDocument:
+class LeftFileDocument(TypedDict):
+    """A data file of an abandoned attempt that no snapshot names."""
+
+    key: str
+    bytes: int
+    modified: str
+
+
+class RecoveredDocument(TypedDict):
+    """A table in `recover`. Keys that are not required are those of one table format."""
+
+    target: str
+    status: str
+    finished: NotRequired[list[Pending]]
+    damaged: NotRequired[list[Damaged]]
+    uploads: NotRequired[list[OpenUpload]]
+    files: NotRequired[list[LeftFileDocument]]
+    exists: NotRequired[bool]
+    branches: NotRequired[list[StagingBranch]]
+    younger_branches: NotRequired[list[StagingBranch]]
+    rejected: NotRequired[list[SettledRejects]]
+    errors: list[ErrorDocument]
+    warnings: list[ErrorDocument]
+
+
+class RecoverDocument(TypedDict):
+    """`recover --output json`."""
+
+    exit_code: int
+    dry_run: bool
+    tables: list[RecoveredDocument]
+
+
+class ResolvedDocument(TypedDict):
+    """A job in a table for which an operator decides."""
+
+    target: str
+    number: int
+    pipeline: str
+    job_id: str
+    lost_rows: int
+    lost: list[str]
+    left_rows: int
+    left: list[str]
+    outcome: str | None
+    error: ErrorDocument | None
+
+
+class ResolutionDocument(TypedDict):
+    """`recover --void` and `recover --accept` with `--output json`."""
+
+    exit_code: int
+    decision: str
+    done: bool
+    tables: list[ResolvedDocument]
+
+
+def to_document(report: RecoveryReport) -> Any:
     """Return the JSON document of `recover --output json`; keys are only ever added."""
     return {
         "exit_code": int(report.exit_code),
@@ -51,15 +109,14 @@ def to_document(report: RecoveryReport) -> RecoverDocument:
     }
 
 
-def _table_document(table: RecoveredTable) -> RecoveredDocument:
-    document = {
+def _table_document(table: RecoveredTable) -> dict[str, Any]:
+    return {
         "target": table.target,
         "status": table.status,
         **to_json(table.document),
         "errors": [error_json(error) for error in table.errors],
         "warnings": [error_json(error) for error in table.warnings],
     }
-    return cast(RecoveredDocument, document)
 
 
 def show_text(report: RecoveryReport, files: NamedFiles, out: Console, err: Console) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, NotRequired
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typing_extensions import TypedDict
 
 from lakeload.config.secret_names import printable
 from lakeload.documents.named_files import NamedFiles
@@ -16,10 +17,12 @@ from lakeload.history.day import HistoryJob
 from lakeload.launch.run_folder import LocalRun
 from lakeload.ui.errors import show_trouble, trouble_document
 from lakeload.ui.history import show_job
-from lakeload.ui.json_documents import LocalRunDocument, LocalRunsDocument, RunsDocument
+from lakeload.ui.json_documents import TableErrorDocument
 from lakeload.ui.names import Name
 from lakeload_jobs.contract.codec import format_instant, to_json
+from lakeload_jobs.contract.result import FileResult
 from lakeload_jobs.core.sizes import counted, format_size, minute
+from lakeload_jobs.formats.iceberg.rules.branches import StagingBranch
 
 STATE_STYLES = {"done": "green", "reset": "dim", "damaged": "bold red"}
 """Others are yellow."""
@@ -31,11 +34,106 @@ OUTCOMES = {
 }
 
 
+class RejectedDocument(TypedDict):
+    """The side table of a job in a table of Parquet files."""
+
+    table: str
+    rows: int
+    files: list[FileResult]
+
+
+class RunDocument(TypedDict):
+    """A job in a table. Keys that are not required are those of one table format."""
+
+    target: str
+    pipeline: str
+    job_id: str
+    attempt_id: str | None
+    committed_at: str
+    synced: str | None
+    rows: int
+    deleted: int
+    bytes: int
+    state: str
+    rejected: RejectedDocument | int | None
+    retried: str | None
+    read: str | None
+    author: str | None
+    pid: int | None
+    table: NotRequired[str]
+    number: NotRequired[int]
+    tool: NotRequired[str]
+    started_at: NotRequired[str]
+    files: NotRequired[list[FileResult]]
+    clean: NotRequired[bool]
+    catalog: NotRequired[str | None]
+    lost: NotRequired[list[str]]
+    snapshot_id: NotRequired[int]
+    mode: NotRequired[str | None]
+    added_files: NotRequired[int]
+
+
+class FenceDocument(TypedDict):
+    """A record that keeps attempts or uploads from being committed."""
+
+    target: str
+    number: int
+    committed_at: str
+    attempts: list[str]
+    uploads: list[str]
+    reset: str | None
+    reason: str
+
+
+class SnapshotsDocument(TypedDict):
+    """An Iceberg table beside its runs."""
+
+    target: str
+    exists: bool
+    expired_jobs: int
+    branches: list[StagingBranch]
+
+
+class LocalRunDocument(TypedDict):
+    """A run of this machine."""
+
+    job_id: str
+    attempt_id: str
+    pipeline: str
+    destination: str
+    tables: list[str]
+    started_at: str
+    seconds: float | None
+    outcome: str
+    folder: str
+    log: str
+
+
+class RunsDocument(TypedDict):
+    """`runs --output json`. `fences` are those of Parquet tables, `tables` of Iceberg tables;
+    `jobs` those of the job history, with `--failed` or `--since`."""
+
+    exit_code: int
+    runs: list[RunDocument]
+    jobs: list[HistoryJob]
+    fences: NotRequired[list[FenceDocument]]
+    tables: NotRequired[list[SnapshotsDocument]]
+    errors: list[TableErrorDocument]
+    running: list[LocalRunDocument]
+
+
+class LocalRunsDocument(TypedDict):
+    """`runs --output json` without a file: the runs of this machine."""
+
+    exit_code: int
+    runs: list[LocalRunDocument]
+
+
 def to_document(
     report: RunsReport, running: Sequence[LocalRun] = (), jobs: Sequence[HistoryJob] = ()
-) -> RunsDocument:
+) -> Any:
     """Return the JSON document of `runs --output json`; keys are only ever added."""
-    document = {
+    return {
         "exit_code": int(report.exit_code),
         "runs": [to_json(run.document) for run in report.runs],
         "jobs": [to_json(job) for job in jobs],
@@ -43,7 +141,6 @@ def to_document(
         "errors": [trouble_document(failed.target, failed.error) for failed in report.errors],
         "running": [_local_document(run) for run in running],
     }
-    return cast(RunsDocument, document)
 
 
 def local_document(runs: Sequence[LocalRun]) -> LocalRunsDocument:

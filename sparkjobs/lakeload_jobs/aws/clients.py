@@ -45,23 +45,20 @@ def sends_checksums(profile: str | None) -> bool:
     return str(chosen).lower() != "when_required"
 
 
+_CONNECTIONS = 32
+"""Of one client at the same time."""
 AddressingStyle = Literal["auto", "path", "virtual"]
 
 
 def client_config(
-    destination: DestinationSpec,
-    *,
-    connect_timeout: float,
-    read_timeout: float,
-    attempts: int,
-    connections: int,
+    destination: DestinationSpec, connect_timeout: float, read_timeout: float, attempts: int
 ) -> Config:
     """Return how every client of a destination asks; times in seconds."""
     return Config(
         connect_timeout=connect_timeout,
         read_timeout=read_timeout,
         retries={"mode": "standard", "total_max_attempts": attempts},
-        max_pool_connections=connections,
+        max_pool_connections=_CONNECTIONS,
         tcp_keepalive=True,
         user_agent_extra=f"lakeload/{__version__}",
         # Uploads carry a CRC32 header of our own. botocore's default would send trailers, which

@@ -348,27 +348,40 @@ def _from_answer(doing: str, error: botocore_errors.ClientError) -> AwsError:
     )
 
 
+_MEANINGS = {
+    **dict.fromkeys(_NOT_AWS, "the response is not from AWS"),
+    **dict.fromkeys(_DENIED, "access denied"),
+    **dict.fromkeys(_EXPIRED, "the credentials have expired"),
+    **dict.fromkeys(_OTHER_REGION, "the bucket is in another region"),
+    **dict.fromkeys(_BUSY, "AWS throttles requests"),
+    "NoSuchBucket": "the bucket does not exist",
+}
+_HINTS = {
+    **dict.fromkeys(
+        _UNKNOWN_KEY, "check the access key id and session token: AWS does not know them"
+    ),
+    **dict.fromkeys(
+        _BAD_SIGNATURE, "check the secret access key, and that this machine's clock is correct"
+    ),
+    "RequestTimeTooSkewed": "set this machine's clock: it is more than 15 minutes off",
+    **dict.fromkeys(_EXPIRED, "renew the base credentials and run again"),
+    "NotImplemented": "the store does not know this call or one of its headers: if it is the "
+    "checksum header, set AWS_REQUEST_CHECKSUM_CALCULATION=WHEN_REQUIRED",
+    "InvalidToken": "check the session token: AWS cannot read it",
+    **dict.fromkeys(_OTHER_REGION, "set `region` to the region of the bucket"),
+    "NoSuchBucket": "create the bucket or correct `bucket`",
+}
+
+
 def _meaning(code: str, operation: str) -> str:
-    if code in _DENIED:
-        return "access denied"
-    if code in _EXPIRED:
-        return "the credentials have expired"
-    if code in _OTHER_REGION:
-        return "the bucket is in another region"
-    if code in _BUSY:
-        return "AWS throttles requests"
-    if code == "NoSuchBucket":
-        return "the bucket does not exist"
     if code == "ValidationError" and operation == "AssumeRole":
         return "AWS rejected a value of the request"
-    if code in _NOT_AWS:
-        return "the response is not from AWS"
-    return "AWS rejected the request"
+    return _MEANINGS.get(code, "AWS rejected the request")
 
 
 def _hint(code: str, operation: str, text: str) -> str | None:
+    action = _IAM_ACTIONS.get(operation, operation)
     if code in _DENIED and _EXPLICIT_DENY in text:
-        action = _IAM_ACTIONS.get(operation, operation)
         return (
             f"remove or narrow the Deny for `{action}` in the policies of the role or "
             "user, the resource, the VPC endpoint or the organization: it overrides every Allow"
@@ -380,30 +393,10 @@ def _hint(code: str, operation: str, text: str) -> str | None:
             "identity may call sts:AssumeRole on it"
         )
     if code in _DENIED:
-        action = _IAM_ACTIONS.get(operation, operation)
         return f"allow `{action}` on this resource in the policy of the role or user"
     if code == "ValidationError" and operation == "AssumeRole":
         return "check role_arn, and that session_duration is not above the role's maximum"
-    if code in _UNKNOWN_KEY:
-        return "check the access key id and session token: AWS does not know them"
-    if code in _BAD_SIGNATURE:
-        return "check the secret access key, and that this machine's clock is correct"
-    if code == "RequestTimeTooSkewed":
-        return "set this machine's clock: it is more than 15 minutes off"
-    if code in _EXPIRED:
-        return "renew the base credentials and run again"
-    if code == "NotImplemented":
-        return (
-            "the store does not know this call or one of its headers: if it is the checksum "
-            "header, set AWS_REQUEST_CHECKSUM_CALCULATION=WHEN_REQUIRED"
-        )
-    if code == "InvalidToken":
-        return "check the session token: AWS cannot read it"
-    if code in _OTHER_REGION:
-        return "set `region` to the region of the bucket"
-    if code == "NoSuchBucket":
-        return "create the bucket or correct `bucket`"
-    return None
+    return _HINTS.get(code)
 
 
 def _without_answer(doing: str, error: botocore_errors.BotoCoreError) -> AwsError:

@@ -6,24 +6,28 @@ import copy
 import os
 import re
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 import boto3
 
 from lakeload_jobs.aws.clients import client_config, make_client, sends_checksums
-from lakeload_jobs.aws.clock import ServerClock
 from lakeload_jobs.aws.credentials import (
     Keys,
     RefreshWindow,
     assume_role,
     base_session,
     current_keys,
+    handed_over,
+    handover_variable,
+    handover_variables,
     has_keys,
     role_session,
 )
 from lakeload_jobs.aws.errors import AwsError, aws_call
-from lakeload_jobs.aws.handover import handed_over, variable, variables
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.secrets import Secret, SecretReference, resolve_locally
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
@@ -39,6 +43,31 @@ _EXECUTOR_HINT = (
     "or AWS_* variables in the worker's environment; `{env}` and `{file}` do not resolve there, "
     "`{aws_secret}` and `{aws_parameter}` do"
 )
+
+
+class ServerClock:
+    """Compares the Date header of each answer with the local clock; refusals carry it too.
+
+    AWS refuses requests that are more than 15 minutes off
+    (https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html, RequestTimeTooSkewed).
+    """
+
+    def __init__(self) -> None:
+        self.ahead: float | None = None
+        """Seconds this machine is ahead of the server that answered last, negative behind; to about
+        a second. None before the first answer, and of servers that tell no time."""
+
+    def note(self, response_dict: Mapping[str, Any] | None = None, **_: Any) -> None:
+        """Take an answer, as botocore's event `response-received` hands it over."""
+        told = response_dict["headers"].get("Date") if response_dict else None
+        if not told:
+            return
+        try:
+            then = parsedate_to_datetime(told)
+        except ValueError:
+            return
+        then = then if then.tzinfo else then.replace(tzinfo=UTC)
+        self.ahead = (datetime.now(UTC) - then).total_seconds()
 
 
 @dataclass
@@ -75,17 +104,13 @@ class AwsSession:
         connect_timeout: float = 5,
         read_timeout: float = 60,
         max_attempts: int = 5,
-        max_connections: int = 32,
         refresh: RefreshWindow | None = None,
         on_executor: bool = False,
     ) -> None:
         self._destination = destination
         self._credentials = destination.credentials
         self._session_name = _session_name(label)
-        self._connect_timeout = connect_timeout
-        self._read_timeout = read_timeout
-        self._max_attempts = max_attempts
-        self._max_connections = max_connections
+        self._patience = (connect_timeout, read_timeout, max_attempts)
         self._refresh = refresh or RefreshWindow.for_duration(self._credentials.session_duration)
         self._on_executor = on_executor
         self._identity = _Identity()
@@ -93,20 +118,12 @@ class AwsSession:
         self._clients: dict[str, Any] = {}
 
     def waiting(
-        self,
-        *,
-        connect_timeout: float = 5,
-        read_timeout: float = 60,
-        max_attempts: int = 5,
-        max_connections: int = 32,
+        self, *, connect_timeout: float = 5, read_timeout: float = 60, max_attempts: int = 5
     ) -> AwsSession:
         """Return the same identity with clients that wait otherwise: no role is assumed again."""
         other = copy.copy(self)
         other._clients = {}
-        other._connect_timeout = connect_timeout
-        other._read_timeout = read_timeout
-        other._max_attempts = max_attempts
-        other._max_connections = max_connections
+        other._patience = (connect_timeout, read_timeout, max_attempts)
         return other
 
     def reading(self, credentials: CredentialsSpec | None) -> AwsSession:
@@ -119,7 +136,7 @@ class AwsSession:
         other._refresh = RefreshWindow.for_duration(credentials.session_duration)
         with self._identity.lock:
             other._identity = _Identity()
-            known = self._readers.setdefault(variable(credentials), other)
+            known = self._readers.setdefault(handover_variable(credentials), other)
             other._identity = known._identity
         return other
 
@@ -193,13 +210,15 @@ class AwsSession:
     def handover(self) -> dict[str, str]:
         """Return the variables with which processes of this machine begin with the role's keys, and
         with those of the roles that `reading` has assumed. Raises as `keys` does."""
-        own = variables(self._credentials, self.keys()) if self._credentials.role_arn else {}
+        own = (
+            handover_variables(self._credentials, self.keys()) if self._credentials.role_arn else {}
+        )
         with self._identity.lock:
             readers = [reader for reader in self._readers.values() if reader._identity.begun]
         return own | {
             name: value
             for reader in readers
-            for name, value in variables(reader._credentials, reader.keys()).items()
+            for name, value in handover_variables(reader._credentials, reader.keys()).items()
         }
 
     def base_keys(self) -> Keys:
@@ -240,13 +259,8 @@ class AwsSession:
             return self._clients[key]
 
     def _build(self, session: boto3.Session, service: str, attempts: int | None = None) -> Any:
-        config = client_config(
-            self._destination,
-            connect_timeout=self._connect_timeout,
-            read_timeout=self._read_timeout,
-            attempts=attempts or self._max_attempts,
-            connections=self._max_connections,
-        )
+        connect, read, tries = self._patience
+        config = client_config(self._destination, connect, read, attempts or tries)
         client = make_client(session, service, self._destination, config)
         client.meta.events.register("response-received", self._identity.clock.note)
         client.meta.events.register("before-send", _count)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -42,11 +41,6 @@ class RequestCounts:
         """Count requests of a kind."""
         with self._lock:
             self._counts[kind] += number
-
-    def add_all(self, counts: Mapping[str, int]) -> None:
-        """Count what another process has counted."""
-        with self._lock:
-            self._counts.update(counts)
 
     def take(self) -> dict[str, int]:
         """Return the counts since the last call."""

@@ -8,7 +8,6 @@ import json
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from lakeload_jobs.contract.codec import to_json
@@ -43,11 +42,6 @@ class EventLog:
         """Use it as a block."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Close the file."""
         self.close()

@@ -75,12 +75,16 @@ def describe(error: BaseException, stage: Stage | None) -> ErrorInfo:
         return replace(_from_spark(error), stage=stage)
     if isinstance(error, ConnectionError | EOFError):
         return replace(_java_gone(), stage=stage)
+    name = type(error).__name__
+    return replace(_bug(name, f"{name}: {_short(str(error))}"), stage=stage)
+
+
+def _bug(kind: str, what: str) -> ErrorInfo:
     return ErrorInfo(
-        type=type(error).__name__,
-        message=f"a bug in lakeload: {type(error).__name__}: {_short(str(error))}",
+        type=kind,
+        message=f"a bug in lakeload: {what}",
         exit_code=int(ExitCode.BUG),
         hint="the traceback is in spark.log; report it",
-        stage=stage,
         docs=docs_link("Bug"),
     )
 
@@ -133,28 +137,22 @@ def _sqlstate(java: Any) -> str | None:
 
 
 def _out_of_memory(causes: list[_Cause]) -> ErrorInfo | None:
-    for cause in causes:
-        if "OutOfMemoryError" in cause.name or "java.lang.OutOfMemoryError" in cause.text:
-            return ErrorInfo(
-                type="OutOfMemory",
-                message="Spark's Java process ran out of memory: `driver_memory` is too small",
-                exit_code=int(ExitCode.MACHINE),
-                hint=_MEMORY_HINT,
-            )
-    return None
+    if not any(
+        "OutOfMemoryError" in cause.name or "java.lang.OutOfMemoryError" in cause.text
+        for cause in causes
+    ):
+        return None
+    message = "Spark's Java process ran out of memory: `driver_memory` is too small"
+    return ErrorInfo("OutOfMemory", message, int(ExitCode.MACHINE), _MEMORY_HINT)
 
 
 def _disk_full(causes: list[_Cause]) -> ErrorInfo | None:
-    for cause in causes:
-        # Java has no code for it. Several classes carry the text, and it may be in a trace.
-        if "No space left on device" in cause.text or "Disk quota exceeded" in cause.text:
-            return ErrorInfo(
-                type="DiskFull",
-                message="the disk is full: Spark could not write its temporary files",
-                exit_code=int(ExitCode.MACHINE),
-                hint=DISK_FULL_HINT,
-            )
-    return None
+    # Java has no code for it. Several classes carry the text, and it may be in a trace.
+    texts = ("No space left on device", "Disk quota exceeded")
+    if not any(text in cause.text for cause in causes for text in texts):
+        return None
+    message = "the disk is full: Spark could not write its temporary files"
+    return ErrorInfo("DiskFull", message, int(ExitCode.MACHINE), DISK_FULL_HINT)
 
 
 def _sql_error(causes: list[_Cause]) -> ErrorInfo | None:
@@ -240,13 +238,7 @@ def _python_error(causes: list[_Cause]) -> ErrorInfo | None:
             last = cause.text.strip().splitlines()[-1]
             if last.startswith("MemoryError"):
                 return ErrorInfo.of(_expected(MemoryError()))
-            return ErrorInfo(
-                type=last.partition(":")[0],
-                message=f"a bug in lakeload: a Python worker failed with {_short(last)}",
-                exit_code=int(ExitCode.BUG),
-                hint="the traceback is in spark.log; report it",
-                docs=docs_link("Bug"),
-            )
+            return _bug(last.partition(":")[0], f"a Python worker failed with {_short(last)}")
     return None
 
 

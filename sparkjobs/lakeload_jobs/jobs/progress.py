@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from types import TracebackType
 from typing import Any, Self
 
 from py4j.protocol import Py4JError
@@ -46,12 +45,7 @@ class Progress:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Stop watching and say the last numbers."""
         self._stop.set()
         self._thread.join(timeout=2)

@@ -19,7 +19,8 @@ from lakeload_jobs.core.layout import conditional_writes_key
 from lakeload_jobs.storage.backoff import Waits
 
 if TYPE_CHECKING:
-    from mypy_boto3_s3.type_defs import CompletedPartTypeDef
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import CompletedPartTypeDef, ObjectTypeDef
 
 
 @dataclass(frozen=True)
@@ -145,12 +146,6 @@ class ChecksumAlgorithm(TypedDict, total=False):
     ChecksumAlgorithm: Literal["CRC32"]
 
 
-class IfAbsent(TypedDict, total=False):
-    """Only if nothing is at the key."""
-
-    IfNoneMatch: Literal["*"]
-
-
 class IfMatch(TypedDict, total=False):
     """Only if the object at the key still has this ETag."""
 
@@ -180,48 +175,12 @@ def encryption_headers(encryption: EncryptionSpec) -> EncryptionHeaders:
             assert_never(encryption.type)
 
 
-Create = Callable[[], bool]
-"""Writes the marker with If-None-Match; False when the store says that it is there already."""
-
 MARKER = b"lakeload asks here whether this store has conditional writes; keep it\n"
 
 WHAT_IS_LOST = (
     "this store has no conditional writes (`single_writer: true`): a concurrent "
     "sync, recover or reset of this table is not detected, and rows may be lost or duplicated"
 )
-
-
-def has_conditional_writes(create: Create) -> bool:
-    """Return whether the store refuses to write an object that is there.
-
-    The marker stays, so that one request answers on every later run. A store that lacks the feature
-    says so (501), or ignores the header and takes the second write as it took the first.
-    """
-    try:
-        return not create() or not create()
-    except ConditionalWritesUnsupported:
-        return False
-
-
-class Conditions:
-    """Whether writes of one process carry conditions. Thread-safe.
-
-    They do, unless the document says `single_writer: true` of a store that has none: such a
-    document must not weaken a store that has them, so the store is asked once, at the first write.
-    That is `in_force` None; else the answer is given.
-    """
-
-    def __init__(self, create: Create, in_force: bool | None) -> None:
-        self._create = create
-        self._in_force = in_force
-        self._lock = threading.Lock()
-
-    def in_force(self) -> bool:
-        """Return whether to send conditions; may ask the store. Raises what a write raises."""
-        with self._lock:
-            if self._in_force is None:
-                self._in_force = has_conditional_writes(self._create)
-            return self._in_force
 
 
 BODY_TRIES = 3
@@ -248,11 +207,9 @@ class Objects:
         self._single_writer = destination.single_writer
         self._encryption = encryption_headers(destination.encryption)
         self.waits = waits or Waits()
-        marker = conditional_writes_key(destination.prefix)
-        self._create_marker = lambda: self._create(marker, MARKER)
-        if conditional is None and not self._single_writer:
-            conditional = True
-        self._conditions = Conditions(self._create_marker, conditional)
+        self._marker = conditional_writes_key(destination.prefix)
+        self._conditional = True if conditional is None and not self._single_writer else conditional
+        self._lock = threading.Lock()
 
     def url(self, key: str) -> str:
         """Return `s3://bucket/key`, for messages."""
@@ -308,17 +265,8 @@ class Objects:
             return self._put_version(key, body, {})
 
     def _put_version(self, key: str, body: bytes, condition: IfUnchanged) -> bool:
-        checksum = self._checksum(body)
         try:
-            with aws_call(f"writing `{self.url(key)}`"):
-                self._session.s3_once.put_object(
-                    Bucket=self._bucket,
-                    Key=key,
-                    Body=body,
-                    **condition,
-                    **checksum,
-                    **self._encryption,
-                )
+            self._put(self._session.s3_once, key, body, condition)
         except AwsError as error:
             # 404: If-Match, and the object is gone.
             if condition and (error.status in (409, 412) or error.code == "NoSuchKey"):
@@ -326,14 +274,25 @@ class Objects:
             raise
         return True
 
+    def _put(self, s3: S3Client, key: str, body: bytes, condition: IfUnchanged) -> None:
+        checksum = self._checksum(body)
+        with aws_call(f"writing `{self.url(key)}`"):
+            s3.put_object(
+                Bucket=self._bucket,
+                Key=key,
+                Body=body,
+                **condition,
+                **checksum,
+                **self._encryption,
+            )
+
     def list(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectEntry]:
         """Yield the objects below `prefix` in key order, page by page."""
         paginator = self._session.s3.get_paginator("list_objects_v2")
         pages = paginator.paginate(Bucket=self._bucket, Prefix=prefix, StartAfter=start_after or "")
         with aws_call(f"listing `{self.url(prefix)}`"):
             for page in pages:
-                for item in page.get("Contents", []):
-                    yield ObjectEntry(item["Key"], item["Size"], item["ETag"], item["LastModified"])
+                yield from map(_entry, page.get("Contents", []))
 
     def list_folders(self, prefix: str) -> Iterator[str]:
         """Yield the names of the folders right below `prefix`, whatever their contents."""
@@ -348,18 +307,17 @@ class Objects:
 
         HEAD cannot tell: for a missing key it answers 403 under a prefix-scoped policy.
         """
-        with aws_call(f"checking for `{self.url(key)}`"):
-            answer = self._session.s3.list_objects_v2(Bucket=self._bucket, Prefix=key, MaxKeys=1)
-        found = [item for item in answer.get("Contents", []) if item["Key"] == key]
-        if not found:
-            return None
-        return ObjectEntry(key, found[0]["Size"], found[0]["ETag"], found[0]["LastModified"])
+        found = self._first(key, f"checking for `{self.url(key)}`")
+        return found if found and found.key == key else None
 
     def is_empty(self, prefix: str) -> bool:
         """Return whether no object lies below `prefix`."""
-        with aws_call(f"listing `{self.url(prefix)}`"):
+        return self._first(prefix, f"listing `{self.url(prefix)}`") is None
+
+    def _first(self, prefix: str, doing: str) -> ObjectEntry | None:
+        with aws_call(doing):
             answer = self._session.s3.list_objects_v2(Bucket=self._bucket, Prefix=prefix, MaxKeys=1)
-        return not answer.get("Contents")
+        return next(map(_entry, answer.get("Contents", [])), None)
 
     def head(self, key: str) -> ObjectHead | None:
         """Return size, ETag and metadata of an object that LIST has shown; None when it is gone."""
@@ -374,11 +332,7 @@ class Objects:
 
     def put(self, key: str, body: bytes) -> None:
         """Write an object, whatever is there: for caches only."""
-        checksum = self._checksum(body)
-        with aws_call(f"writing `{self.url(key)}`"):
-            self._session.s3.put_object(
-                Bucket=self._bucket, Key=key, Body=body, **checksum, **self._encryption
-            )
+        self._put(self._session.s3, key, body, {})
 
     def _checksum(self, body: bytes) -> ChecksumHeader:
         return {"ChecksumCRC32": crc32(body)} if self._session.sends_checksums else {}
@@ -389,16 +343,36 @@ class Objects:
         No answer → the same PUT again until one comes. Raises `AwsError` when it certainly did not
         happen, `UnknownOutcome` when that cannot be told, `ConditionalWritesUnsupported`.
         """
-        if not self._conditions.in_force():
+        if not self._sends_conditions():
             if self.find(key) is not None:
                 return False
             self.put(key, body)
             return True
         return self._create(key, body)
 
+    def _sends_conditions(self) -> bool:
+        """Return whether writes carry conditions. Raises what a write raises.
+
+        They do, unless the document says `single_writer: true` of a store that has none: such a
+        document must not weaken a store that has them, so the store is asked once, at the first
+        write.
+        """
+        with self._lock:
+            if self._conditional is None:
+                self._conditional = self.has_conditional_writes()
+            return self._conditional
+
     def has_conditional_writes(self) -> bool:
-        """Ask the store, whatever the document says of it. Leaves one small object there."""
-        return has_conditional_writes(self._create_marker)
+        """Return whether the store refuses to write an object that is there, whatever the document
+        says of it. The marker stays, so that one request answers on every later run.
+
+        A store that lacks the feature says so (501), or ignores the header and takes the second
+        write as it took the first.
+        """
+        try:
+            return not all(self._create(self._marker, MARKER) for _ in range(2))
+        except ConditionalWritesUnsupported:
+            return False
 
     def _create(self, key: str, body: bytes) -> bool:
         doing = f"writing `{self.url(key)}`"
@@ -432,17 +406,8 @@ class Objects:
         return without_conditions(error)
 
     def _put_once(self, key: str, body: bytes) -> bool | None:
-        checksum = self._checksum(body)
         try:
-            with aws_call(f"writing `{self.url(key)}`"):
-                self._session.s3_once.put_object(
-                    Bucket=self._bucket,
-                    Key=key,
-                    Body=body,
-                    IfNoneMatch="*",
-                    **checksum,
-                    **self._encryption,
-                )
+            self._put(self._session.s3_once, key, body, {"IfNoneMatch": "*"})
         except AwsError as error:
             if error.status == 412:
                 return False
@@ -490,10 +455,10 @@ class Objects:
 
         Raises `UnknownOutcome` when no clear answer came in time: completing again is safe.
         """
-        conditional = if_absent and self._conditions.in_force()
+        conditional = if_absent and self._sends_conditions()
         if if_absent and not conditional and self.find(key) is not None:
             return Completion.KEY_TAKEN
-        condition: IfAbsent = {"IfNoneMatch": "*"} if conditional else {}
+        condition: IfUnchanged = {"IfNoneMatch": "*"} if conditional else {}
         doing = f"completing the upload of `{self.url(key)}`"
         listed: list[CompletedPartTypeDef] = [
             {"PartNumber": part.number, "ETag": part.etag, "ChecksumCRC32": part.checksum}
@@ -564,3 +529,7 @@ class Objects:
                 raise without_conditions(error) from error
             raise
         return True
+
+
+def _entry(item: ObjectTypeDef) -> ObjectEntry:
+    return ObjectEntry(item["Key"], item["Size"], item["ETag"], item["LastModified"])

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from pyiceberg.catalog import Catalog, load_catalog
 
+from tests.e2e.rest_lake import iceberg_in, opened
 from tests.faults.iceberg.world import World
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import AwsServer, Lake
-from tests.servers.oauth2_gate import CATALOG, Gate
+from tests.servers.oauth2_gate import Gate
 from tests.servers.rest_catalog import Store, started
 
-CREDENTIAL = "LAKELOAD_TEST_REST_CREDENTIAL"
+CREDENTIAL = "CREDENTIAL"
+"""The variable that `iceberg_in` names."""
 
 
 @contextmanager
@@ -48,38 +51,17 @@ def rest_world(aws: AwsServer, lake: Lake, folder: Path, seed: str) -> Iterator[
     warehouse = f"s3://{seeded.bucket}/{seeded.prefix}"
     # Spark writes where a catalog gives other keys than those of the destination's role.
     store = Store(aws.endpoint, warehouse, "test", "test", tells_keys=False)
-    server = folder / "server"
-    server.mkdir(parents=True)
     with ExitStack() as stack:
-        gate = stack.enter_context(Gate(stack.enter_context(started(store, server))))
+        gate = stack.enter_context(Gate(stack.enter_context(started(store))))
         proxy = stack.enter_context(_proxy(aws.endpoint))
         to_catalog = stack.enter_context(_proxy(gate.uri.removesuffix("/api/catalog")))
         os.environ[CREDENTIAL] = "loader-id:loader-secret"
         stack.callback(os.environ.pop, CREDENTIAL, None)
-        catalog = {
-            "type": "REST",
-            "uri": f"{to_catalog.endpoint}/api/catalog",
-            "warehouse": CATALOG,
-            "credential": {"env": CREDENTIAL},
-            "scope": "PRINCIPAL_ROLE:ALL",
-            "access_delegation": "NONE",
-        }
         destination = {
-            "table_format": "ICEBERG",
+            **iceberg_in(gate, f"{to_catalog.endpoint}/api/catalog"),
             "endpoints": {"s3": proxy.endpoint, "sts": proxy.endpoint},
-            "iceberg": {"catalog": catalog},
         }
-
-        def direct() -> Catalog:
-            settings = {
-                "type": "rest",
-                "uri": gate.uri,
-                "warehouse": CATALOG,
-                "credential": "loader-id:loader-secret",
-                "scope": "PRINCIPAL_ROLE:ALL",
-            }
-            return load_catalog("oracle", **settings, **_store(aws))
-
+        direct = partial(opened, gate, aws.endpoint, os.environ[CREDENTIAL])
         yield World("rest", lake, (proxy, to_catalog), destination, direct, folder, seed)
 
 

@@ -13,16 +13,17 @@ from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog
 
 from lakeload.demo.aws import ACCOUNT_ID, SeededLake
 from tests.e2e.command import lakeload
+from tests.e2e.rest_lake import iceberg_in, opened
 from tests.faults.findings import Findings
 from tests.published_policies import attach
 from tests.servers.exact_aws import ExactAws
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import AwsServer, Lake
-from tests.servers.oauth2_gate import CATALOG, Gate, Principal
+from tests.servers.oauth2_gate import Gate, Principal
 from tests.servers.rest_catalog import Store, started
 
 Form = Literal["parquet", "iceberg"]
@@ -89,22 +90,10 @@ class RoundsLake:
         """Write documents and give the role what `lakeload policy` prints for them. `options` are
         those of that command, `settings` those of `Lake.write_pipeline`."""
         folder.mkdir(parents=True, exist_ok=True)
-        destination: dict[str, Any] = {}
-        if self.gate is not None:
-            catalog = {
-                "type": "REST",
-                "uri": self.gate.uri,
-                "warehouse": CATALOG,
-                "credential": {"env": "CREDENTIAL"},
-                "scope": "PRINCIPAL_ROLE:ALL",
-                # The files are written with the role, which has the policy.
-                "access_delegation": "NONE",
-            }
-            destination = {"table_format": "ICEBERG", "iceberg": {"catalog": catalog}}
         self.lake.write_pipeline(
             folder,
             endpoint=self.proxy.endpoint,
-            destination=destination,
+            destination=iceberg_in(self.gate) if self.gate else {},
             destination_prefix=None,
             namespace="shop",
             **settings,
@@ -175,20 +164,7 @@ class RoundsLake:
     @property
     def _catalog(self) -> Catalog:
         assert self.gate is not None
-        return load_catalog(
-            "reader",
-            **{
-                "type": "rest",
-                "uri": self.gate.uri,
-                "warehouse": CATALOG,
-                "credential": "reader-id:r",
-                "scope": "PRINCIPAL_ROLE:ALL",
-                "s3.endpoint": self.lake.server.endpoint,
-                "s3.region": "us-east-1",
-                "s3.access-key-id": "test",
-                "s3.secret-access-key": "test",
-            },
-        )
+        return opened(self.gate, self.lake.server.endpoint)
 
 
 @contextmanager
@@ -208,8 +184,7 @@ def rounds_lake(form: Form, folder: Path) -> Iterator[RoundsLake]:
         if form == "iceberg":
             warehouse = f"s3://{lake.seeded.bucket}/{PREFIX}"
             store = Store(aws.endpoint, warehouse, "test", "test", tells_keys=False)
-            (folder / "catalog").mkdir()
-            backend = stack.enter_context(started(store, folder / "catalog"))
+            backend = stack.enter_context(started(store))
             gate, keepers = (stack.enter_context(Gate(backend)) for _ in range(2))
             for one in (gate, keepers):
                 one.principals = {

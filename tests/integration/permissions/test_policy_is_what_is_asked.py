@@ -22,12 +22,25 @@ NOT_ENFORCED: dict[str, str] = tomllib.loads(
     Path(__file__).with_name("not_enforced.toml").read_text(encoding="utf-8")
 )["actions"]
 
-TAKEN_FROM = ("no-prefix", "prefix", "glue", "kms", "kms-alias-glue", "iceberg-glue")
-"""The other shapes have the same actions on resources of other names."""
+TAKEN_FROM = {
+    "prefix": "",
+    # The whole bucket is listed, without a condition.
+    "no-prefix": "s3:List",
+    "glue": "glue:",
+    "kms": "kms:",
+    # The key is known by its alias alone.
+    "kms-alias-glue": "kms:",
+    # Its catalog asks in other ways.
+    "iceberg-glue": "",
+}
+"""Shapes, with how the actions begin that are taken from each. The same checks ask for all others,
+as they do in a shape before, and the other shapes have the same actions on resources of other
+names."""
 EVERY_ACTION = [
     pytest.param(name, action, id=f"{name}-{action}")
-    for name in TAKEN_FROM
+    for name, begin in TAKEN_FROM.items()
     for action in actions(example_policies(SHAPES[name]))
+    if action.startswith(begin)
 ]
 
 
@@ -119,7 +132,7 @@ def _asked(probe: Probe) -> set[str]:
 
 def test_every_granted_action_has_a_removal_test() -> None:
     granted = {action for shape in SHAPES.values() for action in actions(example_policies(shape))}
-    taken = {a for name in TAKEN_FROM for a in actions(example_policies(SHAPES[name]))}
+    taken = {param.values[1] for param in EVERY_ACTION}
     assert taken == granted
 
 

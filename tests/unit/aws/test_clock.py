@@ -7,7 +7,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from lakeload_jobs.aws.clock import ServerClock
+from lakeload_jobs.aws.session import ServerClock
 
 
 @pytest.mark.parametrize("minutes", [-20, 0, 7])

@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.aws.credentials import Keys
+from lakeload_jobs.aws.credentials import Keys, handed_over, handover_variable, handover_variables
 from lakeload_jobs.aws.errors import AwsError
-from lakeload_jobs.aws.handover import handed_over, variable, variables
 from lakeload_jobs.contract.secrets import Secret, SecretReference
 from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec
 
@@ -29,15 +28,15 @@ def test_a_session_begins_with_the_keys_that_were_handed_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given = keys()
-    monkeypatch.setenv(*variables(CREDENTIALS, given).popitem())
+    monkeypatch.setenv(*handover_variables(CREDENTIALS, given).popitem())
 
     found = AwsSession(DESTINATION).keys()
     assert (found.access_key_id, found.expires) == (given.access_key_id, given.expires)
-    assert AwsSession(DESTINATION).handover() == variables(CREDENTIALS, given)
+    assert AwsSession(DESTINATION).handover() == handover_variables(CREDENTIALS, given)
 
 
 def test_keys_of_another_identity_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(*variables(CREDENTIALS, keys()).popitem())
+    monkeypatch.setenv(*handover_variables(CREDENTIALS, keys()).popitem())
 
     assert handed_over(replace(CREDENTIALS, session_duration=900)) is None
     assert handed_over(replace(CREDENTIALS, external_id=None)) is None
@@ -54,7 +53,7 @@ def test_keys_near_their_end_are_renewed_by_assuming_the_role(
     }
     monkeypatch.setattr(AwsSession, "_assume", lambda _: assumed)
     for lifetime in (timedelta(minutes=1), timedelta(hours=-3)):
-        monkeypatch.setenv(*variables(CREDENTIALS, keys(lifetime)).popitem())
+        monkeypatch.setenv(*handover_variables(CREDENTIALS, keys(lifetime)).popitem())
         assert AwsSession(DESTINATION).keys().access_key_id == "ASIARENEWED"
 
 
@@ -81,7 +80,7 @@ def test_roles_of_sources_are_handed_over_once_they_are_assumed(
         session.reading(denied).keys()
 
     given = session.handover()
-    assert set(given) == {variable(CREDENTIALS), variable(read)}
+    assert set(given) == {handover_variable(CREDENTIALS), handover_variable(read)}
     assert calls == ["read", "denied", CREDENTIALS.role_arn]
     for name, value in given.items():
         monkeypatch.setenv(name, value)
@@ -90,5 +89,5 @@ def test_roles_of_sources_are_handed_over_once_they_are_assumed(
 
 
 def test_keys_that_are_no_roles_are_not_handed_over() -> None:
-    assert variables(CREDENTIALS, replace(keys(), session_token=None)) == {}
+    assert handover_variables(CREDENTIALS, replace(keys(), session_token=None)) == {}
     assert AwsSession(replace(DESTINATION, credentials=CredentialsSpec())).handover() == {}

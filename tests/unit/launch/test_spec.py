@@ -162,6 +162,7 @@ _NO_READERS: Any = None
 
 def _nothing_to_retry(name: str, status: RejectedRecords) -> ParquetState:
     (retried,) = retry_tables([table(name)], "job-1", RunOptions())
+    assert isinstance(retried.input, RejectedInput)
     found = REJECTED.inspect(
         retried.input,
         _NO_READERS,

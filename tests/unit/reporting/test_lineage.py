@@ -18,7 +18,7 @@ from lakeload.documents.lineage import Lineage
 from lakeload.reporting.job import ReportedJob
 from lakeload.reporting.lineage import LineageReport, receiver_of
 from lakeload.sources.datasets import Dataset
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import InvalidInput, MachineNotReady
 from lakeload_jobs.contract.events import Event, Stage
@@ -249,7 +249,7 @@ def test_round_whose_keys_were_compared_in_vain_sends_nothing(tmp_path: Path) ->
 def test_columns_of_a_database_come_from_its_table(tmp_path: Path) -> None:
     read = JdbcInput("POSTGRESQL", "db", 5432, "shop", "Sales", "Orders")
     table = replace(ORDERS, input=read)
-    given = replace(job(table), inputs={"orders": source_of(read).datasets(read)})
+    given = replace(job(table), inputs={"orders": facts_of(read).datasets})
     *_, complete, _ = events(tmp_path, given, document(LOADED))
     (output,) = complete["outputs"]
     (column,) = output["facets"]["columnLineage"]["fields"]["total"]["inputFields"]

@@ -181,7 +181,7 @@ def test_source_without_files_passes_the_checks_before_spark(tmp_path: Path) -> 
     assert (plan.action, plan.index, plan.numbering) == ("LOAD", "sparse", "not counted")
     assert (plan.reader, plan.missing) == ("jvm", ())
     assert jar_sets_for(table.input for table in tables) == ()
-    assert all(JDBC.size(table.input) is None for table in tables)  # type: ignore[arg-type]
+    assert all(JDBC.count_files(table.input).size is None for table in tables)  # type: ignore[arg-type]
     assert source_policy(destination, tables) is None
 
 

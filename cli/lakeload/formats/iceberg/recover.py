@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from lakeload.formats.iceberg.runs import branch_document
 from lakeload.formats.iceberg.tables import IcebergTables, open_tables
 from lakeload.formats.reports import (
     Decision,
@@ -44,7 +43,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_PIPELINE
 from lakeload_jobs.formats.iceberg.rules.rejects import (
     REJECTED_OF,
     ROUND_COLUMN,
-    PendingRejects,
+    SettledRejects,
     fate_of,
     is_forgotten,
     pending_rejects,
@@ -79,15 +78,6 @@ class BranchRecovery:
     files_denied: LakeloadError | None = None
     """Why some could not be found or removed: loads may not delete. No reader sees them."""
     error: LakeloadError | None = None
-
-
-@dataclass(frozen=True)
-class SettledRejects:
-    """The rejected records of an attempt that ended before it could say what becomes of them."""
-
-    pending: PendingRejects
-    stay: bool
-    """Its load is in."""
 
 
 def recover(
@@ -268,14 +258,15 @@ def _settled(
         if not dry_run:
             now = lake.catalog.load_table(side.schema, side.table)
             changed = lake.catalog.settle_partition(
-                now,
+                side.schema,
+                side.table,
                 files_of(now, lake.destination, lake.session),
                 (ROUND_COLUMN, one.branch) if fate == "GONE" else None,
                 summary={SUMMARY_PIPELINE: lake.pipeline},
                 forget=one.name if forget else None,
             )
         if changed:
-            settled.append(SettledRejects(one, stay=fate == "COUNTS"))
+            settled.append(SettledRejects(one.branch, one.attempt, one.job, fate == "COUNTS"))
     return tuple(settled)
 
 
@@ -293,17 +284,9 @@ def _recovered(table: BranchRecovery, *, dry_run: bool) -> RecoveredTable:
         (_action(table, dry_run=dry_run),),
         {
             "exists": table.exists,
-            "branches": [branch_document(left) for left in table.dropped],
-            "younger_branches": [branch_document(left) for left in table.younger],
-            "rejected": [
-                {
-                    "branch": one.pending.branch,
-                    "attempt_id": one.pending.attempt,
-                    "job_id": one.pending.job,
-                    "stay": one.stay,
-                }
-                for one in table.rejects
-            ],
+            "branches": table.dropped,
+            "younger_branches": table.younger,
+            "rejected": table.rejects,
             "uploads": table.uploads,
             "files": [
                 {"key": one.key, "bytes": one.size, "modified": one.modified} for one in table.files
@@ -314,7 +297,7 @@ def _recovered(table: BranchRecovery, *, dry_run: bool) -> RecoveredTable:
             for left, fate in fates
             for line in (
                 f"{table.target}: branch of {minute(left.created_at)}: {fate}",
-                f"  attempt {left.attempt}",
+                f"  attempt {left.attempt_id}",
             )
         ),
         errors=(table.error,) if table.error else (),

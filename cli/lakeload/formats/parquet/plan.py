@@ -9,7 +9,6 @@ from dataclasses import replace
 from lakeload.formats.inspection import AT_ONCE, InspectionRequest, OnTable, counted_results
 from lakeload.formats.parquet.inspect import ParquetState, inspect
 from lakeload.formats.plan import (
-    CatalogPlan,
     Recovery,
     SchemaFound,
     TablePlan,
@@ -21,7 +20,7 @@ from lakeload.sources.base import ColumnsRequest
 from lakeload.sources.registry import source_of
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
-from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
+from lakeload_jobs.contract.plan import CatalogPlan, ExistingColumns, TableColumns
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import TRACKING_TYPES, DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.core.file_names import render_file_name
@@ -221,16 +220,9 @@ def _with_glue(
         return plan
     named = CatalogPlan(target.database, target.table)
     try:
-        change = catalog.foresee(target, state.opened.columns)
+        return replace(plan, catalog=catalog.foresee(target, state.opened.columns))
     except AwsError as error:
         return replace(plan, catalog=replace(named, unasked=ErrorInfo.of(error, "open")))
     except LakeloadError as error:
         refused = ErrorInfo.of(error, "open")
         return replace(plan, catalog=named, action="BLOCKED", error=refused)
-    known = replace(
-        named,
-        creates_database=change.creates_database,
-        creates_table=change.creates_table,
-        adds_columns=change.adds_columns,
-    )
-    return replace(plan, catalog=known)

@@ -27,11 +27,11 @@ from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, Outcome
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
 from lakeload_jobs.formats.parquet.log.recovery import (
     Damaged,
+    ManualResolution,
     TableRecovery,
-    accept_job,
     recover_table,
-    void_job,
 )
+from lakeload_jobs.formats.parquet.log.roll_forward import Settler
 
 _DONE = {
     "publish": "published {files} of job {job}: {rows}",
@@ -90,17 +90,7 @@ def recovered(target: str, found: TableRecovery, *, dry_run: bool = False) -> Re
         tuple(_actions(found, dry_run=dry_run)) or ("nothing to do",),
         {
             "finished": found.finished,
-            "damaged": [
-                {
-                    "number": job.number,
-                    "pipeline": job.pipeline,
-                    "job_id": job.job_id,
-                    "rows": job.rows,
-                    "lost_rows": job.lost_rows,
-                    "lost": job.lost_keys,
-                }
-                for job in found.damaged
-            ],
+            "damaged": found.damaged,
             "uploads": found.stale_uploads,
         },
         damaged=tuple(map(_damaged, found.damaged)),
@@ -159,7 +149,7 @@ def _damaged(job: Damaged) -> DamagedJob:
         f"job {job.job_id} of pipeline {job.pipeline} (record {job.number}) has lost "
         f"{job.lost_rows:,} of {counted(job.rows, 'row')}: its multipart uploads were "
         "aborted from outside",
-        job.lost_keys,
+        job.lost,
     )
 
 
@@ -199,25 +189,15 @@ def decide(
 
 
 def _decide(lake: ParquetTables, table: TableRef, job: Resolution, decision: Decision) -> Outcome:
-    notify = about(table, lake.notify)
-    if decision == "void":
-        return void_job(
-            lake.objects,
-            table.location,
-            job.job_id,
-            pipeline=job.pipeline,
-            parallelism=lake.parallelism,
-            notify=notify,
-        )
-    return accept_job(
+    settler = Settler(
         lake.objects,
         table.location,
-        job.job_id,
-        pipeline=job.pipeline,
         catalog=lake.catalog,
         parallelism=lake.parallelism,
-        notify=notify,
+        notify=about(table, lake.notify),
     )
+    resolution = ManualResolution(settler, job.job_id, job.pipeline)
+    return resolution.void() if decision == "void" else resolution.accept()
 
 
 def _numbers(
@@ -236,7 +216,7 @@ def _waiting(
 ) -> Resolution:
     record = CommitLog(lake.objects, table.location).record(number)
     assert isinstance(record, LoadRecord), "only jobs are damaged"  # noqa: S101
-    keys = {key for job in recovery.damaged if job.number == number for key in job.lost_keys}
+    keys = {key for job in recovery.damaged if job.number == number for key in job.lost}
     return Resolution(
         table,
         number,

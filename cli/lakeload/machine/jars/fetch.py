@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -40,8 +40,8 @@ class Origin:
     """What the pipeline's `spark.jars.repositories` says."""
 
 
-class Listener(Protocol):
-    """Callbacks that report how a fetch goes. Called from several threads."""
+class Listener:
+    """Callbacks that report how a fetch goes. Called from several threads; these ignore it."""
 
     def begin(self, jars: Sequence[Jar], where: str) -> None:
         """These jars are lacking, and `where` they are looked for."""
@@ -56,13 +56,7 @@ class Listener(Protocol):
         """Something a user should know."""
 
 
-class Silence:
-    """A listener that ignores everything."""
-
-    def begin(self, *_: Any, **__: Any) -> None:
-        """Ignore it."""
-
-    at = end = say = begin
+_SILENCE = Listener()
 
 
 class _Stopped(Exception):
@@ -75,7 +69,7 @@ def fetch(
     environment: Mapping[str, str],
     *,
     origin: Origin = Origin(),
-    listener: Listener | None = None,
+    listener: Listener = _SILENCE,
     pauses: tuple[float, ...] = PAUSES,
 ) -> tuple[Path, ...]:
     """Return the files of `jars` in `folder`, after fetching those that are missing or broken.
@@ -89,7 +83,7 @@ def fetch(
         mark_used(folder / jar.file_name)
     lacking = [jar for jar in jars if not is_intact(jar, folder)]
     if lacking:
-        work = _Work(folder, environment, origin, listener or Silence(), pauses)
+        work = _Work(folder, environment, origin, listener, pauses)
         work.run(lacking)
     return tuple(folder / jar.file_name for jar in jars)
 

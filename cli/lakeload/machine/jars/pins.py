@@ -14,7 +14,7 @@ from typing import Literal
 
 from lakeload.data import read_toml
 from lakeload.machine.spark import SUPPORTED
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of
 from lakeload_jobs.contract.spec import ReaderChoice, TableFormat, TableInput
 from lakeload_jobs.contract.traits import FORMATS
 
@@ -85,7 +85,7 @@ def jar_sets_for(
     """Return which sets loads of these inputs into such tables need, each once, sorted."""
     found = set(FORMATS[table_format].jar_sets)
     for given in inputs:
-        found |= source_of(given).jar_sets(given, reader)
+        found |= facts_of(given, reader).jar_sets
     return tuple(sorted(found))
 
 

@@ -16,7 +16,7 @@ from lakeload.config.model import Finding
 from lakeload.config.secret_names import absolute_path, absolute_reference
 from lakeload.sources.base import (
     ColumnsRequest,
-    InputFound,
+    InputFacts,
     Numbering,
     SourceCheck,
     SourceColumns,
@@ -25,17 +25,18 @@ from lakeload.sources.base import (
 from lakeload.sources.databases.findings import findings
 from lakeload.sources.databases.settings import JdbcSettings, JdbcTable
 from lakeload.sources.databases.url import parse_url
-from lakeload.sources.datasets import Dataset, dataset_of_table
+from lakeload.sources.datasets import dataset_of_table
 from lakeload.sources.report import NOTHING_KNOWN, SourceReport
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
+    Consistency,
     JdbcInput,
     ReaderChoice,
     RunOptions,
     TableSpec,
 )
 from lakeload_jobs.contract.state import Bookmark
-from lakeload_jobs.sources.databases.engines.base import XMIN
+from lakeload_jobs.sources.databases.engines.base import XMIN, Facts
 from lakeload_jobs.sources.databases.engines.registry import ENGINES
 from lakeload_jobs.sources.databases.keys import remembered
 
@@ -156,10 +157,22 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
             return {}
         return {} if password is None else {"source.password": password}
 
-    def datasets(self, read: JdbcInput) -> tuple[Dataset, ...]:
-        """Return the table; a query may read any."""
-        found = dataset_of_table(read)
-        return (found,) if found else ()
+    def facts(self, read: JdbcInput, reader: ReaderChoice = "AUTO") -> InputFacts:
+        """Return what the engine and the settings say."""
+        dataset, engine = dataset_of_table(read), ENGINES[read.database]
+        by_spark = bool(engine.only_spark(reader))
+        jar_set = engine.facts.jar_set if by_spark else ""
+        return InputFacts(
+            datasets=(dataset,) if dataset else (),
+            database=read,
+            # Nobody can name a value of `xmin`.
+            starts_from=read.incremental and not read.by_xmin,
+            reader="jvm" if by_spark else "direct",
+            jar_sets=frozenset({jar_set} if jar_set else ()),
+            jars=tuple(map(Path, read.jars)),
+            numbering=_numbering(read),
+            warnings=_warnings(engine.facts, read.consistency),
+        )
 
     def inspect(
         self,
@@ -210,52 +223,19 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
 
         return checks(tables, readers)
 
-    def database(self, read: JdbcInput) -> JdbcInput:
-        """Return the table."""
-        return read
 
-    def starts_from(self, read: JdbcInput) -> bool:
-        """Return whether the cursor is a column: nobody can name a value of `xmin`."""
-        return read.incremental and not read.by_xmin
+def _numbering(read: JdbcInput) -> Numbering:
+    """Return what counts the rows: those that cannot be read more than once are not counted."""
+    if ENGINES[read.database].facts.counts_rows:
+        return "counted in the database"
+    return "not counted" if read.consistency in ("LOCK", "NONE") else "one partition"
 
-    def numbering(self, read: JdbcInput, found: InputFound) -> Numbering:
-        """Return what counts the rows: those that cannot be read more than once are not counted."""
-        if ENGINES[read.database].facts.counts_rows:
-            return "counted in the database"
-        return "not counted" if read.consistency in ("LOCK", "NONE") else "one partition"
 
-    def warnings(self, reads: Sequence[JdbcInput]) -> tuple[str, ...]:
-        """Return what the `consistency` of the source means for those who write to it, and what is
-        not proven."""
-        engines = {read.database: ENGINES[read.database].facts for read in reads}
-        if said := next((facts.warning for facts in engines.values() if facts.warning), ""):
-            return (said,)
-        return tuple(
-            dict.fromkeys(
-                facts.consistencies[read.consistency].warning
-                for read in reads
-                if read.consistency in (facts := engines[read.database]).consistencies
-            )
-        )
-
-    def jar_sets(self, read: JdbcInput, reader: ReaderChoice) -> frozenset[str]:
-        """Return that of the JDBC driver where Spark reads."""
-        engine = ENGINES[read.database]
-        needed = engine.facts.jar_set if engine.spark_reason(reader) else ""
-        return frozenset({needed} if needed else ())
-
-    def jars(self, read: JdbcInput) -> tuple[Path, ...]:
-        """Return the jars of the user's driver."""
-        return tuple(map(Path, read.jars))
-
-    def only_jvm(self, read: JdbcInput) -> bool:
-        """Return whether the other reader is not installed."""
-        return bool(ENGINES[read.database].spark_reason("AUTO"))
-
-    def planned_reader(self, read: JdbcInput, reader: ReaderChoice) -> tuple[str | None, str]:
-        """Return who would read it, and why Spark would."""
-        why = ENGINES[read.database].spark_reason(reader)
-        return "jvm" if why else "direct", why
+def _warnings(facts: Facts, consistency: Consistency) -> tuple[str, ...]:
+    """Return what the `consistency` of the source means for those who write to it, and what is not
+    proven."""
+    own = facts.consistencies.get(consistency)
+    return tuple(filter(None, (facts.warning or (own.warning if own else ""),)))
 
 
 JDBC = JdbcSourceType()

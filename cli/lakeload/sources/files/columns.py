@@ -19,7 +19,7 @@ from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.base import set_aside_warnings
 from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS, TYPED_FORMATS
 from lakeload_jobs.sources.files.listing import list_files
-from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned, weight
+from lakeload_jobs.sources.files.text.splits import Scan, Scanned, TextPart, weight
 from lakeload_jobs.sources.files.text.table import text_files
 from lakeload_jobs.sources.files.typed.columns import (
     Column,
@@ -110,13 +110,13 @@ def _text_columns(
     inspection = INSPECTION_OF[given.format]
     if any(inspection.takes_long(one, reading, opener) for one in some[:1]):
         return None
-    if sum(weight(Piece(file)) for file in files) > MAX_SCANNED:
+    if sum(weight(TextPart(file)) for file in files) > MAX_SCANNED:
         if len(some) > _MOST_FILES:
             some = [*some[: _MOST_FILES - 1], some[-1]]
         stop = MAX_SCANNED // len(some)
 
-    def scan(scanning: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
-        return [scanning(replace(piece, stop=stop)) for piece in pieces]
+    def scan(scanning: Scan, parts: Sequence[TextPart]) -> list[Scanned]:
+        return [scanning(replace(part, stop=stop)) for part in parts]
 
     # What is bad among some of the bytes says nothing of its share of all.
     limit = spec.max_rejected_of(table) if stop is None else RejectLimit(percent=100)

@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from lakeload.config.credentials import Credentials
-from lakeload.config.document import Location
 from lakeload.config.model import Finding, spec_of
 from lakeload.config.problems import MAX_PROBLEMS
 from lakeload.config.secret_names import shown
 from lakeload.sources.base import (
     ColumnsRequest,
+    InputFacts,
     InputFound,
-    Numbering,
     SampleRows,
     SourceColumns,
     SourceType,
 )
-from lakeload.sources.datasets import Dataset, datasets_of_paths
+from lakeload.sources.datasets import datasets_of_paths
 from lakeload.sources.files.report import report_of_files, report_of_selection
 from lakeload.sources.files.settings import FilesTable, Source, option_findings
 from lakeload.sources.paths import any_input, local_paths, look_at_paths
@@ -34,7 +33,6 @@ from lakeload_jobs.contract.spec import (
     CredentialsSpec,
     FilesInput,
     ReaderChoice,
-    RejectedInput,
     RunOptions,
     TableSpec,
 )
@@ -60,6 +58,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
     table = FilesTable
     round_limits = ("files", "bytes")
     commit_thresholds = ("bytes", "age")
+    sets_aside = True
 
     def written(self, source: Source, table: FilesTable) -> FilesInput:
         """Return the files of a table; options of the source belong to its format."""
@@ -130,14 +129,6 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         shared = given.get("options")
         yield from _all_options(shared if isinstance(shared, dict) else {}, file_format, tables)
 
-    def quarantine_findings(self, at: Location) -> Iterator[Finding]:
-        """Yield nothing: records of every format can be set aside."""
-        yield from ()
-
-    def retried(self, read: FilesInput, job: str) -> RejectedInput:
-        """Return the records in the place of the files."""
-        return RejectedInput(job, read)
-
     def references(self, source: Any) -> Mapping[str, SecretReference]:
         """Return the secrets of the source's own credentials."""
         given = source.get("credentials") if isinstance(source, dict) else None
@@ -164,42 +155,37 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         # With AWS's client, which the documents alone do without.
         from lakeload_jobs.sources.files.listing import list_files
 
-        if self.objects(read):
+        if any(map(is_s3, read.paths)):
             return ()
         try:
             return list_files(read)
         except LakeloadError:
             return ()
 
-    def records(self, read: FilesInput) -> str | None:
-        """Return the path of JSON to the records."""
-        return {name.lower(): value for name, value in read.options.items()}.get("records")
+    def facts(self, read: FilesInput, reader: ReaderChoice = "AUTO") -> InputFacts:
+        """Return what the paths, the format and its options say."""
+        form = FILE_FORMATS[read.format]
+        objects = tuple(filter(is_s3, read.paths))
+        options = {name.lower(): value for name, value in read.options.items()}
+        by_spark = form.only_spark(read.options) is not None
+        jar_sets = {*form.spark_jars} if by_spark else set()
+        if objects and form.has_types:
+            jar_sets.add("s3")
+        return InputFacts(
+            datasets=datasets_of_paths(read.paths),
+            objects=objects,
+            has_credentials=read.credentials is not None,
+            records=options.get("records"),
+            reader="jvm" if by_spark else None,
+            jar_sets=frozenset(jar_sets),
+            casts=not form.has_types,
+            numbering="footers" if form.has_types and not by_spark else "counting pass",
+            one_partition=_ONE_PARTITION if by_spark else 0,
+        )
 
-    def jar_sets(self, read: FilesInput, reader: ReaderChoice) -> frozenset[str]:
-        """Return what files of the format take that Spark reads, and objects that it reads."""
-        given = FILE_FORMATS[read.format]
-        own = given.spark_jars if given.only_spark(read.options) else frozenset()
-        return own | ({"s3"} if self.objects(read) and given.has_types else set())
-
-    def has_credentials(self, read: FilesInput) -> bool:
-        """Return whether the source names credentials of its own."""
-        return read.credentials is not None
-
-    def objects(self, read: FilesInput) -> tuple[str, ...]:
-        """Return the paths in S3."""
-        return tuple(filter(is_s3, read.paths))
-
-    def datasets(self, read: FilesInput) -> tuple[Dataset, ...]:
-        """Return the folders and files."""
-        return datasets_of_paths(read.paths)
-
-    def look(self, read: FilesInput) -> InputFound:
+    def count_files(self, read: FilesInput) -> InputFound:
         """Count the files at local paths."""
         return look_at_paths(read.paths)
-
-    def size(self, read: FilesInput) -> int | None:
-        """Return the bytes of the local files; of objects only S3 knows."""
-        return None if self.objects(read) else look_at_paths(read.paths).bytes
 
     def absent(self, read: FilesInput) -> tuple[str, ...]:
         """Return the paths where none of them names a file."""
@@ -223,7 +209,7 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         from lakeload_jobs.sources.files.listing import list_files
         from lakeload_jobs.sources.files.selection import choose_files
 
-        if not (read.incremental or self.objects(read)):
+        if not (read.incremental or any(map(is_s3, read.paths))):
             return NOTHING_KNOWN
         may_be_empty = read.incremental and known and not options.starts_over
         listed = list_files(read, readers, may_be_empty=may_be_empty)
@@ -259,22 +245,6 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
         from lakeload.sources.files.columns import read_sample
 
         return read_sample(read, files, readers)
-
-    def numbering(self, read: FilesInput, found: InputFound) -> Numbering:
-        """Return what counts the rows of files."""
-        if not self.only_jvm(read):
-            return "footers" if FILE_FORMATS[read.format].has_types else "counting pass"
-        single = found.files == 1 and found.bytes <= _ONE_PARTITION
-        return "one partition" if single else "counting pass"
-
-    def only_jvm(self, read: FilesInput) -> bool:
-        """Return whether an option is one that only Spark's reader knows: else only a look into
-        the files tells."""
-        return FILE_FORMATS[read.format].only_spark(read.options) is not None
-
-    def casts(self, read: FilesInput) -> bool:
-        """Return True for text, which has no types of its own."""
-        return not FILE_FORMATS[read.format].has_types
 
 
 FILES = FilesSourceType()

@@ -12,8 +12,8 @@ from pydantic import AfterValidator, Field
 
 from lakeload.config.model import Called, Finding, refusal
 from lakeload.config.secret_names import has_userinfo, looks_secret, shown
-from lakeload.sources.base import InputFound, SourceSettings, SourceType, TableSettings
-from lakeload.sources.datasets import Dataset, datasets_of_paths
+from lakeload.sources.base import InputFacts, InputFound, SourceSettings, SourceType, TableSettings
+from lakeload.sources.datasets import datasets_of_paths
 from lakeload.sources.paths import Options, Paths, any_input, local_paths, look_at_paths
 from lakeload_jobs.contract.spec import ReaderChoice, SparkInput
 from lakeload_jobs.sources.files.formats.csv.options import CSV_OPTIONS
@@ -94,21 +94,17 @@ class SparkSourceType(SourceType[SparkSource, SparkTable, SparkInput]):
                     ("tables", i, "path"),
                 )
 
-    def jar_sets(self, read: SparkInput, reader: ReaderChoice) -> frozenset[str]:
-        """Return the jars of Avro, which Spark does not bring."""
-        return frozenset({"avro"} if read.format.lower() == "avro" else ())
+    def facts(self, read: SparkInput, reader: ReaderChoice = "AUTO") -> InputFacts:
+        """Return the folders and files, none for a reader without paths, and the jars of Avro,
+        which Spark does not bring."""
+        avro = read.format.lower() == "avro"
+        return InputFacts(
+            datasets=datasets_of_paths(read.paths), jar_sets=frozenset({"avro"} if avro else ())
+        )
 
-    def datasets(self, read: SparkInput) -> tuple[Dataset, ...]:
-        """Return the folders and files; none for a reader without paths."""
-        return datasets_of_paths(read.paths)
-
-    def look(self, read: SparkInput) -> InputFound:
+    def count_files(self, read: SparkInput) -> InputFound:
         """Count the files at the paths."""
         return look_at_paths(read.paths)
-
-    def size(self, read: SparkInput) -> int | None:
-        """Return the bytes of the files, None for a reader without paths."""
-        return look_at_paths(read.paths).bytes if read.paths else None
 
     def absent(self, read: SparkInput) -> tuple[str, ...]:
         """Return the paths where none of them names a file."""

@@ -16,7 +16,7 @@ from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.sources.files.formats.csv.options import read_csv_options
 from lakeload_jobs.sources.files.formats.csv.reader import dialect_of
 from lakeload_jobs.sources.files.formats.csv.records import Dialect
-from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
+from lakeload_jobs.sources.files.text.splits import Scan, Scanned, TextPart
 from lakeload_jobs.sources.part_sizes import Parallelism
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.integration.sources.databases.conftest import Database, MariaDatabase
@@ -62,8 +62,8 @@ def random_rows(chance: random.Random) -> Rows:
 def read(path: Path, options: Mapping[str, Any], types: Sequence[str]) -> Rows:
     """Read a file in parts of any size."""
 
-    def scan(work: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
-        return [work(piece) for piece in pieces]
+    def scan(work: Scan, parts: Sequence[TextPart]) -> list[Scanned]:
+        return [work(part) for part in parts]
 
     kinds = {f"_c{place}": kind for place, kind in enumerate(types)}
     given = {"backslash_escapes": "true", **options}

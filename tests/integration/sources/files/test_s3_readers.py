@@ -18,7 +18,7 @@ from lakeload_jobs.sources.files.formats.parquet.reader import (
     read_footers,
 )
 from lakeload_jobs.sources.files.listing import list_files
-from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
+from lakeload_jobs.sources.files.text.splits import Scan, Scanned, TextPart
 from lakeload_jobs.sources.files.text.table import TextFiles
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
@@ -31,8 +31,8 @@ from tests.unit.sources.files.typed.typed_files import read_rows
 FILES = Path(__file__).parents[3] / "corpus" / "files"
 
 
-def _here(scan: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
-    return [scan(piece) for piece in pieces]
+def _here(scan: Scan, parts: Sequence[TextPart]) -> list[Scanned]:
+    return [scan(part) for part in parts]
 
 
 def _text(files: TextFiles) -> pa.Table:

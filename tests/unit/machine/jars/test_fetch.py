@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lakeload.machine.cache import DAYS
-from lakeload.machine.jars.fetch import Origin, fetch
+from lakeload.machine.jars.fetch import Listener, Origin, fetch
 from lakeload.machine.jars.pins import Jar, is_intact, pinned
 from lakeload.machine.jars.repository import REPOSITORY_VARIABLE
 from lakeload_jobs.contract.errors import LakeloadError, MachineNotReady
@@ -24,7 +24,10 @@ NOWHERE = {REPOSITORY_VARIABLE: "http://127.0.0.1:9/maven"}
 NO_PAUSE = (0.0, 0.0, 0.0)
 
 
-class Heard:
+UNHEARD = Listener()
+
+
+class Heard(Listener):
     """A listener that remembers."""
 
     def __init__(self) -> None:
@@ -52,7 +55,7 @@ def repository(maven_repository: MavenRepository) -> MavenRepository:
     return maven_repository
 
 
-def get(repository: MavenRepository, folder: Path, heard: Heard | None = None) -> tuple[Path, ...]:
+def get(repository: MavenRepository, folder: Path, heard: Listener = UNHEARD) -> tuple[Path, ...]:
     environment = {REPOSITORY_VARIABLE: repository.url}
     return fetch([JAR], folder, environment, listener=heard, pauses=NO_PAUSE)
 

@@ -146,7 +146,7 @@ def test_each_consistency_is_there_or_it_is_said_why_not(engine: Engine) -> None
         few = f"`consistency: {consistency}` needs {needs.connections} connections: {needs.roles}"
         assert said == ([few] if needs.connections > 2 else [])
         read = replace(input_of(engine), consistency=consistency)
-        assert needs.warning in JDBC.warnings([read])
+        assert JDBC.facts(read).warnings == (needs.warning,)
 
 
 @engines
@@ -160,10 +160,10 @@ def test_someone_reads_it_whatever_the_choice_or_it_is_said_why_not(engine: Engi
         with pytest.raises(InvalidInput) as raised:
             engine.check_reader(choice)
         assert raised.value.hint == "leave `spark.reader` out"
-    assert bool(engine.spark_reason("AUTO")) is facts.by_driver
-    assert bool(engine.spark_reason("JVM")) is (facts.by_driver or facts.direct is not None)
+    assert bool(engine.only_spark("AUTO")) is facts.by_driver
+    assert bool(engine.only_spark("JVM")) is (facts.by_driver or facts.direct is not None)
     assert facts.jar_set in ("", *SETS)
-    needed = JDBC.jar_sets(input_of(engine), "AUTO")
+    needed = JDBC.facts(input_of(engine)).jar_sets
     assert needed == ({facts.jar_set} if facts.jar_set and facts.by_driver else set())
 
 

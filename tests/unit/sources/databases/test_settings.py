@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from lakeload.documents.spec import table_specs
-from lakeload.sources.base import InputFound
-from lakeload.sources.registry import source_of
+from lakeload.sources.registry import facts_of, source_of
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import JdbcInput, TableSpec
@@ -248,9 +247,9 @@ def test_several_tasks_read_a_table_of_mysql_where_consistency_says_so(tmp_path:
         several = f"type: JDBC, consistency: {name}"
         tables = table_specs(pipeline(tmp_path, MARIADB.replace("type: JDBC", several, 1)))
         reads = [table.input for table in tables]
-        (warning,) = source_of(reads[0]).warnings(reads)
+        (warning,) = facts_of(reads[0]).warnings
         assert said in warning
-        assert source_of(reads[0]).numbering(reads[0], InputFound()) == "not counted"
+        assert facts_of(reads[0]).numbering == "not counted"
         assert tables[0].fingerprint == table_specs(pipeline(tmp_path, MARIADB))[0].fingerprint
         (problem,) = problems_of(
             tmp_path, SHOP.replace("type: JDBC", f"type: JDBC\n  consistency: {name}", 1)
@@ -267,11 +266,11 @@ def test_one_snapshot_of_all_tables_needs_three_connections_and_plan_says_what_i
     together = SHOP.replace("type: JDBC", "type: JDBC\n  consistency: SYNC", 1)
     reads = [table.input for table in table_specs(pipeline(tmp_path, together))]
 
-    (warning,) = source_of(reads[0]).warnings(reads)
+    (warning,) = facts_of(reads[0]).warnings
 
     assert "VACUUM" in warning
     each = [table.input for table in table_specs(pipeline(tmp_path, SHOP))]
-    assert source_of(each[0]).warnings(each) == ()
+    assert facts_of(each[0]).warnings == ()
     few = together.replace("type: JDBC", "type: JDBC\n  max_connections: 2", 1)
     (problem,) = problems_of(tmp_path, few)
     assert (problem.key, problem.hint) == (
@@ -322,8 +321,8 @@ def test_any_other_database_is_read_by_the_driver_that_the_document_names(tmp_pa
     assert query.target == "asked"
     assert orders.target == "PUBLIC.ORDERS"
     reads = [orders.input]
-    assert source_of(reads[0]).jars(reads[0]) == (Path(f"{tmp_path}/../h2.jar"),)
-    assert "not always exact" in source_of(reads[0]).warnings(reads)[0]
+    assert facts_of(reads[0]).jars == (Path(f"{tmp_path}/../h2.jar"),)
+    assert "not always exact" in facts_of(reads[0]).warnings[0]
     moved = table_specs(pipeline(tmp_path, OTHER.replace("../h2.jar", "b.jar, c.jar")))[0]
     assert moved.fingerprint == orders.fingerprint
     moved = table_specs(pipeline(tmp_path, OTHER.replace("~/shop", "~/other")))[0]
@@ -387,9 +386,9 @@ def test_sql_server_and_oracle_are_read_with_their_drivers(
     assert isinstance(read, JdbcInput)
     assert (read.database, read.host, read.port, read.name, read.user) == (*expected, "sa")
     source = source_of(read)
-    assert source.jar_sets(read, "AUTO") == ({"sqlserver"} if not jar else frozenset())
-    assert source.planned_reader(read, "AUTO")[0] == "jvm"
-    (warning,) = source.warnings([read])
+    assert source.facts(read).jar_sets == ({"sqlserver"} if not jar else frozenset())
+    assert source.facts(read).reader == "jvm"
+    (warning,) = source.facts(read).warnings
     assert "not proven against a server" in warning
 
 

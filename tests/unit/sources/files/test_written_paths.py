@@ -55,7 +55,7 @@ def files(folder: Path, *names: str) -> None:
 def found(given: FilesInput) -> list[str]:
     """Return the files that the job lists; `plan` and the check before Spark see the same."""
     listed = [file.path for file in list_files(given)]
-    looked = source_of(given).look(given)
+    looked = source_of(given).count_files(given)
     assert (looked.files, looked.missing) == (len(listed), ())
     assert source_of(given).absent(given) == ()
     return listed
@@ -230,7 +230,7 @@ def test_a_link_that_leads_nowhere_is_missing_before_spark_starts(
     wrong = given("gone.csv")
 
     assert source_of(wrong).absent(wrong) == wrong.paths
-    assert source_of(wrong).look(wrong).missing == wrong.paths
+    assert source_of(wrong).count_files(wrong).missing == wrong.paths
 
 
 @pytest.mark.parametrize("path", ["no/such.csv", "*.parquet", "~nobody-here/x.csv"])
@@ -242,7 +242,7 @@ def test_path_a_load_cannot_read_is_rejected_before_spark_with_its_message(
 
     with pytest.raises(LoadFailed) as caught:
         list_files(wrong)
-    looked = source_of(wrong).look(wrong)
+    looked = source_of(wrong).count_files(wrong)
 
     assert looked.missing == wrong.paths
     assert looked.why is not None

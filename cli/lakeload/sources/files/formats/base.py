@@ -77,7 +77,7 @@ class InspectedFile:
     footer: FileSchema | None = field(default=None, compare=False, repr=False)
     """Of a Parquet, ORC or Avro file."""
     evidence: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What the types of text files come from: `inference.Evidence` of each column."""
+    """What the types of text files come from: `inference.TypeEvidence` of each column."""
     numbers: NumberCounts | None = field(default=None, compare=False, repr=False)
     """The numbers of each column of a text file."""
     dates: dict[str, str] = field(default_factory=dict)

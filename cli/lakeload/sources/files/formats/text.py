@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS
 from lakeload_jobs.sources.files.text.mostly_numbers import NumberCounts
 from lakeload_jobs.sources.files.text.options import option_text
 from lakeload_jobs.sources.files.text.reading import TextReading
-from lakeload_jobs.sources.files.text.splits import EmptyRecords, Piece
+from lakeload_jobs.sources.files.text.splits import EmptyRecords, TextPart
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
 
@@ -60,7 +60,7 @@ def option_texts(options: Mapping[str, OptionValue]) -> dict[str, str]:
 def first_rows(file: FileState, how: TextReading, files: FileBytes) -> tuple[tuple[str, ...], Rows]:
     """Return the columns of a file's first rows, and these as text. Raises `LoadFailed`."""
     rows: list[dict[str, str | None]] = []
-    with how.reader(files).open(Piece(file)) as opened:
+    with how.reader(files).open(TextPart(file)) as opened:
         for batch in opened.batches():
             rows += _shown(batch.rows, how, SAMPLE_ROWS - len(rows))
             if len(rows) >= SAMPLE_ROWS:
@@ -92,6 +92,24 @@ class TextRead:
     notes: tuple[str, ...]
     broken: tuple[str, ...]
 
+    def into(self, found: InspectedFile, warnings: Iterable[str]) -> InspectedFile:
+        """Return a file with what was read of it, and with what to say of that."""
+        return replace(
+            found,
+            columns=inferred(self.evidence),
+            evidence=self.evidence,
+            numbers=self.numbers,
+            rows=self.rows,
+            rows_read=self.rows_read,
+            complete=self.complete,
+            warnings=(*found.warnings, *self.notes, *self.broken, *warnings),
+        )
+
+
+def inferred(evidence: Mapping[str, Any]) -> dict[str, str]:
+    """Return the types that a load infers, with names of fields as people write them."""
+    return {name: seen.infer("SAFE").replace("`", "") for name, seen in evidence.items()}
+
 
 def read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False) -> TextRead:
     assert found.format is not None  # noqa: S101
@@ -105,7 +123,7 @@ def read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False) 
     blank: set[str] = set()
     rows_read, complete, bad = 0, True, 0
     empty = EmptyRecords()
-    with how.reader(files).open(Piece(found.file)) as opened:
+    with how.reader(files).open(TextPart(found.file)) as opened:
         begin = opened.end
         for batch in opened.batches():
             most = _most_rows(batch.rows.num_columns)

@@ -191,9 +191,9 @@ def _drop_left(
     left = set(left_branches(facts.refs, datetime.now(UTC), DEAD_AFTER))
     for branch in staging_branches(facts.refs):
         known = facts.snapshots.get(branch.snapshot_id)
-        if branch.attempt in dead:
+        if branch.attempt_id in dead:
             left.add(branch.name)
-        if known is None or branch.attempt == job.attempt_id:
+        if known is None or branch.attempt_id == job.attempt_id:
             continue
         summary = known.summary
         if (summary.get(SUMMARY_PIPELINE), summary.get(SUMMARY_JOB)) == (job.pipeline, job.job_id):

@@ -65,6 +65,17 @@ class PendingRejects:
         return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
 
 
+@dataclass(frozen=True)
+class SettledRejects:
+    """The rejected records of an attempt that ended before it could say what becomes of them."""
+
+    branch: str
+    attempt_id: str
+    job_id: str
+    stay: bool
+    """Its load is in."""
+
+
 def pending_rejects(side: TableFacts) -> Iterator[PendingRejects]:
     """Yield the rounds that a side table remembers. Raises `NewerFormat`, and `LoadFailed` for what
     lakeload did not write."""

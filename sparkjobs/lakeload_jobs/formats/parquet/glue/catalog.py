@@ -10,8 +10,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from lakeload_jobs.aws import AwsError, AwsSession
-from lakeload_jobs.aws.glue_calls import MAX_BATCH, GlueCalls, PartitionProblem
+from lakeload_jobs.aws.glue_calls import MAX_BATCH, GlueCalls, PartitionProblem, is_iceberg
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.plan import CatalogPlan
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS, DestinationSpec, PartitionStrategy
 from lakeload_jobs.core.comments import NO_COMMENTS, Comments
 from lakeload_jobs.core.file_names import FILE_SUFFIX
@@ -200,7 +201,7 @@ def _other_kind(table: TableTypeDef) -> str | None:
     parameters = table.get("Parameters", {})
     if table.get("TargetTable"):
         return "a link to a table elsewhere"
-    if "ICEBERG" in parameters.get("table_type", "").upper():
+    if is_iceberg(parameters):
         return "an Iceberg table"
     if (provider := parameters.get("spark.sql.sources.provider", "parquet")) != "parquet":
         return f"a table of `{provider}`"
@@ -451,17 +452,6 @@ class TableStep:
             self.calls.update_table(wanted.database, completed(table), table.get("VersionId"))
 
 
-@dataclass(frozen=True)
-class CatalogChange:
-    """What a load would change in Glue, as far as its columns are known."""
-
-    database: str
-    table: str
-    creates_database: bool
-    creates_table: bool
-    adds_columns: tuple[str, ...]
-
-
 class GlueCatalog:
     """The tables of one destination in Glue; a `Catalog`. Thread-safe.
 
@@ -483,7 +473,7 @@ class GlueCatalog:
         """See `Catalog.check`. A second call for a table compares without asking Glue again."""
         self.foresee(target, columns)
 
-    def foresee(self, target: GlueTarget, columns: Sequence[Column]) -> CatalogChange:
+    def foresee(self, target: GlueTarget, columns: Sequence[Column]) -> CatalogPlan:
         """Check, and return what would be created and added. Only reads."""
         destination = self._destination
         location = TableLocation(destination.prefix, target.database, target.table)
@@ -493,12 +483,12 @@ class GlueCatalog:
         if seen.table is None:
             if seen.database is not None:
                 check_database(seen.database, wanted)
-            return CatalogChange(target.database, target.table, seen.database is None, True, ())
+            return CatalogPlan(target.database, target.table, seen.database is None, True, ())
         check_table(seen.table, wanted)
         known = {name for name, _ in columns_of(seen.table)}
         added = [name for name, _ in wanted.columns if name not in known]
         names = (*added, *added_fields(seen.table, wanted))
-        return CatalogChange(target.database, target.table, False, False, names)
+        return CatalogPlan(target.database, target.table, False, False, names)
 
     def describe(self, target: GlueTarget, comments: Comments) -> None:
         """See `Catalog.describe`."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.maintain import DEAD_AFTER
@@ -16,7 +15,8 @@ from lakeload_jobs.formats.parquet.log.records import FenceRecord, LoadRecord, e
 from lakeload_jobs.storage.objects import Objects, OpenUpload
 
 STALE_AFTER = DEAD_AFTER
-"""An upload of this age that no record names is taken for one of an attempt that died."""
+"""An upload of this age that no record names is taken for one of an attempt that died: a LIST tells
+no attempt, only the id."""
 
 UPLOADS_PER_FENCE = 1000
 """Ids in one fence record: about 100 bytes each."""
@@ -25,15 +25,6 @@ _PASSES = 5
 _PAUSE = 0.5
 _DATE = re.compile(r"[0-9]{4}/[0-9]{2}/[0-9]{2}(/[0-9]{2})?")
 _NAME = re.compile(r"[A-Za-z0-9_]{1,255}")
-
-
-@dataclass(frozen=True)
-class StaleUpload:
-    """An old upload that no unfinished record names. A LIST tells no attempt, only the id."""
-
-    key: str
-    upload_id: str
-    initiated: datetime
 
 
 class StaleUploads:
@@ -48,12 +39,12 @@ class StaleUploads:
         self._log = log
         self._parallelism = parallelism
 
-    def find(self, older_than: timedelta) -> tuple[StaleUpload, ...]:
+    def find(self, older_than: timedelta) -> tuple[OpenUpload, ...]:
         """Return what `remove` would remove now. Writes nothing."""
         listed = self._listed(older_than)
         return self._unnamed(listed, self._log.read()) if listed else ()
 
-    def remove(self, older_than: timedelta) -> tuple[StaleUpload, ...]:
+    def remove(self, older_than: timedelta) -> tuple[OpenUpload, ...]:
         """Fence off and abort old uploads; return them.
 
         Age alone proves nothing: a writer may be slow, or paused for a day. Once the fence lies in
@@ -64,7 +55,7 @@ class StaleUploads:
         # Before the first fence: without the permission each run would add a useless record.
         if listed:
             self._check_aborting(listed[0].key)
-        removed: list[StaleUpload] = []
+        removed: list[OpenUpload] = []
         while listed:
             view = self._log.read()
             stale = self._unnamed(listed, view)[:UPLOADS_PER_FENCE]
@@ -125,7 +116,7 @@ class StaleUploads:
                 found.append(f"{location.data_path}{folder}/")
         return tuple(found)
 
-    def _unnamed(self, listed: Collection[OpenUpload], view: LogView) -> tuple[StaleUpload, ...]:
+    def _unnamed(self, listed: Collection[OpenUpload], view: LogView) -> tuple[OpenUpload, ...]:
         """Leave out the uploads of records that have not ended: those are still to be completed."""
         named: set[str] = set()
         for number in (entry.number for entry in view.entries if entry.end_size is None):
@@ -133,13 +124,9 @@ class StaleUploads:
             # Committed and unfinished: its uploads are still to be completed.
             if isinstance(record, LoadRecord):
                 named |= {file.upload_id for file in record.uploads}
-        return tuple(
-            StaleUpload(upload.key, upload.upload_id, upload.initiated)
-            for upload in listed
-            if upload.upload_id not in named
-        )
+        return tuple(upload for upload in listed if upload.upload_id not in named)
 
-    def _fence(self, number: int, stale: Collection[StaleUpload], older_than: timedelta) -> bool:
+    def _fence(self, number: int, stale: Collection[OpenUpload], older_than: timedelta) -> bool:
         fence = FenceRecord(
             tool_version(),
             self._objects.waits.now(),
@@ -149,7 +136,7 @@ class StaleUploads:
         )
         return self._log.put_record(number, encode(fence))
 
-    def _abort(self, stale: Collection[StaleUpload]) -> None:
+    def _abort(self, stale: Collection[OpenUpload]) -> None:
         """Abort until none is listed: S3 may keep a part that arrives during an abort."""
         left = {upload.upload_id: upload.key for upload in stale}
         for number in range(_PASSES):

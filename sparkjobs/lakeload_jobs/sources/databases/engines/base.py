@@ -215,7 +215,7 @@ class Engine(ABC):
         jars = tuple(map(absolute, read.jars))
         return replace(read, parameters=parameters or None, jars=jars)
 
-    def spark_reason(self, choice: ReaderChoice) -> str:
+    def only_spark(self, choice: ReaderChoice) -> str:
         """Return why Spark's JDBC reader reads a table, as a clause; '' where it does not."""
         if self.facts.by_driver:
             return "its JDBC driver is used by Spark alone"
@@ -234,7 +234,7 @@ class Engine(ABC):
         facts = self.facts
         if facts.by_driver and choice == "DIRECT":
             raise InvalidInput(
-                f"`spark: {{reader: DIRECT}}`: {self.spark_reason(choice)}",
+                f"`spark: {{reader: DIRECT}}`: {self.only_spark(choice)}",
                 hint="leave `spark.reader` out",
             )
         if not facts.by_driver and facts.direct is None and choice == "JVM":

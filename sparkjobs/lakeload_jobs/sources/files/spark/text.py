@@ -22,7 +22,7 @@ from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS
 from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.spark.reader import check_options, unchanged
 from lakeload_jobs.sources.files.spark.s3a import S3Source
-from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned, put_together, weight
+from lakeload_jobs.sources.files.text.splits import Scan, Scanned, TextPart, put_together, weight
 from lakeload_jobs.sources.files.text.stored import StoredFiles
 from lakeload_jobs.sources.files.text.table import TextTable, text_files
 from lakeload_jobs.sources.part_sizes import Parallelism
@@ -92,15 +92,15 @@ class _Runner:
     spark: SparkSession
     parallelism: Parallelism
 
-    def __call__(self, scan: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
-        if sum(map(weight, pieces)) > _SMALL:
-            parts = list(put_together(pieces, self.parallelism))
+    def __call__(self, scan: Scan, parts: Sequence[TextPart]) -> list[Scanned]:
+        if sum(map(weight, parts)) > _SMALL:
+            tasks = list(put_together(parts, self.parallelism))
             context = self.spark.sparkContext
-            return context.parallelize(parts, len(parts)).flatMap(_InTask(scan)).collect()
-        if not any(is_s3(piece.file.path) for piece in pieces):
-            return list(map(scan, pieces))
+            return context.parallelize(tasks, len(tasks)).flatMap(_InTask(scan)).collect()
+        if not any(is_s3(part.file.path) for part in parts):
+            return list(map(scan, parts))
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="scan") as pool:
-            return list(pool.map(scan, pieces))
+            return list(pool.map(scan, parts))
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ class _InTask:
 
     scan: Scan
 
-    def __call__(self, pieces: Iterable[Piece]) -> Iterator[Scanned]:
+    def __call__(self, parts: Iterable[TextPart]) -> Iterator[Scanned]:
         with failures_for_driver("open"):
-            yield from map(self.scan, pieces)
+            yield from map(self.scan, parts)
 
 
 def _schema(table: TextTable) -> StructType:

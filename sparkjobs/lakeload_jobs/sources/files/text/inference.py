@@ -90,7 +90,7 @@ _EXACT_INTEGER = 1 << 53
 """Each integer up to this one is a double of its own."""
 
 
-class Evidence(Protocol):
+class TypeEvidence(Protocol):
     """What is known of all values of a column."""
 
     @property
@@ -506,7 +506,7 @@ class ColumnType:
 def reconcile(
     declared: str | None,
     recorded: str | None,
-    evidence: Evidence,
+    evidence: TypeEvidence,
     mode: Infer = "SAFE",
     *,
     on_type_conflict: OnTypeConflict = "FAIL",
@@ -563,7 +563,7 @@ class Values(Protocol):
         """How values are written whose types are not declared."""
 
     def evidence(self, recorded: str | None) -> Any:
-        """Return the `Evidence` of a column before a value was seen. `recorded` is the
+        """Return the `TypeEvidence` of a column before a value was seen. `recorded` is the
         type that it has in the table."""
 
     def parse(self, column: Column, kind: Kind, formats: TextFormats) -> tuple[Column, Positions]:

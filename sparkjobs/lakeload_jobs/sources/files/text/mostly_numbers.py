@@ -18,7 +18,7 @@ import pyarrow.compute
 from lakeload_jobs.core.type_conflicts import types_setting
 from lakeload_jobs.rows.arrow import Column
 from lakeload_jobs.sources.files.text.batches import TextBatch
-from lakeload_jobs.sources.files.text.inference import Evidence, Values, undeclared_formats
+from lakeload_jobs.sources.files.text.inference import TypeEvidence, Values, undeclared_formats
 from lakeload_jobs.sources.files.text.values import (
     Positions,
     TextFormats,
@@ -112,7 +112,7 @@ class NumberCounts:
     values: Values
     columns: dict[str, MostlyNumbers] = field(default_factory=dict)
 
-    def add(self, batch: TextBatch, name: str, evidence: Evidence) -> None:
+    def add(self, batch: TextBatch, name: str, evidence: TypeEvidence) -> None:
         """Take a column of a batch that `evidence` has taken."""
         kind = evidence.number_type
         seen = self.columns.get(name, MostlyNumbers())

@@ -13,7 +13,7 @@ from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns
 from lakeload_jobs.sources.files.text.inference import Values
 from lakeload_jobs.sources.files.text.opening import is_splittable
 from lakeload_jobs.sources.files.text.options import TextOptions
-from lakeload_jobs.sources.files.text.splits import Declared, PieceReader
+from lakeload_jobs.sources.files.text.splits import Declared, PartReader
 from lakeload_jobs.sources.files.united_columns import OTHER_TABLE_HINT
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
@@ -60,7 +60,7 @@ class TextReading(ABC):
         known: Collection[str] = (),
         sets_aside: bool = False,
         stored: Mapping[str, tuple[str, ...]] | None = None,
-    ) -> PieceReader:
+    ) -> PartReader:
         """Return what reads those columns of files that are `loaded`. `known` are the names that
         earlier loads have used; `sets_aside`: broken records are set aside.
 
@@ -69,8 +69,8 @@ class TextReading(ABC):
         """
 
     def second_reader(
-        self, reader: PieceReader, schema: pa.Schema, declared: Declared
-    ) -> PieceReader:
+        self, reader: PartReader, schema: pa.Schema, declared: Declared
+    ) -> PartReader:
         """Return what reads files again whose values are known to be of the types in `schema`."""
         return reader
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from lakeload_jobs.sources.files.text.batches import TextBatch
-from lakeload_jobs.sources.files.text.splits import OpenedPiece, OpenPiece, Piece, PieceReader
+from lakeload_jobs.sources.files.text.splits import OpenPart, PartProxy, PartReader, TextPart
 from lakeload_jobs.sources.files.united_columns import SharedNames
 
 
@@ -15,18 +15,18 @@ from lakeload_jobs.sources.files.united_columns import SharedNames
 class SpelledReader:
     """Reads files with the names that `shared_names` returns; it travels to the tasks."""
 
-    reader: PieceReader
+    reader: PartReader
     shared: SharedNames
 
     @contextmanager
-    def open(self, piece: Piece) -> Iterator[OpenPiece]:
-        """Open a piece. Raises what the reader raises."""
-        with self.reader.open(piece) as opened:
-            yield _SpelledPiece(opened, self.shared.get(piece.file.path, {}))
+    def open(self, part: TextPart) -> Iterator[OpenPart]:
+        """Open a part. Raises what the reader raises."""
+        with self.reader.open(part) as opened:
+            yield _SpelledPart(opened, self.shared.get(part.file.path, {}))
 
 
 @dataclass
-class _SpelledPiece(OpenedPiece):
+class _SpelledPart(PartProxy):
     shared: Mapping[str, str]
 
     @property

@@ -2,7 +2,7 @@
 
 The first pass reads every value, so no type is a guess from a sample and nothing bad is found after
 a row was written. Files are cut where a record seems to begin. Whether it does is known when the
-piece before has been read: it ends where the next must begin, else that one is read again.
+part before has been read: it ends where the next must begin, else that one is read again.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ _MAX_RAW = 80
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextPart:
     """A part of a file: the records that begin at byte `start` and after, up to the first line feed
-    at `stop` or after. A piece at 0 begins with the file's header.
+    at `stop` or after. A part at 0 begins with the file's header.
 
-    `guess`: a record begins near `start`. The others are known when the piece has been read once:
+    `guess`: a record begins near `start`. The others are known when the part has been read once:
     its first `line`, its `rows`, the `names` of the file's columns, and `cuts`, which spare the
     reader of the format a search when it reads again. `folders` are values that the file's folders
     name. `fault` is why the whole file is set aside: one record then stands for it.
@@ -78,13 +78,13 @@ class Piece:
     fault: str = ""
 
 
-class OpenPiece(Protocol):
-    """A piece that is being read."""
+class OpenPart(Protocol):
+    """A part that is being read."""
 
     start: int
     """Where its first record begins."""
     first_line: int
-    """The line there; 1 for a piece within a file, whose place is not known yet."""
+    """The line there; 1 for a part within a file, whose place is not known yet."""
     notes: tuple[str, ...]
     """What is odd about the file."""
 
@@ -94,11 +94,11 @@ class OpenPiece(Protocol):
 
     @property
     def cuts(self) -> tuple[Any, ...]:
-        """What `Piece.cuts` are, when this one has been read."""
+        """What `TextPart.cuts` are, when this one has been read."""
 
     @property
     def end(self) -> int:
-        """Where the next piece begins, when this one has been read."""
+        """Where the next part begins, when this one has been read."""
 
     @property
     def line(self) -> int:
@@ -109,10 +109,10 @@ class OpenPiece(Protocol):
 
 
 @dataclass
-class OpenedPiece:
-    """A piece that is being read by way of another one, and is as that one."""
+class PartProxy:
+    """A part that is being read by way of another one, and is as that one."""
 
-    opened: OpenPiece
+    opened: OpenPart
 
     def __post_init__(self) -> None:
         self.start = self.opened.start
@@ -126,12 +126,12 @@ class OpenedPiece:
 
     @property
     def cuts(self) -> tuple[Any, ...]:
-        """What `Piece.cuts` are."""
+        """What `TextPart.cuts` are."""
         return self.opened.cuts
 
     @property
     def end(self) -> int:
-        """Where the next piece begins."""
+        """Where the next part begins."""
         return self.opened.end
 
     @property
@@ -140,11 +140,11 @@ class OpenedPiece:
         return self.opened.line
 
 
-class PieceReader(Protocol):
-    """Opens pieces; it travels to the tasks."""
+class PartReader(Protocol):
+    """Opens parts; it travels to the tasks."""
 
-    def open(self, piece: Piece) -> AbstractContextManager[OpenPiece]:
-        """Open a piece. Raises `LoadFailed` and `AwsError`."""
+    def open(self, part: TextPart) -> AbstractContextManager[OpenPart]:
+        """Open a part. Raises `LoadFailed` and `AwsError`."""
 
 
 @dataclass(frozen=True)
@@ -226,14 +226,14 @@ class EmptyRecords:
 
 @dataclass(frozen=True)
 class Scanned:
-    """A piece that was read to its end. `piece` says where it truly begins."""
+    """A part that was read to its end. `part` says where it truly begins."""
 
-    piece: Piece
+    part: TextPart
     first_line: int
     end: int
     line: int
     evidence: dict[str, Any]
-    """The `inference.Evidence` of each column."""
+    """The `inference.TypeEvidence` of each column."""
     bad: BadFound
     notes: tuple[str, ...] = ()
     """What is odd about the file."""
@@ -246,7 +246,7 @@ class Scanned:
     @property
     def set_aside(self) -> bool:
         """Whether no record of the file is read."""
-        return bool(self.piece.fault)
+        return bool(self.part.fault)
 
 
 @dataclass(frozen=True)
@@ -259,10 +259,10 @@ class Declared:
 
 @dataclass(frozen=True)
 class Scan:
-    """Reads pieces for what they hold; it travels to the tasks. `sets_aside`: files that cannot be
+    """Reads parts for what they hold; it travels to the tasks. `sets_aside`: files that cannot be
     read are set aside."""
 
-    reader: PieceReader
+    reader: PartReader
     declared: Declared
     values: Values
     recorded: Mapping[str, str] = field(default_factory=dict)
@@ -270,19 +270,19 @@ class Scan:
     infers: bool = True
     sets_aside: bool = False
 
-    def __call__(self, piece: Piece) -> Scanned:
-        """Read one piece. Raises `LoadFailed` and `AwsError`."""
+    def __call__(self, part: TextPart) -> Scanned:
+        """Read one part. Raises `LoadFailed` and `AwsError`."""
         try:
-            return self._scan(piece)
+            return self._scan(part)
         except UnreadableFile as error:
             if not self.sets_aside:
                 raise
-            return Scanned(piece, 1, piece.start, 1, {}, BadFound(), error=error)
+            return Scanned(part, 1, part.start, 1, {}, BadFound(), error=error)
 
-    def _scan(self, piece: Piece) -> Scanned:
-        with self.reader.open(piece) as opened:
+    def _scan(self, part: TextPart) -> Scanned:
+        with self.reader.open(part) as opened:
             evidence: dict[str, Any] = {}
-            numbers = NumberCounts(piece.file.path, self.values)
+            numbers = NumberCounts(part.file.path, self.values)
             bad, rows, error = BadFound(), 0, None
             empty = EmptyRecords()
             try:
@@ -292,13 +292,13 @@ class Scan:
                     empty = empty.with_lines(batch.empty_lines)
                     self._add(batch, evidence, numbers, bad)
             except LoadFailed as failure:
-                if not piece.guess:
+                if not part.guess:
                     raise
                 error = failure
-            # The first piece begins with the header, also when it is read again.
-            start = opened.start if piece.start else 0
+            # The first part begins with the header, also when it is read again.
+            start = opened.start if part.start else 0
             read = replace(
-                piece, start=start, guess=False, rows=rows, names=opened.names, cuts=opened.cuts
+                part, start=start, guess=False, rows=rows, names=opened.names, cuts=opened.cuts
             )
             return Scanned(
                 read,
@@ -346,104 +346,104 @@ class Scan:
             )
 
 
-RunScan = Callable[[Scan, Sequence[Piece]], list[Scanned]]
-"""Runs a scan over pieces, here or in tasks, and returns what it found in their order."""
+RunScan = Callable[[Scan, Sequence[TextPart]], list[Scanned]]
+"""Runs a scan over parts, here or in tasks, and returns what it found in their order."""
 
 
 def cut_files(
     files: Sequence[FileState], can_be_cut: Callable[[FileState], bool], parallelism: Parallelism
-) -> list[Piece]:
-    """Return the pieces of files: those that can be cut are cut where one part ends and the next
-    begins, unless a piece would take no longer to read than to open."""
+) -> list[TextPart]:
+    """Return the parts of files: those that can be cut are cut where the work of one task ends
+    and that of the next begins, unless a part would take no longer to read than to open."""
     least = parallelism.least_bytes
-    sizes = [weight(Piece(file)) + least for file in files]
+    sizes = [weight(TextPart(file)) + least for file in files]
     total = sum(sizes)
     count = parallelism.count(total)
     ends = [total * place // count for place in range(1, count)]
-    pieces: list[Piece] = []
+    parts: list[TextPart] = []
     begin = 0
     for file, size in zip(files, sizes, strict=True):
         first, last = begin + least, begin + file.size - least
         inside = ends[bisect_left(ends, first) : bisect_right(ends, last)]
         # To ask whether a file can be cut may be to open it.
         cuts = [0, *(end - begin for end in inside)] if inside and can_be_cut(file) else [0]
-        pieces += [
-            Piece(file, start, stop, guess=start > 0)
+        parts += [
+            TextPart(file, start, stop, guess=start > 0)
             for start, stop in zip(cuts, [*cuts[1:], None], strict=True)
         ]
         begin += size
-    return pieces
+    return parts
 
 
-def scan_files(pieces: Sequence[Piece], scan: Scan, run: RunScan) -> list[Scanned]:
-    """Read all pieces, and those again that were not cut between two records. A file that is set
-    aside is one piece with a `fault`.
+def scan_files(parts: Sequence[TextPart], scan: Scan, run: RunScan) -> list[Scanned]:
+    """Read all parts, and those again that were not cut between two records. A file that is set
+    aside is one part with a `fault`.
 
-    The pieces of one file are in its order, without gaps. Their lines are counted from the
+    The parts of one file are in its order, without gaps. Their lines are counted from the
     beginning of the file.
     """
-    found = run(scan, pieces)
+    found = run(scan, parts)
     by_file: dict[str, list[Scanned]] = {}
     for scanned in found:
-        by_file.setdefault(scanned.piece.file.path, []).append(scanned)
+        by_file.setdefault(scanned.part.file.path, []).append(scanned)
     wrong = dict.fromkeys(by_file, 0)
     while again := {
         path: place
-        for path, parts in by_file.items()
-        if (place := _first_wrong(parts, sets_aside=scan.sets_aside)) is not None
+        for path, of_file in by_file.items()
+        if (place := _first_wrong(of_file, sets_aside=scan.sets_aside)) is not None
     }:
         redone = []
         for path, place in again.items():
-            parts = by_file[path]
+            of_file = by_file[path]
             wrong[path] += 1
-            piece = replace(
-                parts[place].piece, start=parts[place - 1].end, rows=0, names=(), cuts=()
+            part = replace(
+                of_file[place].part, start=of_file[place - 1].end, rows=0, names=(), cuts=()
             )
             if wrong[path] > _MOST_WRONG_GUESSES:
                 # Guesses are no good in this file.
-                piece = replace(piece, stop=None)
-                del parts[place + 1 :]
-            redone.append(piece)
+                part = replace(part, stop=None)
+                del of_file[place + 1 :]
+            redone.append(part)
         for scanned in run(scan, redone):
-            by_file[scanned.piece.file.path][again[scanned.piece.file.path]] = scanned
-    return [scanned for parts in by_file.values() for scanned in _with_lines(parts)]
+            by_file[scanned.part.file.path][again[scanned.part.file.path]] = scanned
+    return [scanned for of_file in by_file.values() for scanned in _with_lines(of_file)]
 
 
-def _first_wrong(parts: list[Scanned], *, sets_aside: bool) -> int | None:
-    """Return the first piece that does not begin where the one before ends. Raises the error of a
-    piece that truly begins where it was read from, or with `sets_aside` leaves one piece for the
+def _first_wrong(of_file: list[Scanned], *, sets_aside: bool) -> int | None:
+    """Return the first part that does not begin where the one before ends. Raises the error of a
+    part that truly begins where it was read from, or with `sets_aside` leaves one part for the
     file."""
-    for place, one in enumerate(parts, start=1):
+    for place, one in enumerate(of_file, start=1):
         if one.set_aside:
             return None
         if one.error is not None:
             if not (sets_aside and isinstance(one.error, UnreadableFile)):
                 raise one.error
-            parts[:] = [_whole_file(parts[0].piece, one.error)]
+            of_file[:] = [_whole_file(of_file[0].part, one.error)]
             return None
-        if place < len(parts) and one.end != parts[place].piece.start:
+        if place < len(of_file) and one.end != of_file[place].part.start:
             return place
     return None
 
 
-def _whole_file(first: Piece, error: UnreadableFile) -> Scanned:
+def _whole_file(first: TextPart, error: UnreadableFile) -> Scanned:
     """Return what stands for a file that is set aside."""
-    piece = replace(
+    part = replace(
         first, start=0, stop=None, guess=False, line=1, rows=1, names=(), cuts=(), fault=error.why
     )
-    return Scanned(piece, 1, 0, 1, {}, BadFound(), error=error)
+    return Scanned(part, 1, 0, 1, {}, BadFound(), error=error)
 
 
-def _with_lines(parts: Sequence[Scanned]) -> Iterator[Scanned]:
-    """Count the lines of pieces from the beginning of the file."""
+def _with_lines(of_file: Sequence[Scanned]) -> Iterator[Scanned]:
+    """Count the lines of parts from the beginning of the file."""
     at = 1
-    for place, scanned in enumerate(parts):
+    for place, scanned in enumerate(of_file):
         moved = at - scanned.first_line if place else 0
         line = scanned.first_line + moved
-        piece = replace(scanned.piece, line=line)
+        part = replace(scanned.part, line=line)
         numbers = {name: seen.moved(moved) for name, seen in scanned.numbers.items()}
         bad, empty = scanned.bad.moved(moved), scanned.empty.moved(moved)
-        yield replace(scanned, piece=piece, bad=bad, numbers=numbers, empty=empty)
+        yield replace(scanned, part=part, bad=bad, numbers=numbers, empty=empty)
         at = scanned.line + moved
 
 
@@ -468,7 +468,7 @@ def check_bad(
     first: list[tuple[str, Bad]] = []
     for found in scanned:
         shown = found.bad.first_records + (found.bad.first_values if bad_values else [])
-        first += [(found.piece.file.path, bad) for bad in sorted(shown, key=lambda bad: bad.line)]
+        first += [(found.part.file.path, bad) for bad in sorted(shown, key=lambda bad: bad.line)]
     first_bad = first[0][1]
     hint = _hint(first_bad, values)
     if keeps_types and first_bad.column:
@@ -485,10 +485,10 @@ _KEPT_HINT = (
 
 def _check_limit(scanned: Sequence[Scanned], records: int, limit: RejectLimit) -> None:
     """Compare the broken records alone: what they have taken in counts, too."""
-    of = sum(found.piece.rows + found.bad.records - found.bad.broken for found in scanned)
+    of = sum(found.part.rows + found.bad.records - found.bad.broken for found in scanned)
     first = [str(found.error) for found in scanned if found.set_aside]
     first += [
-        str(_bad_value(found.piece.file.path, bad))
+        str(_bad_value(found.part.file.path, bad))
         for found in scanned
         for bad in found.bad.first_records
     ]
@@ -523,7 +523,7 @@ class ReadText:
     can be bad, and with `REJECTED_HELPER` under QUARANTINE.
     """
 
-    reader: PieceReader
+    reader: PartReader
     schema: pa.Schema
     declared: Declared
     values: Values
@@ -539,34 +539,34 @@ class ReadText:
             return self.schema.append(pa.field(BAD_VALUES_HELPER, pa.int32()))
         return self.schema
 
-    def __call__(self, part: Sequence[Piece]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one part. Raises `LoadFailed` where they are not those that were read
-        before."""
-        for piece in part:
-            if piece.fault:
-                yield self._set_aside(piece)
+    def __call__(self, parts: Sequence[TextPart]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that one task reads. Raises `LoadFailed` where they are not those that
+        were read before."""
+        for part in parts:
+            if part.fault:
+                yield self._set_aside(part)
                 continue
             rows = 0
-            with self.reader.open(piece) as opened:
-                if opened.names != piece.names:
-                    raise changed(piece.file.path, "was written to")
+            with self.reader.open(part) as opened:
+                if opened.names != part.names:
+                    raise changed(part.file.path, "was written to")
                 for batch in opened.batches():
                     if batch.bad and self.on_bad_value != "QUARANTINE":
-                        raise changed(piece.file.path, "was written to")
+                        raise changed(part.file.path, "was written to")
                     rows += batch.rows.num_rows + len(batch.bad)
-                    yield self._typed(piece, batch)
-            if rows != piece.rows:
-                raise changed(piece.file.path, "was written to")
+                    yield self._typed(part, batch)
+            if rows != part.rows:
+                raise changed(part.file.path, "was written to")
 
-    def _set_aside(self, piece: Piece) -> pa.RecordBatch:
+    def _set_aside(self, part: TextPart) -> pa.RecordBatch:
         """Return the record that stands for a whole file."""
-        rejects = {0: Reject(piece.file.path, piece.fault)}
+        rejects = {0: Reject(part.file.path, part.fault)}
         nulls = [pa.nulls(1, column.type) for column in self.schema]
         arrays = [*nulls, reject_column(1, rejects)]
         return pa.RecordBatch.from_arrays(arrays, schema=self.batch_schema)
 
-    def _typed(self, piece: Piece, batch: TextBatch) -> pa.RecordBatch:
-        folders, rows = dict(piece.folders), batch.rows.num_rows
+    def _typed(self, part: TextPart, batch: TextBatch) -> pa.RecordBatch:
+        folders, rows = dict(part.folders), batch.rows.num_rows
         arrays: list[Any] = []
         bad = np.zeros(rows, np.int32)
         first: dict[int, tuple[Any, Column]] = {}
@@ -585,19 +585,19 @@ class ReadText:
             values, wrong = self.values.parse(text, kind, formats)
             arrays.append(values)
             if len(wrong) and schema is self.schema:
-                raise self._misfit(piece, batch, column, text, int(wrong[0]))
+                raise self._misfit(part, batch, column, text, int(wrong[0]))
             bad[wrong] += 1
             if self.on_bad_value == "QUARANTINE":
                 first = {int(row): (column, text) for row in wrong} | first
         if REJECTED_HELPER in schema.names:
-            arrays = self._with_rejects(piece, batch, arrays, first)
+            arrays = self._with_rejects(part, batch, arrays, first)
         elif BAD_VALUES_HELPER in schema.names:
             arrays.append(pa.array(bad))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _with_rejects(
         self,
-        piece: Piece,
+        part: TextPart,
         batch: TextBatch,
         arrays: Sequence[Column],
         first: Mapping[int, tuple[Any, Column]],
@@ -611,13 +611,13 @@ class ReadText:
         columns, own, added = with_records(
             arrays, batch.rows.num_rows, [record.row for record in batch.bad]
         )
-        names = json.dumps(piece.names, ensure_ascii=False)
+        names = json.dumps(part.names, ensure_ascii=False)
         for row, line, raw in zip(rows, batch.lines(rows), batch.records(rows), strict=True):
             column, text = first[row]
             value = text[row].as_py()
             formats = self.declared.formats.get(column.name, self.formats)
             rejects[own[row]] = Reject(
-                piece.file.path,
+                part.file.path,
                 self.values.describe_bad(value, column.type, formats),
                 raw,
                 source_line=line,
@@ -627,7 +627,7 @@ class ReadText:
             )
         for place, record in zip(added, batch.bad, strict=True):
             rejects[place] = Reject(
-                piece.file.path,
+                part.file.path,
                 record.reason,
                 record.raw,
                 source_line=record.line,
@@ -637,32 +637,34 @@ class ReadText:
         return [*columns, reject_column(count, rejects)]
 
     def _misfit(
-        self, piece: Piece, batch: TextBatch, column: Any, text: Column, row: int
+        self, part: TextPart, batch: TextBatch, column: Any, text: Column, row: int
     ) -> LoadFailed:
         formats = self.declared.formats.get(column.name, self.formats)
         what = self.values.describe_bad(text[row].as_py(), column.type, formats)
         (line,) = batch.lines([row])
         bad = Bad(line, column.name, what)
-        found = [_bad_value(piece.file.path, bad)]
+        found = [_bad_value(part.file.path, bad)]
         return MalformedRecord.of(found, 1, hint=_hint(bad, self.values))
 
 
-def weight(piece: Piece) -> int:
-    """Return about how many bytes a piece has when it is unpacked."""
-    size = (piece.stop or piece.file.size) - piece.start
-    return size if splittable(piece.file.path) else size * _EXPANDS
+def weight(part: TextPart) -> int:
+    """Return about how many bytes a part has when it is unpacked."""
+    size = (part.stop or part.file.size) - part.start
+    return size if splittable(part.file.path) else size * _EXPANDS
 
 
 def split_text(scanned: Sequence[Scanned], read: ReadText, parallelism: Parallelism) -> Splits:
-    """Return the pieces that have rows, in parts."""
-    pieces = [found.piece for found in scanned if found.piece.rows]
-    parts = tuple(put_together(pieces, parallelism))
-    counts = tuple(sum(piece.rows for piece in part) for part in parts)
-    return Splits(parts, read, counts, size=sum(weight(found.piece) for found in scanned))
+    """Return the parts that have rows, put together for tasks."""
+    parts = [found.part for found in scanned if found.part.rows]
+    tasks = tuple(put_together(parts, parallelism))
+    counts = tuple(sum(part.rows for part in task) for task in tasks)
+    return Splits(tasks, read, counts, size=sum(weight(found.part) for found in scanned))
 
 
-def put_together(pieces: Sequence[Piece], parallelism: Parallelism) -> Iterator[tuple[Piece, ...]]:
-    """Yield the pieces of each part, in their order."""
-    sizes = [weight(piece) + parallelism.least_bytes for piece in pieces]
-    for part in parallelism.parts(sizes):
-        yield tuple(pieces[part.start : part.stop])
+def put_together(
+    parts: Sequence[TextPart], parallelism: Parallelism
+) -> Iterator[tuple[TextPart, ...]]:
+    """Yield the parts that each task reads, in their order."""
+    sizes = [weight(part) + parallelism.least_bytes for part in parts]
+    for some in parallelism.parts(sizes):
+        yield tuple(parts[some.start : some.stop])

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO
 
 from lakeload_jobs.sources.files.text.batches import TextBatch, count_lines
-from lakeload_jobs.sources.files.text.splits import OpenedPiece, OpenPiece, Piece, PieceReader
+from lakeload_jobs.sources.files.text.splits import OpenPart, PartProxy, PartReader, TextPart
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.sources.paths.source_bytes import Bytes
@@ -57,18 +57,18 @@ class StoredFiles(FileBytes):
 class StoredReader:
     """Reads rejected records with the lines that they have in their files."""
 
-    reader: PieceReader
+    reader: PartReader
     files: StoredFiles
 
     @contextmanager
-    def open(self, piece: Piece) -> Iterator[OpenPiece]:
+    def open(self, part: TextPart) -> Iterator[OpenPart]:
         """Open the records of a file. Raises what the reader raises."""
-        with self.reader.open(piece) as opened:
-            yield _StoredPiece(opened, self.files.texts[piece.file.path].line)
+        with self.reader.open(part) as opened:
+            yield _StoredPart(opened, self.files.texts[part.file.path].line)
 
 
 @dataclass
-class _StoredPiece(OpenedPiece):
+class _StoredPart(PartProxy):
     line_of: Callable[[int], int]
 
     def batches(self) -> Iterator[TextBatch]:

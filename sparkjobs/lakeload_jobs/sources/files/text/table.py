@@ -26,7 +26,7 @@ from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns
 from lakeload_jobs.sources.files.text.inference import (
     ColumnEvidence,
     ColumnType,
-    Evidence,
+    TypeEvidence,
     reconcile,
     undeclared_formats,
 )
@@ -37,7 +37,7 @@ from lakeload_jobs.sources.files.text.splits import (
     Declared,
     EmptyRecords,
     MalformedRecord,
-    PieceReader,
+    PartReader,
     ReadText,
     RunScan,
     Scan,
@@ -119,9 +119,9 @@ class TextFiles:
         declared = self._declared(formats)
         base = folder_base(self.files, reading.written)
         stored = isinstance(self.opener, StoredFiles)
-        pieces = [
-            replace(piece, folders=folder_values(piece.file.path, base))
-            for piece in cut_files(
+        parts = [
+            replace(part, folders=folder_values(part.file.path, base))
+            for part in cut_files(
                 self.files,
                 lambda file: not stored and reading.can_be_cut(self.opener, file),
                 parallelism,
@@ -137,8 +137,8 @@ class TextFiles:
             infers=reading.infers,
             sets_aside=sets_aside,
         )
-        every = scan_files(pieces, scan, run)
-        scanned = [found for found in every if self._loads(found.piece.file)]
+        every = scan_files(parts, scan, run)
+        scanned = [found for found in every if self._loads(found.part.file)]
         check_bad(scanned, self.on_bad_value, values, self.max_rejected)
         readable = [found for found in every if not found.set_aside]
         if not readable and scanned:
@@ -168,8 +168,8 @@ class TextFiles:
         exact = dict.fromkeys(kept, undeclared_formats(formats))
         if kept and self.on_bad_value == "FAIL":
             again = Declared(kept, exact)
-            pieces = [found.piece for found in scanned]
-            found_bad = run(Scan(reader, again, values, infers=False), pieces)
+            parts = [found.part for found in scanned]
+            found_bad = run(Scan(reader, again, values, infers=False), parts)
             check_bad(found_bad, self.on_bad_value, values, keeps_types=True)
         kinds = {
             name: declared.kinds[name]
@@ -196,7 +196,7 @@ class TextFiles:
     def _loads(self, file: FileState) -> bool:
         return self.loaded is None or file in self.loaded
 
-    def _reader(self, loaded: Columns) -> PieceReader:
+    def _reader(self, loaded: Columns) -> PartReader:
         """Return what reads the files, or the rejected records in their place."""
         opener, stored = self.opener, None
         if isinstance(opener, StoredFiles):
@@ -215,7 +215,7 @@ class TextFiles:
     def _spellings(self, scanned: Sequence[Scanned]) -> tuple[SharedNames, ColumnsSpec]:
         """Return names that other files spell in another way, and the settings as the source spells
         them. Raises `LoadFailed` for a file of another table."""
-        files = names_by_file((found.piece.file.path, found.piece.names) for found in scanned)
+        files = names_by_file((found.part.file.path, found.part.names) for found in scanned)
         earlier, rename = EarlierColumns(self.recorded, self.targets), self.columns.rename or {}
         if not isinstance(self.opener, StoredFiles):
             check_one_table(files, earlier, rename, self.reading.other_table_hint)
@@ -227,7 +227,7 @@ class TextFiles:
     def _names(self, scanned: Sequence[Scanned]) -> tuple[str, ...]:
         """Return the columns. Raises `LoadFailed` where rows have none."""
         names = _united(scanned)
-        if not names and any(found.piece.rows for found in scanned):
+        if not names and any(found.part.rows for found in scanned):
             raise LoadFailed(
                 "the source has rows but no columns",
                 hint="check `format`, and whether all records are empty",
@@ -253,7 +253,7 @@ class TextFiles:
             own[name] = replace(formats, timestamp_unit=unit)
         return Declared(kinds, own)
 
-    def _type(self, evidence: Evidence, name: str, recorded: str | None) -> ColumnType:
+    def _type(self, evidence: TypeEvidence, name: str, recorded: str | None) -> ColumnType:
         given, reading = (self.columns.types or {}).get(name), self.reading
         if given is None and not reading.infers:
             return ColumnType("string", "INFERRED")
@@ -261,7 +261,7 @@ class TextFiles:
         return reconcile(given, recorded, evidence, reading.options.infer, on_type_conflict=policy)
 
     def _only_rejects(
-        self, reader: PieceReader, scanned: Sequence[Scanned], parallelism: Parallelism
+        self, reader: PartReader, scanned: Sequence[Scanned], parallelism: Parallelism
     ) -> TextTable:
         """Return the table of files that are all set aside: it has no columns."""
         values = self.reading.values
@@ -295,8 +295,8 @@ def text_files(
 
 
 def _set_aside(scanned: Sequence[Scanned]) -> tuple[str, ...]:
-    pieces = [found.piece for found in scanned if found.set_aside]
-    return set_aside_warnings([(piece.file.path, piece.fault) for piece in pieces])
+    parts = [found.part for found in scanned if found.set_aside]
+    return set_aside_warnings([(part.file.path, part.fault) for part in parts])
 
 
 def _united(scanned: Sequence[Scanned]) -> tuple[str, ...]:
@@ -304,9 +304,9 @@ def _united(scanned: Sequence[Scanned]) -> tuple[str, ...]:
     come last."""
     names: dict[str, None] = {}
     for found in scanned:
-        names.update(dict.fromkeys(found.piece.names))
+        names.update(dict.fromkeys(found.part.names))
     for found in scanned:
-        names.update(dict.fromkeys(name for name, _ in found.piece.folders))
+        names.update(dict.fromkeys(name for name, _ in found.part.folders))
     return tuple(names)
 
 
@@ -316,13 +316,13 @@ def _merged(
     """Return the evidence of all columns."""
     merged = {name: scan.no_evidence(name) for name in names}
     for found in scanned:
-        folders = dict(found.piece.folders)
+        folders = dict(found.part.folders)
         for name, evidence in found.evidence.items():
             if name not in folders:
                 merged[name].merge(evidence)
     texts: dict[str, dict[str | None, None]] = {}
     for found in scanned:
-        for name, text in found.piece.folders:
+        for name, text in found.part.folders:
             texts.setdefault(name, {})[text] = None
     for name, values in texts.items():
         if not isinstance(merged[name], ColumnEvidence):
@@ -349,14 +349,14 @@ def _check_folders(
 ) -> None:
     seen: set[tuple[str, str | None]] = set()
     for found in scanned:
-        for name, text in found.piece.folders:
+        for name, text in found.part.folders:
             if text is None or name not in kinds or (name, text) in seen:
                 continue
             seen.add((name, text))
             own = declared.formats.get(name, formats)
             if len(parse_text(pa.array([text], pa.string()), kinds[name], own)[1]):
                 raise MalformedRecord(
-                    f"reading `{found.piece.file.path}`: the folder of column `{name}`: "
+                    f"reading `{found.part.file.path}`: the folder of column `{name}`: "
                     f"{describe_bad(text, kinds[name], own)}",
                     hint="give the column another type with `columns.types`",
                 )
@@ -364,10 +364,10 @@ def _check_folders(
 
 def _warnings(scanned: Sequence[Scanned]) -> tuple[str, ...]:
     """Say which files lack columns that others have, and what is odd about single files."""
-    files = {found.piece.file.path: frozenset(found.piece.names) for found in scanned}
+    files = {found.part.file.path: frozenset(found.part.names) for found in scanned}
     files = {path: names for path, names in files.items() if names}
     warnings = []
-    for name in dict.fromkeys(name for found in scanned for name in found.piece.names):
+    for name in dict.fromkeys(name for found in scanned for name in found.part.names):
         without = [path for path, names in files.items() if name not in names]
         if without:
             some = f"`{without[0]}`" + (f" and {len(without) - 1:,} more" if without[1:] else "")
@@ -375,7 +375,7 @@ def _warnings(scanned: Sequence[Scanned]) -> tuple[str, ...]:
     notes = list(dict.fromkeys(note for found in scanned for note in found.notes))
     empty: dict[str, EmptyRecords] = {}
     for found in scanned:
-        path = found.piece.file.path
+        path = found.part.file.path
         empty[path] = empty.get(path, EmptyRecords()).and_later(found.empty)
     notes += [f"`{path}`: {seen.warning}" for path, seen in empty.items() if seen.warning]
     more = [f"and the same of {len(notes) - _NOTES_SHOWN:,} more"] if notes[_NOTES_SHOWN:] else []

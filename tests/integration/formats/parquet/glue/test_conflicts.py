@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.formats.parquet.glue import CatalogChange, CatalogConflict
+from lakeload_jobs.contract.plan import CatalogPlan
+from lakeload_jobs.formats.parquet.glue import CatalogConflict
 from lakeload_jobs.formats.parquet.log.records import Column
 from tests.integration.formats.parquet.glue.loader import SCHEMA, TEN, Loader
 from tests.servers.glue import LOAD_ACTIONS, allow_glue, glue_of
@@ -144,7 +145,7 @@ def test_equal_glue_table_of_another_creator_is_used(
 
     change_table(first, by_hand)
     assert second.catalog.foresee(second.target, (*COLUMNS, Column("extra", "int"))) == (
-        CatalogChange(SCHEMA, "orders", False, False, ("extra",))
+        CatalogPlan(SCHEMA, "orders", False, False, ("extra",))
     )
     done = second.load("job-2", {"id": [2], "extra": [1]}, ID | {"extra": "int"})
     assert done.catalog_error is None

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
+from lakeload_jobs.sources.files.text.splits import Scan, Scanned, TextPart
 from lakeload_jobs.sources.files.text.table import TextFiles
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.corpus.oracle import said
@@ -82,8 +82,8 @@ def _cases(*folders: str) -> Iterator[tuple[dict[str, Any], Path]]:
                 yield case, CORPUS / "files" / folder / case["files"][0]
 
 
-def _here(scan: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
-    return [scan(piece) for piece in pieces]
+def _here(scan: Scan, parts: Sequence[TextPart]) -> list[Scanned]:
+    return [scan(part) for part in parts]
 
 
 def _read(files: TextFiles) -> pa.Table:

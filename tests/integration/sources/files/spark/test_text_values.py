@@ -20,7 +20,7 @@ import pyarrow.types as pt
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
+from lakeload_jobs.sources.files.text.splits import Scan, Scanned, TextPart
 from lakeload_jobs.sources.files.text.table import TextFiles
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.corpus.oracle import said
@@ -182,8 +182,8 @@ def _random_texts(count: int) -> list[str]:
 ALL_TEXTS = [*TEXTS, "0x1p3", "-Infinity", ".1,5", "0.e12345678901", *_random_texts(RANDOM)]
 
 
-def _here(scan: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
-    return [scan(piece) for piece in pieces]
+def _here(scan: Scan, parts: Sequence[TextPart]) -> list[Scanned]:
+    return [scan(part) for part in parts]
 
 
 def _by_lakeload(files: TextFiles, names: Sequence[str]) -> list[list[Any]]:

@@ -87,4 +87,4 @@ def test_staging_branches_are_distinguished_from_user_branches() -> None:
     name = staging_branch(at, ATTEMPT)
     table = open_table(snapshot(1), snapshot(2, 1), refs={"main": 1, "audit": 1, name: 2})
     (left,) = staging_branches(facts_of(table).refs)
-    assert (left.name, left.attempt, left.created_at, left.snapshot_id) == (name, ATTEMPT, at, 2)
+    assert (left.name, left.attempt_id, left.created_at, left.snapshot_id) == (name, ATTEMPT, at, 2)

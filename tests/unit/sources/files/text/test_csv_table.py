@@ -21,7 +21,7 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import ColumnsSpec
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.files.formats.csv.reader import header_names
-from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
+from lakeload_jobs.sources.files.text.splits import Scan, Scanned, TextPart
 from lakeload_jobs.sources.files.text.table import TextTable
 from lakeload_jobs.sources.part_sizes import ONE_TASK, Parallelism
 from lakeload_jobs.sources.paths.local_listing import local_files
@@ -29,11 +29,11 @@ from tests.environments import many
 from tests.text_tables import csv_table
 
 
-def here(scan: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
+def here(scan: Scan, parts: Sequence[TextPart]) -> list[Scanned]:
     """Scan as tasks do: what travels is pickled on both ways."""
     return [
-        pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(scan))(piece)))  # noqa: S301
-        for piece in pieces
+        pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(scan))(part)))  # noqa: S301
+        for part in parts
     ]
 
 

@@ -23,8 +23,8 @@ from lakeload_jobs.sources.paths.local_listing import file_state
 from tests.text_tables import csv_table, json_table
 
 
-def here(scan: Scan, pieces: Sequence[Any]) -> list[Scanned]:
-    return [scan(piece) for piece in pieces]
+def here(scan: Scan, parts: Sequence[Any]) -> list[Scanned]:
+    return [scan(part) for part in parts]
 
 
 def csv_warnings(

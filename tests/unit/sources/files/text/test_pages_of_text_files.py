@@ -156,8 +156,8 @@ def _settings(cell: str) -> dict[str, str]:
 
 
 def _check(rows: str, table: TextFiles) -> None:
-    def scan(work: Any, pieces: Any) -> Any:
-        return [work(piece) for piece in pieces]
+    def scan(work: Any, parts: Any) -> Any:
+        return [work(part) for part in parts]
 
     if not rows.startswith("`"):
         with pytest.raises(LoadFailed, match=re.escape(rows)):

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakeload_jobs.sources.files.text.splits import Piece, Scan, Scanned
+from lakeload_jobs.sources.files.text.splits import Scan, Scanned, TextPart
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.environments import many
 from tests.text_tables import csv_table
@@ -80,8 +80,8 @@ def _duckdb(table: pa.Table) -> bytes:
         return path.read_bytes()
 
 
-def _here(scan: Scan, pieces: Sequence[Piece]) -> list[Scanned]:
-    return [scan(piece) for piece in pieces]
+def _here(scan: Scan, parts: Sequence[TextPart]) -> list[Scanned]:
+    return [scan(part) for part in parts]
 
 
 def _read(content: bytes, options: Mapping[str, str]) -> list[list[Any]]:

@@ -33,7 +33,7 @@ from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextB
 from lakeload_jobs.sources.files.text.inference import ColumnValues
 from lakeload_jobs.sources.files.text.opening import ENCODING_HINT, StartOfStream, open_text
 from lakeload_jobs.sources.files.text.reading import TextReading
-from lakeload_jobs.sources.files.text.splits import Declared, Piece, PieceReader
+from lakeload_jobs.sources.files.text.splits import Declared, PartReader, TextPart
 from lakeload_jobs.sources.files.text.values import TextFormats, reads_alike, shortened
 from lakeload_jobs.sources.files.united_columns import OTHER_TABLE_HINT
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
@@ -94,8 +94,8 @@ def header_names(values: Sequence[str], known: Collection[str] = ()) -> tuple[st
 
 
 @dataclass
-class CsvPiece:
-    """An open piece of a file. `end` and `line` are those of its end when it has been read."""
+class CsvPart:
+    """An open part of a file. `end` and `line` are those of its end when it has been read."""
 
     file: FileState
     names: tuple[str, ...]
@@ -112,7 +112,7 @@ class CsvPiece:
 
     @property
     def end(self) -> int:
-        """Where the next piece begins."""
+        """Where the next part begins."""
         return self.blocks.end
 
     @property
@@ -216,7 +216,7 @@ class Header:
 
 @dataclass(frozen=True)
 class CsvReader:
-    """Reads pieces of CSV files; it travels to the tasks. `known` are names of earlier loads,
+    """Reads parts of CSV files; it travels to the tasks. `known` are names of earlier loads,
     `loaded` the columns that are read. `headers` are the columns of files that begin with their
     first row, whatever the options say. `kinds` are types of columns whose texts are known to be
     values: they may be read as such."""
@@ -233,41 +233,41 @@ class CsvReader:
         object.__setattr__(self, "_dialect", dialect_of(self.options))
 
     @contextmanager
-    def open(self, piece: Piece) -> Iterator[CsvPiece]:
-        """Open a piece. Raises `LoadFailed` for a header that is not one, and what opening
+    def open(self, part: TextPart) -> Iterator[CsvPart]:
+        """Open a part. Raises `LoadFailed` for a header that is not one, and what opening
         raises."""
         with ExitStack() as stack:
-            text = stack.enter_context(open_text(self.files, piece.file, self.options.encoding))
+            text = stack.enter_context(open_text(self.files, part.file, self.options.encoding))
             ahead = StartOfStream(text.stream)
-            header = self._header(piece.file, ahead)
+            header = self._header(part.file, ahead)
             start, line = text.start + header.size, 1 + header.lines
             stream: Bytes = ahead
-            if piece.start > 0:
-                start, line = piece.start, piece.line
-                if piece.guess:
-                    start = self._guess(piece)
+            if part.start > 0:
+                start, line = part.start, part.line
+                if part.guess:
+                    start = self._guess(part)
                 stack.pop_all().close()
-                stream = stack.enter_context(self.files.stream(piece.file, start))
+                stream = stack.enter_context(self.files.stream(part.file, start))
             else:
                 ahead.skip(header.size)
-            blocks = Blocks(stream, self._dialect, start, piece.stop, line, known=piece.cuts)
+            blocks = Blocks(stream, self._dialect, start, part.stop, line, known=part.cuts)
             parser = BlockParser(self._dialect, self._layout(header.names), self.kinds)
-            yield CsvPiece(piece.file, header.names, start, line, header.notes, blocks, parser)
+            yield CsvPart(part.file, header.names, start, line, header.notes, blocks, parser)
 
     def _layout(self, names: tuple[str, ...]) -> Layout:
         read = [at for at, name in enumerate(names) if name in self.loaded]
         return Layout(names, tuple(read or [0]), self.options.trailing_separator)
 
-    def _guess(self, piece: Piece) -> int:
+    def _guess(self, part: TextPart) -> int:
         window = _WINDOW
         while True:
-            with self.files.stream(piece.file, piece.start - 1) as stream:
+            with self.files.stream(part.file, part.start - 1) as stream:
                 data = StartOfStream(stream).peek(window)
             found = guess_start(data, self._dialect)
             if found is not None:
-                return piece.start - 1 + found
+                return part.start - 1 + found
             if len(data) < window or window >= _WIDEST_WINDOW:
-                return piece.file.size
+                return part.file.size
             window *= 8
 
     def _header(self, file: FileState, ahead: StartOfStream) -> Header:
@@ -440,8 +440,8 @@ class CsvReading(TextReading):
         return CsvReader(files, options, frozenset(known), loaded, stored or {})
 
     def second_reader(
-        self, reader: PieceReader, schema: pa.Schema, declared: Declared
-    ) -> PieceReader:
+        self, reader: PartReader, schema: pa.Schema, declared: Declared
+    ) -> PartReader:
         """Return what lets Arrow read columns whose values it reads alike."""
         if not isinstance(reader, CsvReader):
             return reader

@@ -30,7 +30,7 @@ from lakeload_jobs.sources.files.formats.json.values import JsonValues
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
 from lakeload_jobs.sources.files.text.opening import open_text
 from lakeload_jobs.sources.files.text.reading import TextReading
-from lakeload_jobs.sources.files.text.splits import Piece
+from lakeload_jobs.sources.files.text.splits import TextPart
 from lakeload_jobs.sources.files.text.values import TextFormats
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
@@ -44,10 +44,10 @@ AnyBlocks = LineBlocks | ValueBlocks | WrappedBlocks
 
 
 @dataclass
-class JsonPiece:
-    """An open piece of a file. `end` and `line` are those of its end when it has been read.
+class JsonPart:
+    """An open part of a file. `end` and `line` are those of its end when it has been read.
 
-    `names` are those of all records so far; where the piece was read before, those of the columns
+    `names` are those of all records so far; where the part was read before, those of the columns
     that are read.
     """
 
@@ -71,7 +71,7 @@ class JsonPiece:
 
     @property
     def end(self) -> int:
-        """Where the next piece begins."""
+        """Where the next part begins."""
         return self.blocks.end
 
     @property
@@ -123,7 +123,7 @@ class JsonPiece:
 
 @dataclass(frozen=True)
 class JsonReader:
-    """Reads pieces of JSON files; it travels to the tasks. `lines`: each record is a line;
+    """Reads parts of JSON files; it travels to the tasks. `lines`: each record is a line;
     `loaded` are the columns that are read. `sets_aside`: broken records are set aside, so each read
     checks all of them."""
 
@@ -134,29 +134,29 @@ class JsonReader:
     sets_aside: bool = False
 
     @contextmanager
-    def open(self, piece: Piece) -> Iterator[JsonPiece]:
-        """Open a piece. Raises what opening raises."""
+    def open(self, part: TextPart) -> Iterator[JsonPart]:
+        """Open a part. Raises what opening raises."""
         with ExitStack() as stack:
-            known = piece.names if piece.rows else None
+            known = part.names if part.rows else None
             checks = known is None or self.sets_aside
-            if piece.start > 0:
-                start = piece.start
-                if piece.guess:
-                    with self.files.stream(piece.file, start - 1) as stream:
+            if part.start > 0:
+                start = part.start
+                if part.guess:
+                    with self.files.stream(part.file, start - 1) as stream:
                         start = line_start(stream, start)
-                stream = stack.enter_context(self.files.stream(piece.file, start))
+                stream = stack.enter_context(self.files.stream(part.file, start))
                 blocks: AnyBlocks
-                blocks = LineBlocks(stream, start, piece.stop, piece.line)
-                yield JsonPiece(piece.file, start, piece.line, blocks, self.loaded, known, checks)
+                blocks = LineBlocks(stream, start, part.stop, part.line)
+                yield JsonPart(part.file, start, part.line, blocks, self.loaded, known, checks)
                 return
-            text = stack.enter_context(open_text(self.files, piece.file, self.options.encoding))
+            text = stack.enter_context(open_text(self.files, part.file, self.options.encoding))
             if self.lines:
-                blocks = LineBlocks(text.stream, text.start, piece.stop)
+                blocks = LineBlocks(text.stream, text.start, part.stop)
             elif self.options.records:
                 blocks = WrappedBlocks(text.stream, self.options.records, text.start)
             else:
                 blocks = ValueBlocks(text.stream, text.start)
-            yield JsonPiece(piece.file, text.start, 1, blocks, self.loaded, known, checks)
+            yield JsonPart(part.file, text.start, 1, blocks, self.loaded, known, checks)
 
 
 @dataclass(frozen=True)
