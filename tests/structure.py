@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[1]
 PRODUCT = ("cli/lakeload", "sparkjobs/lakeload_jobs")
 ALLOWED = (
     "sparkjobs/lakeload_jobs/contract/",
+    "sparkjobs/lakeload_jobs/aws/glue_calls.py",
     "cli/lakeload/runtimes.py",
     "*/registry.py",
 )

@@ -69,7 +69,7 @@ def anchors(text: str) -> set[str]:
 
 @each_command
 def test_the_list_of_commands_has_the_first_sentences_of_their_help(name: str) -> None:
-    assert COMMANDS[name].summary == command(name).help.partition("\n\n")[0].replace("\n", " ")
+    assert COMMANDS[name] == command(name).help.partition("\n\n")[0].replace("\n", " ")
 
 
 @each_command

@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterator, MutableMapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -20,91 +20,35 @@ from lakeload.ui.console import survive_any_terminal
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError, disk_full
 from lakeload_jobs.core.names import nearest
 
-
-class Entry(NamedTuple):
-    """The module of a command, and the first sentence of its help."""
-
-    module: str
-    summary: str
-
-
-# The name of the function is the module's. A command's module imports at its top only what
-# is light: typer, contract and config; its function imports the rest. The list of all commands
-# imports none of them.
+# The first sentence of each command's help. A command's module imports at its top only what is
+# light: typer, contract and config; its function, of the module's name, imports the rest. The list
+# of all commands imports none of them.
 COMMANDS = {
-    "demo": Entry(
-        "lakeload.commands.demo",
-        "Show the whole product in one minute, without an AWS account.",
+    "demo": "Show the whole product in one minute, without an AWS account.",
+    "lake": "Run an S3 store and an Iceberg catalog on this machine, to try lakeload.",
+    "init": "Write destination.yml and pipeline.yml, and .env for their secrets.",
+    "import": "Write destination.yml and pipeline.yml from another product's configuration.",
+    "inspect": "Show the content of files: format, encoding, dialect, columns, types, three rows.",
+    "validate": (
+        "Check configuration files: every problem, with line, column and a hint. No network."
     ),
-    "lake": Entry(
-        "lakeload.commands.lake",
-        "Run an S3 store and an Iceberg catalog on this machine, to try lakeload.",
+    "schema": "Print the JSON Schema of a configuration file, or of a command's `--output json`.",
+    "test-connection": (
+        "Test identity, role, bucket, permissions and the database of a pipeline; show fixes."
     ),
-    "init": Entry(
-        "lakeload.commands.init",
-        "Write destination.yml and pipeline.yml, and .env for their secrets.",
-    ),
-    "import": Entry(
-        "lakeload.commands.import_configuration",
-        "Write destination.yml and pipeline.yml from another product's configuration.",
-    ),
-    "inspect": Entry(
-        "lakeload.commands.inspect",
-        "Show the content of files: format, encoding, dialect, columns, types, three rows.",
-    ),
-    "validate": Entry(
-        "lakeload.commands.validate",
-        "Check configuration files: every problem, with line, column and a hint. No network.",
-    ),
-    "schema": Entry(
-        "lakeload.commands.schema",
-        "Print the JSON Schema of a configuration file, or of a command's `--output json`.",
-    ),
-    "test-connection": Entry(
-        "lakeload.commands.test_connection",
-        "Test identity, role, bucket, permissions and the database of a pipeline; show fixes.",
-    ),
-    "policy": Entry(
-        "lakeload.commands.policy",
-        "Write the IAM policies that a destination needs, and no more.",
-    ),
-    "doctor": Entry(
-        "lakeload.commands.doctor",
-        "Check this machine: Java, Spark, memory, disk, clock, credentials, variables.",
-    ),
-    "plan": Entry(
-        "lakeload.commands.plan",
-        "Show what `sync` would do, table by table; writes nothing.",
-    ),
-    "sync": Entry(
-        "lakeload.commands.sync",
-        "Load the tables of a pipeline: all rows of a table or none, each job once.",
-    ),
-    "recover": Entry(
-        "lakeload.commands.recover",
-        "Finish abandoned attempts in the tables of a pipeline or a destination.",
-    ),
-    "runs": Entry(
-        "lakeload.commands.runs",
-        "Show the load history: the newest jobs of the tables, from their logs.",
-    ),
-    "status": Entry(
-        "lakeload.commands.status",
-        "Show which tables of a pipeline are fresh, stale or failing, for monitors.",
-    ),
-    "reset": Entry(
-        "lakeload.commands.reset",
-        "Remove the rows that this pipeline has loaded into some of its tables.",
-    ),
-    "maintain": Entry(
-        "lakeload.commands.maintain",
-        "Compact and clean up a pipeline's tables, also while loads run.",
-    ),
-    "jars": Entry(
-        "lakeload.commands.jars",
-        "Fetch, list or verify the jars that Spark does not include, with pinned checksums.",
-    ),
+    "policy": "Write the IAM policies that a destination needs, and no more.",
+    "doctor": "Check this machine: Java, Spark, memory, disk, clock, credentials, variables.",
+    "plan": "Show what `sync` would do, table by table; writes nothing.",
+    "sync": "Load the tables of a pipeline: all rows of a table or none, each job once.",
+    "recover": "Finish abandoned attempts in the tables of a pipeline or a destination.",
+    "runs": "Show the load history: the newest jobs of the tables, from their logs.",
+    "status": "Show which tables of a pipeline are fresh, stale or failing, for monitors.",
+    "reset": "Remove the rows that this pipeline has loaded into some of its tables.",
+    "maintain": "Compact and clean up a pipeline's tables, also while loads run.",
+    "jars": "Fetch, list or verify the jars that Spark does not include, with pinned checksums.",
 }
+_MODULES = {"import": "import_configuration"}
+"""Those that are not called as their command is."""
 
 
 class LazyCommands(MutableMapping[str, Any]):
@@ -114,8 +58,8 @@ class LazyCommands(MutableMapping[str, Any]):
         self._loaded: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._loaded:
-            self._loaded[name] = _command(name, COMMANDS[name].module)
+        if name in COMMANDS and name not in self._loaded:
+            self._loaded[name] = _command(name, _MODULES.get(name, name.replace("-", "_")))
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: Any) -> None:
@@ -179,7 +123,7 @@ class ErrorBoundary(TyperGroup):
         """Show the help, with the summaries of commands that are not imported for it."""
         commands = self.commands
         self.commands = {
-            name: TyperCommand(name, help=entry.summary) for name, entry in COMMANDS.items()
+            name: TyperCommand(name, help=summary) for name, summary in COMMANDS.items()
         }
         try:
             super().format_help(ctx, formatter)
@@ -260,7 +204,7 @@ def _ignore_stop_signals() -> None:
 
 
 def _command(name: str, module: str) -> Any:
-    function = getattr(importlib.import_module(module), module.rpartition(".")[2])
+    function = getattr(importlib.import_module(f"lakeload.commands.{module}"), module)
     alone = typer.Typer(
         add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
     )

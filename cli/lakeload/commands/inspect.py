@@ -51,19 +51,16 @@ def inspect(files: Files, output: Output = OutputFormat.TEXT) -> None:
 
 def check_path(path: str) -> None:
     """Raise `InvalidInput` for text that is no path of a FILES table."""
-    from pydantic import ValidationError
+    from pydantic import TypeAdapter, ValidationError
 
-    from lakeload.config.model import FINDINGS
+    from lakeload.config.model import first_finding
     from lakeload.sources.paths import PathText
 
     try:
-        from pydantic import TypeAdapter
-
         TypeAdapter(PathText).validate_python(path)
     except ValidationError as error:
-        for detail in error.errors(include_url=False, include_input=False):
-            for finding in detail.get("ctx", {}).get(FINDINGS, ()):
-                raise InvalidInput(finding.message, hint=finding.hint) from error
+        if finding := first_finding(error):
+            raise InvalidInput(finding.message, hint=finding.hint) from error
         raise
 
 

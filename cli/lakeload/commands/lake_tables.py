@@ -39,6 +39,5 @@ def request_of(
     document = read(files.file, os.environ, files.destination)
     document = with_found_tables(document, command, phases=phases)
     phases.begin(f"{_DOING[command]} the tables")
-    where = document if isinstance(document, DestinationDocument) else document.destination
     request = TablesRequest(command, document, globs, console.note, option)
-    return commands_of(where.model.table_format), request
+    return commands_of(document.destination.model.table_format), request

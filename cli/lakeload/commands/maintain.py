@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, get_args
 
@@ -33,23 +33,17 @@ from lakeload_jobs.core.names import REJECTED_SUFFIX, did_you_mean
 from lakeload_jobs.core.sizes import counted, parse_size
 
 if TYPE_CHECKING:
-    from lakeload.documents.load import PipelineDocument
+    from lakeload.commands.sync_once import LoadJob
     from lakeload.launch.run import Maintained
     from lakeload.launch.run_folder import RunFolder
-    from lakeload.launch.spec import Attempt
     from lakeload.launch.stop import StopRequests
     from lakeload.ui.display import Phases
     from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 
 logger = logging.getLogger(__name__)
 
-
 _STEPS = FORMATS["ICEBERG"].maintenance_steps
-
-
 Apply = Annotated[bool, typer.Option("--apply", help="Apply the changes (default: dry run).")]
-
-
 OnlySteps = Annotated[
     list[str] | None,
     typer.Option(
@@ -58,16 +52,12 @@ OnlySteps = Annotated[
         help=f"Only these steps, with commas or repeated: {', '.join(_STEPS)}.",
     ),
 ]
-
-
 Where = Annotated[
     str | None,
     typer.Option(
         "--where", metavar="SQL", help="compact: only files that can contain matching rows."
     ),
 ]
-
-
 MaxBytes = Annotated[
     str | None,
     typer.Option(
@@ -76,8 +66,6 @@ MaxBytes = Annotated[
         help="compact: rewrite at most this much of a table, such as 50GiB.",
     ),
 ]
-
-
 OlderThan = Annotated[
     str | None,
     typer.Option(
@@ -86,14 +74,10 @@ OlderThan = Annotated[
         help="expire: snapshots of this age: 12h, 7d. Default: what the table says, else 5d.",
     ),
 ]
-
-
 RetainLast = Annotated[
     int | None,
     typer.Option("--retain-last", metavar="N", min=1, help="expire: keep the last N snapshots."),
 ]
-
-
 OrphansOlderThan = Annotated[
     str,
     typer.Option(
@@ -102,8 +86,6 @@ OrphansOlderThan = Annotated[
         help=("orphans: only files older than this, at least 24h."),
     ),
 ]
-
-
 AbortOlderThan = Annotated[
     str,
     typer.Option(
@@ -113,8 +95,6 @@ AbortOlderThan = Annotated[
         "Choose more than your longest load takes.",
     ),
 ]
-
-
 RegisterOptimizers = Annotated[
     bool,
     typer.Option(
@@ -122,8 +102,6 @@ RegisterOptimizers = Annotated[
         help="Instead: let AWS Glue compact, expire and remove orphans on its own.",
     ),
 ]
-
-
 OptimizerRole = Annotated[
     str | None,
     typer.Option("--optimizer-role", metavar="ARN", help="The role that Glue assumes for that."),
@@ -159,7 +137,7 @@ def maintain(
     from lakeload.documents.load import load_pipeline
     from lakeload.documents.spec import destination_spec, table_specs
     from lakeload.launch.run import refused
-    from lakeload.launch.spec import new_attempt, select_tables
+    from lakeload.launch.spec import new_attempt, run_options, select_tables
     from lakeload.launch.stop import StopRequests
     from lakeload.ui.display import Phases
     from lakeload.ui.maintain import Report, show_text, to_document
@@ -204,8 +182,10 @@ def maintain(
 
                 done = commands_of(spec.table_format).maintain(spec, tables, wanted)
             if done is None:
-                job = _Job(document, tables, attempt, wanted, master, conf or ())
-                done, folder = _in_spark(job, spec, stop, phases)
+                from lakeload.commands.sync_once import LoadJob
+
+                job = LoadJob(document, tables, attempt, run_options(document), master, conf or ())
+                done, folder = _in_spark(job, wanted, stop, phases)
         except LakeloadError as error:
             done = refused(error)
         if apply and not only and not register_glue_optimizers and done.exit_code == ExitCode.OK:
@@ -247,20 +227,8 @@ def _remove_history(pipeline: str, destination: DestinationSpec) -> None:
             console.note(f"removed {counted(removed, 'day')} of the job history")
 
 
-@dataclass(frozen=True)
-class _Job:
-    """A maintenance job for Spark: its tables, steps and launcher."""
-
-    document: PipelineDocument
-    tables: tuple[TableSpec, ...]
-    attempt: Attempt
-    wanted: MaintainSpec
-    master: str | None
-    conf: Sequence[str]
-
-
 def _in_spark(
-    job: _Job, destination: DestinationSpec, stop: StopRequests, phases: Phases
+    job: LoadJob, wanted: MaintainSpec, stop: StopRequests, phases: Phases
 ) -> tuple[Maintained, RunFolder]:
     from lakeload.commands.spark_job import (
         Context,
@@ -280,13 +248,14 @@ def _in_spark(
     settings = spark_settings(job.document, job.master, job.conf)
     installation = find_installation(context.environment)
     context.begin("connection")
+    destination = job.destination
     preflight(Connections(destination, f"maintain-{job.attempt.attempt_id}"))
     context.begin("preparation")
     # It reads no source.
     settings, folder = prepared(job.document, settings, installation, (), job.attempt, context)
-    tables = maintained_tables(job.tables, job.document.model.on_bad_value, destination, job.wanted)
+    tables = maintained_tables(job.tables, job.document.model.on_bad_value, destination, wanted)
     spec = build_job_spec(job.document, destination, tables, job.attempt, folder)
-    spec = replace(spec, job="maintain", maintain=job.wanted)
+    spec = replace(spec, job="maintain", maintain=wanted)
     with launcher(installation, settings, tables, context, doing="maintaining") as starts:
         outcome = launch_maintenance(spec, folder, starts)
     prune_run_folders(folder.path.parent)

@@ -10,7 +10,7 @@ from typing import Any
 
 from lakeload.commands.sync_once import LoadJob, Synced
 from lakeload.documents.spec import table_specs
-from lakeload.history.status import statuses
+from lakeload.history.status import freshness_of, statuses
 from lakeload.monitoring.history import JobHistory
 from lakeload.monitoring.notifications import due_after, message
 from lakeload.reporting.delivery import END_SECONDS, Delivery
@@ -46,12 +46,7 @@ def _send(
     model, settings = job.document.model, job.document.model.notify
     if settings is None:
         return None
-    # Patterns that are not replaced by the tables they find are no names of tables.
-    freshness = {
-        spec.target: table.freshness or model.freshness
-        for spec, table in zip(table_specs(job.document), model.tables, strict=True)
-        if not set("*?[") & set(spec.source)
-    }
+    freshness = freshness_of(table_specs(job.document), model)
     day, now = history.state(model.name, job.destination), datetime.now(UTC)
     due = due_after(document, day, freshness, settings, now)
     if due.events:

@@ -13,7 +13,6 @@ from lakeload.history.store import (
     HistoryStore,
     LakeHistory,
     LocalHistory,
-    Wanted,
     is_in_lake,
     past_jobs,
 )
@@ -30,15 +29,13 @@ class PastJobs:
     def __init__(
         self, document: PipelineDocument | DestinationDocument, environment: Mapping[str, str]
     ) -> None:
-        pipeline = document if isinstance(document, PipelineDocument) else None
-        where = document.destination if isinstance(document, PipelineDocument) else document
-        destination = destination_spec(where)
+        destination = destination_spec(document.destination)
         self.stores: list[HistoryStore] = [LocalHistory(runs_directory(environment), destination)]
         if is_in_lake(destination):
             connections = Connections(destination, "runs")
             preflight(connections)
             self.stores.append(LakeHistory(connections.patient, destination))
-        self._pipeline = pipeline.model.name if pipeline else None
+        self._pipeline = document.model.name if isinstance(document, PipelineDocument) else None
 
     @property
     def pipelines(self) -> list[str]:
@@ -51,7 +48,7 @@ class PastJobs:
         self, keeps: Callable[[HistoryJob], bool], limit: int, since: datetime | None
     ) -> tuple[HistoryJob, ...]:
         """Return the newest jobs that `keeps` takes, newest first."""
-        return past_jobs(self.stores, self.pipelines, Wanted(keeps, limit, since))
+        return past_jobs(self.stores, self.pipelines, keeps, limit, since)
 
     def state(self, pipeline: str) -> HistoryDay | None:
         """Return a day with the state of a pipeline and its tables after the last job; None where

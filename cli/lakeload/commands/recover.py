@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -86,7 +85,8 @@ def recover(
             console.show_json(view.resolution_document(resolved, code))
         else:
             answer = ["--void", job_id, "--yes"] if void else ["--accept", job_id]
-            command = _command(files, table or (), answer)
+            globs = [word for glob in table or () for word in ("--table", glob)]
+            command = files.command("recover", *globs, *answer)
             view.show_resolution(resolved, command, console.out, console.err)
         raise typer.Exit(code)
     if output is OutputFormat.JSON:
@@ -109,8 +109,3 @@ def _check_flags(void: str | None, accept: str | None, *, yes: bool) -> None:
             raise InvalidInput(
                 f"`{option} {job_id}`: {problem}", hint="`lakeload runs` lists the ids of jobs"
             )
-
-
-def _command(files: NamedFiles, globs: Sequence[str], answer: Sequence[str]) -> str:
-    flags = [word for glob in globs for word in ("--table", glob)]
-    return files.command("recover", *flags, *answer)

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from lakeload.commands.sync_once import LoadJob
 from lakeload.documents.load import PipelineDocument
@@ -25,27 +25,6 @@ from lakeload_jobs.contract.events import Event
 logger = logging.getLogger(__name__)
 
 
-class Report(Protocol):
-    """One report of one job."""
-
-    def on_event(self, event: Event) -> None:
-        """Take in an event of the Spark job."""
-
-    def end(
-        self,
-        document: Mapping[str, Any],
-        wall_time: WallTime,
-        metrics: Sequence[Measurement],
-        /,
-    ) -> None:
-        """Take in the end of the job: the document of `sync`, the time of its phases, and its
-        metrics."""
-
-    def finish(self, until: float) -> str | None:
-        """Wait until all is delivered, at most until a time of the monotonic clock. Return a
-        sentence about what is not."""
-
-
 def check_reports(document: PipelineDocument, environment: Mapping[str, str]) -> None:
     """Raise `MachineNotReady` for an extra that is not installed, `InvalidInput` for a secret or a
     receiver that is missing, and for a protocol that is not spoken."""
@@ -62,7 +41,7 @@ class Reports:
     """All reports of one job. `only_news`: a job without anything new is not reported."""
 
     def __init__(self, job: LoadJob, environment: Mapping[str, str], *, only_news: bool) -> None:
-        self._reports: list[Report] = []
+        self._reports: list[OpenTelemetryReport | LineageReport] = []
         document = job.document
         settings = document.model.lineage
         reported = ReportedJob(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -61,12 +60,7 @@ def reset(
     if output is OutputFormat.JSON:
         console.show_json(to_document(report))
     else:
-        command = _command(files, tables, with_log=with_log)
+        flags = ["--with-log"] if with_log else []
+        command = files.command("reset", *tables, *flags, "--yes")
         show_text(report, command, console.out, console.err)
     raise typer.Exit(report.exit_code)
-
-
-def _command(files: NamedFiles, tables: Sequence[str], *, with_log: bool) -> str:
-    """Return what to type to have it done."""
-    flags = ["--with-log"] if with_log else []
-    return files.command("reset", *tables, *flags, "--yes")

@@ -250,6 +250,5 @@ def _of_document(
     from lakeload_jobs.contract.codec import to_json
 
     pipeline = document.model.name if isinstance(document, PipelineDocument) else None
-    where = document.destination if isinstance(document, PipelineDocument) else document
-    lake = lake_of(to_json(destination_spec(where)))
+    lake = lake_of(to_json(destination_spec(document.destination)))
     return tuple(run for run in found if run.is_into(lake) and pipeline in (None, run.pipeline))

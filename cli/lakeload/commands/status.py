@@ -41,15 +41,11 @@ def status(
             )
         # From here on boto3 is imported, which takes longer than everything before it.
         from lakeload.commands.past_jobs import PastJobs
-        from lakeload.history.status import matching, statuses
+        from lakeload.history.status import freshness_of, matching, statuses
 
         specs = table_specs(document)
-        patterns = any(set("*?[") & set(spec.source) for spec in specs)
-        freshness = {
-            spec.target: settings.freshness or model.freshness
-            for spec, settings in zip(specs, model.tables, strict=True)
-            if not set("*?[") & set(spec.source)
-        }
+        freshness = freshness_of(specs, model)
+        patterns = len(freshness) < len(specs)
         day = PastJobs(document, os.environ).state(model.name)
         now = datetime.now(UTC)
         found = statuses(day, freshness, model.freshness, now, all_tables=patterns)

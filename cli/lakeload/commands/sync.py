@@ -276,8 +276,8 @@ def sync(
         # A load that failed has more urgent things to say.
         archive_for = synced.archive_for if synced.outcome.exit_code is ExitCode.OK else None
         hint = None
-        if archive_for is not None and _shows_hint(archive_for, output):
-            hint = _hint(job.document.files, archive_for)
+        if archive_for is not None:
+            hint = _missing_archive(archive_for, job.document.files, output)
         summary = recorder.summary(
             job, synced, time.monotonic() - started, times.finish(), hint, timings=timings
         )
@@ -350,7 +350,7 @@ class _Recorder:
         from lakeload.launch.run_folder import runs_directory
         from lakeload.launch.usage import CommandUsage
         from lakeload.monitoring.history import JobHistory
-        from lakeload.monitoring.monitor import Monitor
+        from lakeload.monitoring.metrics import Monitor
 
         self._metrics_file = metrics_file
         self._usage = CommandUsage()
@@ -366,8 +366,7 @@ class _Recorder:
             yield lambda: None
             return
         from lakeload.monitoring.endpoint import Endpoint
-        from lakeload.monitoring.metrics import read_file
-        from lakeload.monitoring.monitor import Monitor
+        from lakeload.monitoring.metrics import Monitor, read_file
 
         path = self._path(job)
         with Endpoint(address, read_file(path) if path else None) as endpoint:
@@ -492,18 +491,17 @@ def _show(summary: Summary, output: OutputFormat, number: int | None = None) -> 
         show_text(summary, console.out, console.err, quiet=console.quiet())
 
 
-def _shows_hint(features: tuple[str, ...], output: OutputFormat) -> bool:
-    """Return whether to name the missing archive: always in JSON, else once for sets of jars."""
+def _missing_archive(
+    features: tuple[str, ...], files: NamedFiles, output: OutputFormat
+) -> MissingArchive | None:
+    """Return how to build the AppCDS archive that a load did not have: always in JSON, else once
+    for sets of jars."""
+    from lakeload.commands.appcds_archive import saves_seconds
     from lakeload.machine.appcds import is_first_hint
     from lakeload.machine.cache import cache_directory
 
-    if output is OutputFormat.JSON:
-        return True
-    return not console.quiet() and is_first_hint(cache_directory(os.environ), features)
-
-
-def _hint(files: NamedFiles, features: tuple[str, ...]) -> MissingArchive:
-    """Return how to build the AppCDS archive that a load did not have."""
-    from lakeload.commands.appcds_archive import saves_seconds
-
+    if output is not OutputFormat.JSON and (
+        console.quiet() or not is_first_hint(cache_directory(os.environ), features)
+    ):
+        return None
     return {"command": files.command("jars fetch"), "saves_seconds": saves_seconds(features)}

@@ -159,9 +159,11 @@ class TreeReader:
     def _leaf(self, node: yaml.ScalarNode, key: str, parent: str | None) -> Leaf:
         if is_masked_key(key, parent) and not SHORTHAND.fullmatch(node.value):
             self.page.hidden.append(span_of(node))
-        # Of the settings called `url`, only that of a webhook is a reference.
-        if key in REFERENCE_KINDS and parent and (parent == "url" or is_masked_key(parent, None)):
-            self._hide_odd_reference(node, key)
+        # A value pasted where a variable's name belongs is a secret too. Of the settings called
+        # `url`, only that of a webhook is a reference.
+        if key == "env" and parent and (parent == "url" or is_masked_key(parent, None)):
+            hidden = () if VARIABLE_NAME.fullmatch(node.value) else (span_of(node),)
+            self.page.hidden += hidden
         if key in SECRET_SETTINGS or (parent, key) == ("notify", "url"):
             return Leaf(node.value, node.value, is_plain(node), span_of(node))
         text, unfilled = fill(node.value, self.environment)
@@ -179,30 +181,21 @@ class TreeReader:
             value = resolved(text)
         return Leaf(value, node.value, is_plain(node), span_of(node), filled)
 
-    def _hide_odd_reference(self, node: yaml.ScalarNode, kind: str) -> None:
-        """A value pasted where a variable's name belongs is a secret too."""
-        if kind == "env" and not VARIABLE_NAME.fullmatch(node.value):
-            self.page.hidden.append(span_of(node))
-
     def _duplicate(self, name: str, first: Span, again: Span) -> None:
-        if len(self.problems) >= MAX_PROBLEMS:
-            return
-        self.problems.append(
-            self.page.problem(
-                "error",
-                "duplicate-key",
-                f"`{shown(name)}` is given twice, on lines {first.line + 1} and {again.line + 1}",
-                again,
-                hint="remove one of them",
-                label="again here",
-                before=((first, "first here"),),
-            )
+        self._problem(
+            "duplicate-key",
+            f"`{shown(name)}` is given twice, on lines {first.line + 1} and {again.line + 1}",
+            again,
+            "remove one of them",
+            label="again here",
+            before=((first, "first here"),),
         )
 
-    def _problem(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
-        if len(self.problems) >= MAX_PROBLEMS:
-            return
-        self.problems.append(self.page.problem("error", code, message, span, hint=hint))
+    def _problem(
+        self, code: str, message: str, span: Span, hint: str | None = None, **more: Any
+    ) -> None:
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(self.page.problem("error", code, message, span, hint=hint, **more))
 
 
 def resolved(text: str) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from lakeload.config.secret_names import absolute_reference
@@ -52,6 +52,13 @@ def refusal(message: str, hint: str | None = None, *, code: str = "invalid") -> 
 def refusals(findings: Sequence[Finding]) -> PydanticCustomError:
     """Build one error that carries several findings, each with its own place."""
     return PydanticCustomError("findings", "rejected by a rule", {FINDINGS: tuple(findings)})
+
+
+def first_finding(error: ValidationError) -> Finding | None:
+    """Return the first finding of a rule in an error of pydantic."""
+    details = error.errors(include_url=False, include_input=False)
+    found = (one for detail in details for one in detail.get("ctx", {}).get(FINDINGS, ()))
+    return next(found, None)
 
 
 @dataclass(frozen=True)

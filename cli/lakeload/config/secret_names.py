@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.sources.databases.engines.registry import ENGINES
 
 SECRET_SETTINGS = frozenset(
     {
@@ -33,9 +32,7 @@ _USERINFO = re.compile(r"(?<=://)[^/\s@'\"]+(?=@)")
 _SECRET_PARAMETER = re.compile(
     r"((?:passw|pwd|secret|token)[A-Za-z0-9_.-]*\s*=\s*)[^&;,\s'\"]+", re.IGNORECASE
 )
-_LOGINS = re.compile(
-    "|".join(one.facts.login_in_url for one in ENGINES.values() if one.facts.login_in_url)
-)
+_ORACLE_LOGIN = re.compile(r"(?<=jdbc:oracle:)\w+:[^@\s'\"]+(?=@)")
 _ACCESS_KEY_ID = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b")
 MASK = "****"
 
@@ -61,7 +58,7 @@ def has_userinfo(url: str) -> bool:
 def masked(text: str) -> str:
     """Hide user information and secret parameters of URLs, and AWS access key ids, wherever they
     stand in `text`."""
-    text = _SECRET_PARAMETER.sub(rf"\g<1>{MASK}", _LOGINS.sub(MASK, text))
+    text = _SECRET_PARAMETER.sub(rf"\g<1>{MASK}", _ORACLE_LOGIN.sub(MASK, text))
     return _ACCESS_KEY_ID.sub(MASK, _USERINFO.sub(MASK, text))
 
 

@@ -87,15 +87,12 @@ def _headers(given: Any) -> dict[str, SecretReference]:
 
 def literal_finding(name: str) -> Finding:
     """Refuse a literal value, with the two lines to write instead. The value is not shown."""
+    variable = "LAKELOAD_" + re.sub(r"[^A-Z0-9]+", "_", name.upper())
     return Finding(
         f"`{name}` is a secret: use a reference, not its value",
-        f"keep the value outside the file and write:\n  {name}:\n    env: {_variable(name)}",
+        f"keep the value outside the file and write:\n  {name}:\n    env: {variable}",
         code="secret-literal",
     )
-
-
-def _variable(name: str) -> str:
-    return "LAKELOAD_" + re.sub(r"[^A-Z0-9]+", "_", name.upper())
 
 
 def _reader(name: str) -> Callable[[Any], SecretReference]:

@@ -226,6 +226,11 @@ class DestinationDocument:
     model: Destination
     warnings: tuple[Problem, ...] = ()
 
+    @property
+    def destination(self) -> DestinationDocument:
+        """Itself: what a pipeline has too."""
+        return self
+
 
 @dataclass(frozen=True)
 class PipelineDocument:
@@ -298,8 +303,7 @@ def load_pipeline(
 
 def load_destination(path: Path, environment: Mapping[str, str]) -> DestinationDocument:
     """Read a destination; of a pipeline, its destination. Raises `InvalidDocuments`."""
-    document = load_either(path, environment)
-    return document.destination if isinstance(document, PipelineDocument) else document
+    return load_either(path, environment).destination
 
 
 def load_either(

@@ -63,9 +63,8 @@ def specs_of(
     document: PipelineDocument | DestinationDocument,
 ) -> tuple[DestinationSpec, tuple[TableSpec, ...]]:
     """Return the destination and the tables of a document; a destination alone has no tables."""
-    if isinstance(document, PipelineDocument):
-        return destination_spec(document.destination), table_specs(document)
-    return destination_spec(document), ()
+    tables = table_specs(document) if isinstance(document, PipelineDocument) else ()
+    return destination_spec(document.destination), tables
 
 
 def table_specs(

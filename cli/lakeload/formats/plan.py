@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 from lakeload.config.document import quoted
 from lakeload.formats.inspection import InspectionRequest, TableState
 from lakeload.formats.round_costs import RoundsPlan, plan_rounds
 from lakeload.formats.shared_files import shared_files
-from lakeload.launch.outcome import ResultProblem, read_result_of
+from lakeload.launch.outcome import ResultProblem, read_result
 from lakeload.launch.run import Ended, Launcher, run_job
 from lakeload.launch.run_folder import RunFolder
 from lakeload.sources.base import InputFound, Numbering
@@ -157,13 +157,9 @@ class TablePlan:
     schema: SchemaFound | None = None
     sample: tuple[dict[str, str | None], ...] | None = None
     """The first rows of the source, by its columns; None: not asked for, or read by Spark alone."""
-    why_jvm: str = ""
-    """Why only Spark can read the rows, where the job that looked at them said so."""
     writer: str | None = None
     """`direct` (lakeload's own tasks) or `spark`, which would write the data files of an Iceberg
     table; None where the job has not said so."""
-    why_spark: str = ""
-    """The reason for Spark, as a clause."""
     side_table: str | None = None
     """Where records that cannot be read would be set aside; None where they would not."""
     max_rejected: str | None = None
@@ -211,7 +207,6 @@ def plan_table(state: TableState, request: InspectionRequest, *, local: bool) ->
         action=action,
         mode=table.mode,
         reader=facts.reader,
-        why_jvm=facts.spark_reason,
         index="sparse" if numbering == "not counted" else "dense",
         numbering=numbering,
         example="",
@@ -292,13 +287,9 @@ def _nothing_there(found: InputFound) -> ErrorInfo:
     return ErrorInfo("MissingInput", message, int(ExitCode.REFUSED), hint or start, "open")
 
 
-class Judge(Protocol):
-    """What becomes of the columns of a table."""
-
-    def __call__(
-        self, found: TableColumns, existing: ExistingColumns, spec: JobSpec, table: TableSpec, /
-    ) -> SchemaFound:
-        """Return the change. Raises `LakeloadError` for one that is refused."""
+Judge = Callable[[TableColumns, ExistingColumns, JobSpec, TableSpec], SchemaFound]
+"""Returns what becomes of the columns of a table. Raises `LakeloadError` for a change that is
+refused."""
 
 
 WITHOUT = "`--no-schema` shows the rest of the plan without Spark"
@@ -311,7 +302,7 @@ def find_columns(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> tuple[
     `MachineNotReady`, `LoadFailed`.
     """
     ended = run_job(spec, folder, launcher)
-    return read_columns(ended, read_result_of(PlanResult, folder.result, spec.attempt_id))
+    return read_columns(ended, read_result(PlanResult, folder.result, spec.attempt_id))
 
 
 def read_columns(ended: Ended, result: PlanResult | ResultProblem) -> tuple[TableColumns, ...]:
@@ -348,9 +339,7 @@ def with_schema(
             replace(
                 plan,
                 reader=known[plan.table].reader,
-                why_jvm=known[plan.table].why_jvm,
                 writer=known[plan.table].writer,
-                why_spark=known[plan.table].why_spark,
             ),
             _judged(judge, known[plan.table], spec, specs[plan.table]),
         )

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from lakeload.formats.tables import TableRef
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError, worst_exit
+from lakeload_jobs.core.authors import named_author, split_author
 from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.parquet.log.commit_log import Outcome
 
@@ -29,32 +30,62 @@ class TableRun:
     """One job in one table.
 
     `committed_at` is the lake's clock, `created_at` the author's. `mode` None: the format has one
-    alone. `remarks` say what is still to be done; `details` are lines for who asks for more.
+    alone. `remarks` say what is still to be done; `about` are lines for who asks for more, and
+    `more` is what its JSON holds beside what every format has.
     """
 
     target: str
     pipeline: str
     job_id: str
+    attempt_id: str | None
+    author: str
     committed_at: datetime
     created_at: datetime
+    synced: datetime | str | None
     rows: int
     files: int
     bytes: int
+    rejected: int
+    """Records that were set aside in the side table."""
+    deleted: int
+    """Rows that the source no longer has."""
+    read: str | None
+    """The rows of the source that it read, in words."""
+    retried: str | None
+    """The job whose rejected records it read."""
     state: str
-    document: Mapping[str, Any]
+    about: tuple[str, ...]
+    more: Mapping[str, Any]
     mode: str | None = None
     remarks: tuple[str, ...] = ()
-    details: tuple[str, ...] = ()
     number: int = 0
-    rejected: int = 0
-    """Records that were set aside in the side table."""
-    deleted: int = 0
-    """Rows that the source no longer has."""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Its JSON."""
+        user, pid = split_author(self.author)
+        own = {name: getattr(self, name) for name in _IN_JSON}
+        return {**own, "author": user or None, "pid": pid, **self.more}
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """Lines for who asks for more."""
+        return (
+            *self.about,
+            *((f"  {self.read}",) if self.read else ()),
+            *((f"  rejected records of job {self.retried}",) if self.retried else ()),
+        )
 
     @property
     def order(self) -> tuple[datetime, datetime]:
         """What sorts runs: the lake's clock, and their author's within one second of it."""
         return self.committed_at, self.created_at
+
+
+_IN_JSON = (
+    *("target", "pipeline", "job_id", "attempt_id", "committed_at", "synced", "rows"),
+    *("deleted", "rejected", "retried", "read", "bytes", "state"),
+)
 
 
 @dataclass(frozen=True)
@@ -100,6 +131,11 @@ class RunsReport:
         """OK, or REFUSED when AWS or the catalog refused a table, or TABLE_FAILED for a damaged
         one."""
         return worst_exit(failed.error.exit_code for failed in self.errors)
+
+
+def by_author(author: str) -> str:
+    """Return ` by user@host, process 4711`; '' where it is not known."""
+    return f" by {named_author(author)}" if author else ""
 
 
 def by_job(runs: Sequence[TableRun]) -> tuple[JobRuns, ...]:

@@ -222,9 +222,6 @@ def of_job(document: Mapping[str, Any], targets: Sequence[str]) -> HistoryDay:
 def merge(earlier: HistoryDay, later: HistoryDay) -> HistoryDay:
     """Return both together. What both hold is there once."""
     jobs = {job.order: job for job in (*earlier.jobs, *later.jobs)}
-    hours = {hour.hour: hour for hour in earlier.hours}
-    for hour in later.hours:
-        hours[hour.hour] = _sum(hours[hour.hour], hour) if hour.hour in hours else hour
     states = {state.target: state for state in earlier.tables}
     for state in later.tables:
         before = states.get(state.target)
@@ -236,7 +233,7 @@ def merge(earlier: HistoryDay, later: HistoryDay) -> HistoryDay:
     return replace(
         earlier,
         jobs=tuple(sorted(jobs.values(), key=lambda job: job.order)),
-        hours=tuple(sorted(hours.values(), key=lambda hour: hour.hour)),
+        hours=_summed((*earlier.hours, *later.hours)),
         dropped=earlier.dropped + later.dropped,
         health=health,
         tables=tuple(sorted(states.values(), key=lambda state: state.target)),
@@ -269,7 +266,7 @@ def bounded(day: HistoryDay, limit: int = MAX_JOB_BYTES) -> HistoryDay:
             summed.append(_hour(job))
     kept = tuple(job for job in day.jobs if job.order not in left_out)
     smaller = replace(day, jobs=kept, dropped=day.dropped + len(left_out) - len(summed))
-    return merge(smaller, HistoryDay(FORMAT, day.pipeline, hours=_summed(summed)))
+    return merge(smaller, HistoryDay(FORMAT, day.pipeline, hours=tuple(summed)))
 
 
 def encode(day: HistoryDay) -> bytes:
@@ -371,18 +368,13 @@ def _hour(job: HistoryJob) -> HistoryHour:
     return HistoryHour(hour, 1, rows, size, job.ended_at)
 
 
-def _sum(one: HistoryHour, other: HistoryHour) -> HistoryHour:
-    return HistoryHour(
-        one.hour,
-        one.jobs + other.jobs,
-        one.rows + other.rows,
-        one.bytes + other.bytes,
-        max(one.ended_at, other.ended_at),
-    )
-
-
 def _summed(hours: Iterable[HistoryHour]) -> tuple[HistoryHour, ...]:
+    """Return one for all of the same hour, in their order."""
     found: dict[datetime, HistoryHour] = {}
-    for hour in hours:
-        found[hour.hour] = _sum(found[hour.hour], hour) if hour.hour in found else hour
-    return tuple(found.values())
+    for one in hours:
+        if other := found.get(one.hour):
+            jobs, rows = one.jobs + other.jobs, one.rows + other.rows
+            ended = max(one.ended_at, other.ended_at)
+            one = HistoryHour(one.hour, jobs, rows, one.bytes + other.bytes, ended)
+        found[one.hour] = one
+    return tuple(found[hour] for hour in sorted(found))

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from glob import has_magic
+from typing import TYPE_CHECKING, Literal
 
 from lakeload.documents.chosen_tables import choose_tables
 from lakeload.history.day import HistoryDay, TableHealth
+
+if TYPE_CHECKING:
+    from lakeload.documents.pipeline import Pipeline
+    from lakeload_jobs.contract.spec import TableSpec
 
 StatusWord = Literal["FRESH", "NOT_LOADED", "STALE", "FAILED"]
 
@@ -31,6 +36,16 @@ class TableStatus:
     def bad(self) -> bool:
         """Whether a monitor should know."""
         return self.status in ("STALE", "FAILED")
+
+
+def freshness_of(specs: Sequence[TableSpec], model: Pipeline) -> dict[str, timedelta | None]:
+    """Return how old the tables of a pipeline may be, by their targets. Patterns that are not
+    replaced by the tables they find are no names of tables."""
+    return {
+        spec.target: table.freshness or model.freshness
+        for spec, table in zip(specs, model.tables, strict=True)
+        if not has_magic(spec.source)
+    }
 
 
 def statuses(

@@ -12,12 +12,12 @@ import hashlib
 import json
 import os
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Protocol
 
 from lakeload.history.day import (
     FORMAT,
@@ -55,27 +55,45 @@ class StoredDay:
     version: str
 
 
-class HistoryStore(Protocol):
+class HistoryStore(ABC):
     """The days of pipelines. Each method may raise `LakeloadError` and `OSError`."""
 
+    @abstractmethod
     def pipelines(self) -> list[str]:
         """Return the pipelines that have a history."""
 
     def days(self, pipeline: str) -> list[str]:
         """Return the names of a pipeline's days, the oldest first."""
+        names = (name.removesuffix(_SUFFIX) for name in self._names(pipeline))
+        return sorted(name for name in names if day_of(name))
 
     def read(self, pipeline: str, day: str) -> StoredDay | None:
         """Return a day; None where there is none."""
+        found = self._read(pipeline, day)
+        if found is None:
+            return None
+        body, version, where = found
+        return StoredDay(decode(body, where), version)
 
+    @abstractmethod
     def write(self, day: HistoryDay, name: str, version: str | None) -> bool:
         """Replace a day that still has this version, None for one that is not there yet. Return
         False where another job came first."""
 
+    @abstractmethod
     def remove(self, pipeline: str, day: str) -> None:
         """Remove a day."""
 
+    @abstractmethod
+    def _names(self, pipeline: str) -> Iterable[str]:
+        """Return the names of a pipeline's objects or files."""
 
-class LakeHistory:
+    @abstractmethod
+    def _read(self, pipeline: str, day: str) -> tuple[bytes, str, str] | None:
+        """Return what is stored, its version, and what to call it."""
+
+
+class LakeHistory(HistoryStore):
     """The history in the lake: `{prefix}/_lakeload/job-history/{pipeline}/{YYYY-MM-DD}.json`."""
 
     def __init__(self, session: AwsSession, destination: DestinationSpec) -> None:
@@ -83,18 +101,23 @@ class LakeHistory:
         self._objects = Objects(session, destination)
 
     def pipelines(self) -> list[str]:
-        """Return the pipelines that have a history."""
+        """List folders."""
         return sorted(self._objects.list_folders(job_history_path(self._prefix)))
 
-    def days(self, pipeline: str) -> list[str]:
-        """Return the names of a pipeline's days, the oldest first."""
-        path = job_history_path(self._prefix, pipeline)
-        names = (entry.key[len(path) :] for entry in self._objects.list(path))
-        found = (name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
-        return sorted(name for name in found if day_of(name))
+    def write(self, day: HistoryDay, name: str, version: str | None) -> bool:
+        """Write conditionally."""
+        return self._objects.put_version(self._key(day.pipeline, name), encode(day), version)
 
-    def read(self, pipeline: str, day: str) -> StoredDay | None:
-        """Return a day; None where there is none."""
+    def remove(self, pipeline: str, day: str) -> None:
+        """Delete the object."""
+        if (entry := self._objects.find(self._key(pipeline, day))) is not None:
+            self._objects.delete(entry.key, entry.etag)
+
+    def _names(self, pipeline: str) -> Iterable[str]:
+        path = job_history_path(self._prefix, pipeline)
+        return (entry.key[len(path) :] for entry in self._objects.list(path))
+
+    def _read(self, pipeline: str, day: str) -> tuple[bytes, str, str] | None:
         key = self._key(pipeline, day)
         try:
             found = self._objects.get_version(key)
@@ -103,24 +126,13 @@ class LakeHistory:
             if error.denied and self._objects.find(key) is None:
                 return None
             raise
-        if found is None:
-            return None
-        return StoredDay(decode(found[0], self._objects.url(key)), found[1])
-
-    def write(self, day: HistoryDay, name: str, version: str | None) -> bool:
-        """Replace a day that still has this version."""
-        return self._objects.put_version(self._key(day.pipeline, name), encode(day), version)
-
-    def remove(self, pipeline: str, day: str) -> None:
-        """Remove a day."""
-        if (entry := self._objects.find(self._key(pipeline, day))) is not None:
-            self._objects.delete(entry.key, entry.etag)
+        return found and (*found, self._objects.url(key))
 
     def _key(self, pipeline: str, day: str) -> str:
         return f"{job_history_path(self._prefix, pipeline)}{day}{_SUFFIX}"
 
 
-class LocalHistory:
+class LocalHistory(HistoryStore):
     """The history of one lake on this machine, beside the run folders."""
 
     def __init__(self, runs: Path, destination: DestinationSpec) -> None:
@@ -129,29 +141,15 @@ class LocalHistory:
         self._path = runs / "job-history" / hashlib.sha256(lake.encode()).hexdigest()[:16]
 
     def pipelines(self) -> list[str]:
-        """Return the pipelines that have a history."""
-        return self._names(self._path)
-
-    def days(self, pipeline: str) -> list[str]:
-        """Return the names of a pipeline's days, the oldest first."""
-        names = self._names(self._path / pipeline)
-        found = (name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
-        return [name for name in found if day_of(name)]
-
-    def read(self, pipeline: str, day: str) -> StoredDay | None:
-        """Return a day; None where there is none."""
-        body = self._body(self._file(pipeline, day))
-        if body is None:
-            return None
-        where = str(self._file(pipeline, day))
-        return StoredDay(decode(body, where), hashlib.sha256(body).hexdigest())
+        """List folders."""
+        return self._names("")
 
     def write(self, day: HistoryDay, name: str, version: str | None) -> bool:
-        """Replace a day that still has this version."""
+        """Write under a lock."""
         file = self._file(day.pipeline, name)
         self._make(file.parent)
         with self._locked(file.parent):
-            if not self._is(file, version):
+            if _version(_body(file)) != version:
                 return False
             number, temporary = tempfile.mkstemp(prefix=".", dir=file.parent)
             with os.fdopen(number, "wb") as new:
@@ -160,14 +158,14 @@ class LocalHistory:
         return True
 
     def remove(self, pipeline: str, day: str) -> None:
-        """Remove a day."""
+        """Remove the file."""
         self._file(pipeline, day).unlink(missing_ok=True)
 
     def take(self, pipeline: str, day: str, version: str) -> None:
         """Remove a day that still has this version."""
         file = self._file(pipeline, day)
         with self._locked(file.parent):
-            if self._is(file, version):
+            if _version(_body(file)) == version:
                 file.unlink(missing_ok=True)
 
     @contextmanager
@@ -186,26 +184,30 @@ class LocalHistory:
         for path in reversed(missing):
             path.mkdir(mode=_MODE, exist_ok=True)
 
-    def _is(self, file: Path, version: str | None) -> bool:
-        body = self._body(file)
-        return (None if body is None else hashlib.sha256(body).hexdigest()) == version
-
     def _file(self, pipeline: str, day: str) -> Path:
         return self._path / pipeline / f"{day}{_SUFFIX}"
 
-    @staticmethod
-    def _body(file: Path) -> bytes | None:
+    def _names(self, pipeline: str) -> list[str]:
         try:
-            return file.read_bytes()
-        except FileNotFoundError:
-            return None
-
-    @staticmethod
-    def _names(folder: Path) -> list[str]:
-        try:
-            return sorted(path.name for path in folder.iterdir())
+            return sorted(path.name for path in (self._path / pipeline).iterdir())
         except FileNotFoundError:
             return []
+
+    def _read(self, pipeline: str, day: str) -> tuple[bytes, str, str] | None:
+        file = self._file(pipeline, day)
+        body = _body(file)
+        return None if body is None else (body, _version(body) or "", str(file))
+
+
+def _body(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _version(body: bytes | None) -> str | None:
+    return None if body is None else hashlib.sha256(body).hexdigest()
 
 
 def is_in_lake(destination: DestinationSpec) -> bool:
@@ -257,40 +259,30 @@ def move(local: LocalHistory, lake: HistoryStore, pipeline: str) -> HistoryDay |
     return found
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Which jobs to read: of those that `keeps` takes, the newest `limit` since an instant."""
-
-    keeps: Callable[[HistoryJob], bool]
-    limit: int
-    since: datetime | None = None
-
-    def takes(self, job: HistoryJob) -> bool:
-        """Whether to return a job."""
-        return (self.since is None or job.ended_at >= self.since) and self.keeps(job)
-
-
 def past_jobs(
-    stores: Iterable[HistoryStore], pipelines: Sequence[str], wanted: Wanted
+    stores: Iterable[HistoryStore],
+    pipelines: Sequence[str],
+    keeps: Callable[[HistoryJob], bool],
+    limit: int,
+    since: datetime | None = None,
 ) -> tuple[HistoryJob, ...]:
-    """Return jobs of pipelines, the newest first, each once however many stores have it."""
+    """Return jobs of pipelines that `keeps` takes, the newest `limit` since an instant, newest
+    first, each once however many stores have it."""
     found: dict[tuple[datetime, str], HistoryJob] = {}
     for store in stores:
         for pipeline in pipelines:
-            found |= {job.order: job for job in _newest(store, pipeline, wanted)}
-    newest = sorted(found.values(), key=lambda job: job.order, reverse=True)
-    return tuple(newest[: wanted.limit])
-
-
-def _newest(store: HistoryStore, pipeline: str, wanted: Wanted) -> list[HistoryJob]:
-    found: list[HistoryJob] = []
-    for name in reversed(store.days(pipeline)):
-        # No job is recorded before it has ended.
-        if len(found) >= wanted.limit or (wanted.since and name < day_name(wanted.since)):
-            break
-        stored = store.read(pipeline, name)
-        found += [job for job in stored.day.jobs if wanted.takes(job)] if stored else []
-    return found
+            newest = 0
+            for name in reversed(store.days(pipeline)):
+                # No job is recorded before it has ended.
+                if newest >= limit or (since and name < day_name(since)):
+                    break
+                stored = store.read(pipeline, name)
+                jobs = [job for job in stored.day.jobs if keeps(job)] if stored else []
+                own = {job.order: job for job in jobs if since is None or job.ended_at >= since}
+                newest += len(own)
+                found |= own
+    order = sorted(found.values(), key=lambda job: job.order, reverse=True)
+    return tuple(order[:limit])
 
 
 def remove_old_days(store: HistoryStore, pipeline: str, before: date) -> int:

@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
-from lakeload.config.model import FINDINGS
+from lakeload.config.model import Finding, first_finding
 from lakeload.init.documents import Answers, Variable
 from lakeload.init.table_settings import yaml_text
 from lakeload.sources.databases.settings import JdbcSettings, JdbcTable
@@ -214,10 +213,8 @@ def _settings(url: str) -> JdbcSettings:
     try:
         return JdbcSettings.model_validate({"type": "JDBC", "url": url})
     except ValidationError as error:
-        detail: Any = error.errors(include_url=False, include_input=False)[0]
-        found = detail.get("ctx", {}).get(FINDINGS, ())
-        message = found[0].message if found else "this is not the URL of a database"
-        hint = found[0].hint if found else None
-        if found and found[0].code == "secret-literal":
+        found = first_finding(error) or Finding("this is not the URL of a database")
+        hint = found.hint
+        if found.code == "secret-literal":
             hint = f"remove it from the URL, and set `{PASSWORD.name}` in the environment"
-        raise InvalidInput(f"`--from-url`: {message}", hint=hint) from None
+        raise InvalidInput(f"`--from-url`: {found.message}", hint=hint) from None

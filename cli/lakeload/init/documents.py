@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
@@ -25,24 +25,17 @@ from lakeload_jobs.contract.traits import CATALOGS, FORMATS, CatalogTraits, Form
 from lakeload_jobs.core.names import normalize
 from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
 
+if TYPE_CHECKING:
+    from lakeload.init.database import Database
+
 DESTINATION, PIPELINE = "destination.yml", "pipeline.yml"
 DOTENV, GITIGNORE = ".env", ".gitignore"
-
-
-class DatabaseLines(Protocol):
-    """What a pipeline says of a database and its tables, as YAML."""
-
-    def source_lines(self) -> Iterable[str]:
-        """Return the lines of `source`."""
-
-    def table_lines(self, mode: str, *, append_only: bool) -> Iterable[Sequence[str]]:
-        """Return the lines of each table; `mode` '': the one that loads each row once."""
 
 
 def documents(
     answers: Answers,
     tables: Sequence[TableFiles] = (),
-    database: DatabaseLines | None = None,
+    database: Database | None = None,
     *,
     key_files: str = "",
 ) -> dict[str, str]:

@@ -113,11 +113,14 @@ def _write(file: PlannedFile) -> None:
 def _dotenv(path: Path, variables: Sequence[Variable]) -> PlannedFile:
     text = _text(path)
     if text is None:
-        new = dotenv_text(variables, shell_path(path))
+        new = _HEAD.format(path=shell_path(path)) + _lines(variables)
         return PlannedFile(path, FileAction.CREATE, new, secret=True)
-    missing = missing_from(text, variables)
+    # Those that it does not assign, nor has a line to fill in for.
+    given = set(_ASSIGNMENT.findall(text))
+    missing = tuple(variable for variable in variables if variable.name not in given)
+    text += "" if text.endswith("\n") or not text else "\n"
     action = FileAction.EXTEND if missing else FileAction.KEEP
-    return PlannedFile(path, action, extended(text, missing), secret=True)
+    return PlannedFile(path, action, text + _lines(missing), secret=True)
 
 
 def _gitignore(folder: Path) -> PlannedFile | None:
@@ -164,26 +167,10 @@ _HEAD = """\
 _ASSIGNMENT = re.compile(r"^\s*(?:#\s*)?(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=", re.MULTILINE)
 
 
-def dotenv_text(variables: Sequence[Variable], path: str) -> str:
-    """Return a new file; `path` is how a shell reads it."""
-    return _HEAD.format(path=path) + _lines(variables)
-
-
 def shell_path(path: Path) -> str:
     """Return a path as the `.` of a shell needs it: without a slash it would look in PATH."""
     text = str(path)
     return shlex.quote(text if "/" in text else f"./{text}")
-
-
-def missing_from(text: str, variables: Sequence[Variable]) -> tuple[Variable, ...]:
-    """Return the variables that an existing file does not assign, nor has a line to fill in for."""
-    given = set(_ASSIGNMENT.findall(text))
-    return tuple(variable for variable in variables if variable.name not in given)
-
-
-def extended(text: str, variables: Sequence[Variable]) -> str:
-    """Return an existing file with further variables at its end."""
-    return (text if text.endswith("\n") or not text else text + "\n") + _lines(variables)
 
 
 def _lines(variables: Sequence[Variable]) -> str:

@@ -451,7 +451,8 @@ class _Reader:
         elif path == "table_properties":
             value = _properties(tree)
         else:
-            value = _value(tree, Table if table else _model(home), path)
+            model = Destination if home == "destination" else Pipeline
+            value = _value(tree, Table if table else model, path)
         if value is None:
             self._leave(theirs, "its value is not one that this setting has here")
         elif isinstance(value, str) and has_userinfo(value):
@@ -564,10 +565,6 @@ def _properties(tree: Tree) -> Mapping[str, str] | None:
         return None
     texts = {name: _text(entry.value) for name, entry in tree.entries.items()}
     return texts if all(texts.values()) else None
-
-
-def _model(home: str) -> type[Destination] | type[Pipeline]:
-    return Destination if home == "destination" else Pipeline
 
 
 def _value(

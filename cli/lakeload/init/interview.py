@@ -10,7 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from lakeload.config.credentials import Credentials
 from lakeload.config.document import listed, quoted
-from lakeload.config.model import FINDINGS, Finding
+from lakeload.config.model import Finding, first_finding
 from lakeload.config.secret_names import shown
 from lakeload.data import read_toml
 from lakeload.documents.destination import Destination, region_findings
@@ -39,11 +39,8 @@ def value_finding(model: type[BaseModel], setting: str, value: str) -> Finding |
     try:
         TypeAdapter(kind).validate_python(value, strict=True)
     except ValidationError as error:
-        for detail in error.errors(include_url=False, include_input=False):
-            for finding in detail.get("ctx", {}).get(FINDINGS, ()):
-                assert isinstance(finding, Finding), "rules raise findings"  # noqa: S101
-                return finding
-        return Finding(f"`{shown(value)}` cannot be the value of `{setting}`")
+        other = Finding(f"`{shown(value)}` cannot be the value of `{setting}`")
+        return first_finding(error) or other
     return None
 
 
@@ -92,10 +89,6 @@ class Question:
         if isinstance(self.choices, str):
             return get_args(getattr(spec, self.choices))
         return tuple(self.choices)
-
-    def default_for(self, given: Given) -> str | None:
-        """Return the default after these answers, None for a question that needs an answer."""
-        return _DEFAULTS[self.name](given) if self.name in _DEFAULTS else self.default
 
 
 def _identity(given: Given) -> str:
@@ -173,7 +166,7 @@ def interview(
             known.pop(question.name, None)
             continue
         choices = question.choices_for(known)
-        default = _default(defaults, question, known)
+        default = _default(question, known, defaults.get(question.name))
         if flag is not None:
             known[question.name] = _checked_flag(question, choices, flag, known)
         elif (
@@ -193,9 +186,13 @@ def interview(
     return Answers(**known)
 
 
-def _default(defaults: Defaults, question: Question, known: Given) -> str | None:
-    found = defaults.get(question.name)
-    return (found(known) if callable(found) else found) or question.default_for(known)
+def _default(
+    question: Question, known: Given, first: str | Callable[[Given], str | None] | None
+) -> str | None:
+    """Return the default after these answers, None for a question that needs an answer."""
+    if value := first(known) if callable(first) else first:
+        return value
+    return _DEFAULTS[question.name](known) if question.name in _DEFAULTS else question.default
 
 
 def _settled(question: Question, known: Mapping[str, str], default: str | None) -> bool:

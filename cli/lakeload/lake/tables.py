@@ -57,11 +57,6 @@ def tables(lake: Lake, table_format: TableFormat) -> tuple[TableLocation, ...]:
     )
 
 
-def target(table: TableLocation) -> str:
-    """Return the name of a table in a query."""
-    return f"{table.schema}.{table.table}" if table.schema else table.table
-
-
 def chosen(
     name: str, there: list[tuple[TableFormat, TableLocation]]
 ) -> tuple[TableFormat, TableLocation]:
@@ -70,11 +65,11 @@ def chosen(
     fitting = [
         (table_format, table)
         for table_format, table in there
-        if own in (target(table).lower(), table.table.lower())
+        if own in (table.name.lower(), table.table.lower())
     ]
     if len(fitting) == 1:
         return fitting[0]
-    names = [target(table) for _, table in fitting or there]
+    names = [table.name for _, table in fitting or there]
     if not fitting:
         listed = (
             f"there are {quoted(sorted(set(names)), 10)}"
@@ -84,7 +79,7 @@ def chosen(
         raise InvalidInput(
             f"the lake has no table `{name}`", hint=did_you_mean(name, names) or listed
         )
-    if len({target(table) for _, table in fitting}) > 1:
+    if len({table.name for _, table in fitting}) > 1:
         raise InvalidInput(
             f"several schemas have a table `{name}`", hint=f"name one: {quoted(sorted(set(names)))}"
         )
@@ -124,7 +119,7 @@ def _dataset(destination: DestinationSpec, session: AwsSession, table: TableLoca
     ]
     if not keys:
         raise InvalidInput(
-            f"no load of `{target(table)}` has brought rows", hint="load it: `lakeload sync`"
+            f"no load of `{table.name}` has brought rows", hint="load it: `lakeload sync`"
         )
     own = session.keys()
     store = S3FileSystem(

@@ -42,13 +42,9 @@ class ResultProblem:
     """There is no file, as opposed to one that cannot be used."""
 
 
-def read_result(path: Path, attempt_id: str) -> RunResult | ResultProblem:
-    """Return the result this attempt of a load wrote, or why it cannot be used."""
-    return read_result_of(RunResult, path, attempt_id)
-
-
-def read_result_of(kind: type[R], path: Path, attempt_id: str) -> R | ResultProblem:
-    """The same for the job whose result is of this kind."""
+def read_result(kind: type[R], path: Path, attempt_id: str) -> R | ResultProblem:
+    """Return the result that this attempt at a job with results of this kind wrote, or why it
+    cannot be used."""
     try:
         if path.stat().st_size > LARGEST:
             return ResultProblem("Spark finished, but its result file is too large")
@@ -357,7 +353,8 @@ def _interrupted(ending: Ending, tables: tuple[TableResult, ...], maybe: str) ->
     if ending.killed:
         how += " and killed because it did not stop in time"
     done = sum(table.status in GOOD for table in tables)
-    unknown = [table for table in tables if _in_commit(table)]
+    left = (table for table in tables if table.status not in GOOD and table.error)
+    unknown = [table for table in left if table.error and table.error.stage == "commit"]
     if unknown:
         what = f"`{unknown[0].table}` is {maybe}"
         what += f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
@@ -367,11 +364,6 @@ def _interrupted(ending: Ending, tables: tuple[TableResult, ...], maybe: str) ->
         what = NOTHING_COMMITTED
     error = ErrorInfo("Interrupted", f"{how}: {what}", ExitCode.INTERRUPTED)
     return Outcome("INTERRUPTED", ExitCode.INTERRUPTED, tables, error)
-
-
-def _in_commit(table: TableResult) -> bool:
-    stage = table.error.stage if table.error else None
-    return table.status not in GOOD and stage == "commit"
 
 
 def _presume(

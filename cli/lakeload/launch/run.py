@@ -22,7 +22,6 @@ from lakeload.launch.outcome import (
     native_end,
     probable_cause,
     read_result,
-    read_result_of,
 )
 from lakeload.launch.process import (
     PATIENCE,
@@ -56,7 +55,7 @@ from lakeload_jobs.contract.errors import (
 )
 from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.maintain import MaintainResult, TableMaintenance
-from lakeload_jobs.contract.result import ErrorInfo
+from lakeload_jobs.contract.result import ErrorInfo, RunResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.traits import catalog_of, format_of, vends
 from lakeload_jobs.core.os_user import stand_in_name
@@ -97,7 +96,7 @@ RunJob = Callable[[JobSpec, RunFolder, Launcher], Ended]
 def launch(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Outcome:
     """Load what `spec` names and return what became of it. Raises as `run_job` does."""
     ended = (launcher.run or run_job)(spec, folder, launcher)
-    result = read_result(folder.result, spec.attempt_id)
+    result = read_result(RunResult, folder.result, spec.attempt_id)
     maybe = format_of(spec.destination).commit_unknown
     outcome = decide(ended.ending, result, ended.observed, spec.tables, ended.cause, maybe=maybe)
     return replace(outcome, usage=None if isinstance(result, ResultProblem) else result.usage)
@@ -151,8 +150,8 @@ def prepare_driver(
     jvm_bytes: int | None,
     jobs: Path | None = None,
 ) -> Submission:
-    """Write spark.conf and log4j's settings into the run folder and return how the driver starts:
-    for `spec`, or for the jobs that arrive through the pipe `jobs`. Raises as `run_job` does."""
+    """Return how the driver starts, for `spec`, or for the jobs that arrive through the pipe
+    `jobs`. Raises as `run_job` does."""
     installation, environment = launcher.installation, launcher.environment
     conf = {**spark_defaults(installation, environment), **launcher.settings.conf}
     scratch = scratch_folders(folder, environment, conf)
@@ -170,17 +169,31 @@ def prepare_driver(
         scratch=scratch,
         user=user,
     )
+    return written_submission(request, installation, environment, spec.pipeline, jobs)
+
+
+def written_submission(
+    request: LaunchRequest,
+    installation: Installation,
+    environment: Mapping[str, str],
+    pipeline: str,
+    jobs: Path | None = None,
+) -> Submission:
+    """Write spark.conf and log4j's settings into the run folder, and return how the driver
+    starts."""
+    folder = request.folder
     properties = render(spark_properties(request))
-    folder.write(folder.log_settings, log_settings())
+    log_settings = resources.files("lakeload.launch").joinpath("log4j2.properties")
+    folder.write(folder.log_settings, log_settings.read_text("utf-8"))
     folder.write(folder.properties, properties)
     return submission(
         installation,
         folder,
-        master=launcher.settings.master,
-        pipeline=spec.pipeline,
+        master=request.settings.master,
+        pipeline=pipeline,
         environment=environment,
-        scratch=scratch,
-        user=user,
+        scratch=request.scratch,
+        user=request.user,
         jobs=jobs,
     )
 
@@ -191,11 +204,6 @@ def write_spec(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> None:
     settings = launcher.settings
     told = replace(spec, runtime=settings.runtime.traits_of(settings.master))
     folder.write(folder.spec, json.dumps(to_json(told), indent=1))
-
-
-def log_settings() -> str:
-    """Return log4j's settings for a launch."""
-    return resources.files("lakeload.launch").joinpath("log4j2.properties").read_text("utf-8")
 
 
 def jvm_bytes(spec: JobSpec) -> int | None:
@@ -262,7 +270,7 @@ class Maintained:
 def launch_maintenance(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Maintained:
     """Maintain the tables that `spec` names. Raises as `run_job` does."""
     ended = run_job(spec, folder, launcher)
-    return decide_maintenance(ended, read_result_of(MaintainResult, folder.result, spec.attempt_id))
+    return decide_maintenance(ended, read_result(MaintainResult, folder.result, spec.attempt_id))
 
 
 def maintained(tables: Iterable[TableMaintenance]) -> Maintained:

@@ -16,12 +16,12 @@ from typing import Any, Literal
 
 import platformdirs
 
-from lakeload.launch.outcome import ResultProblem, read_result, read_result_of
+from lakeload.launch.outcome import ResultProblem, read_result
 from lakeload_jobs.contract.codec import CodecError, parse_instant
 from lakeload_jobs.contract.errors import MachineNotReady, disk_full
 from lakeload_jobs.contract.maintain import MaintainResult
 from lakeload_jobs.contract.plan import PlanResult
-from lakeload_jobs.contract.result import JobResult
+from lakeload_jobs.contract.result import JobResult, RunResult
 
 KEPT = 50
 """Run folders that stay; a log is at most 64 MiB and mostly a few KiB."""
@@ -237,10 +237,6 @@ def is_gone(file: Path) -> bool:
         return False
 
 
-def _without_result(events: Path) -> Literal["RUNNING", "NO_RESULT"]:
-    return "RUNNING" if events.exists() and not is_gone(events) else "NO_RESULT"
-
-
 def matching(runs: Sequence[LocalRun], globs: Sequence[str]) -> tuple[LocalRun, ...]:
     """Return the runs with a table whose source name matches one of the globs; all without any."""
     return tuple(
@@ -251,15 +247,13 @@ def matching(runs: Sequence[LocalRun], globs: Sequence[str]) -> tuple[LocalRun, 
     )
 
 
+_KINDS = {"plan": PlanResult, "maintain": MaintainResult}
+"""The results of jobs that are no loads."""
+
+
 def _result(spec: dict[str, Any], path: Path) -> JobResult | None:
-    attempt_id, job = spec["attempt_id"], spec.get("job", "load")
-    result: JobResult | ResultProblem
-    if job == "plan":
-        result = read_result_of(PlanResult, path, attempt_id)
-    elif job == "maintain":
-        result = read_result_of(MaintainResult, path, attempt_id)
-    else:
-        result = read_result(path, attempt_id)
+    kind = _KINDS.get(spec.get("job", "load"), RunResult)
+    result: JobResult | ResultProblem = read_result(kind, path, spec["attempt_id"])
     return None if isinstance(result, ResultProblem) else result
 
 
@@ -268,6 +262,8 @@ def _read(folder: RunFolder) -> LocalRun | None:
     try:
         spec: dict[str, Any] = json.loads(folder.spec.read_bytes())
         ended = _result(spec, folder.result)
+        runs = folder.events.exists() and not is_gone(folder.events)
+        unended: LocalOutcome = "RUNNING" if runs else "NO_RESULT"
         return LocalRun(
             started_at=parse_instant(spec["synced"]),
             job_id=str(spec["job_id"]),
@@ -275,7 +271,7 @@ def _read(folder: RunFolder) -> LocalRun | None:
             pipeline=str(spec["pipeline"]),
             lake=lake_of(spec["destination"]),
             tables=tuple(str(table["source"]) for table in spec["tables"]),
-            outcome=ended.status if ended else _without_result(folder.events),
+            outcome=ended.status if ended else unended,
             seconds=(ended.finished_at - ended.started_at).total_seconds() if ended else None,
             folder=folder.path,
             log=folder.log,

@@ -11,21 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from lakeload.launch.outcome import probable_cause
-from lakeload.launch.process import (
-    Installation,
-    kill_session,
-    members,
-    read_log,
-    start,
-    submission,
-)
-from lakeload.launch.properties import (
-    LaunchRequest,
-    SparkSettings,
-    render,
-    spark_properties,
-)
-from lakeload.launch.run import log_settings
+from lakeload.launch.process import Installation, kill_session, members, read_log, start
+from lakeload.launch.properties import LaunchRequest, SparkSettings
+from lakeload.launch.run import written_submission
 from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.scratch import remove_scratch
 from lakeload.runtimes import Submission
@@ -62,33 +50,21 @@ def train(
     entry = installation.entry.with_name("run_training.py")
     # Below the archive's own work folder, which the next maker removes after a kill.
     scratch = (folder / "scratch",)
-    started = submission(
-        replace(installation, entry=entry),
-        run,
-        master=MASTER,
-        pipeline="training",
-        environment={
-            name: value for name, value in environment.items() if name not in _BEHIND_SPARK
-        },
-        scratch=scratch,
-        user=stand_in_name(),
-    )
     option = f'"-XX:ArchiveClassesAtExit={target}"'
     settings = SparkSettings(MASTER, MEMORY, {"spark.driver.extraJavaOptions": option}, tuple(jars))
-    cores = os.cpu_count() or 1
     request = LaunchRequest(
         settings,
         run,
         environment,
-        cores=cores,
+        cores=os.cpu_count() or 1,
         jvm_bytes=0,
         session_settings=FORMATS["ICEBERG"].session_settings if iceberg else {},
         scratch=scratch,
         user=stand_in_name(),
     )
-    run.write(run.log_settings, log_settings())
-    run.write(run.properties, render(spark_properties(request)))
-    status = _run(started, run)
+    kept = {name: value for name, value in environment.items() if name not in _BEHIND_SPARK}
+    installed = replace(installation, entry=entry)
+    status = _run(written_submission(request, installed, kept, "training"), run)
     if status != 0 or not target.is_file():
         raise _no_archive(status, run, installation.java_home)
 

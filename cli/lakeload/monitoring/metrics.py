@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,8 +23,10 @@ from typing import Any, Literal
 from lakeload.reporting.job import Measurement
 from lakeload_jobs import __version__
 from lakeload_jobs.contract.codec import parse_instant
-from lakeload_jobs.contract.errors import ExitCode
+from lakeload_jobs.contract.errors import ExitCode, Refused
 from lakeload_jobs.contract.result import GOOD
+
+logger = logging.getLogger(__name__)
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 """Of the text over HTTP."""
@@ -159,7 +162,7 @@ class Metrics:
             key: value for key, value in self._values.items() if key[0] != "lakeload_build"
         }
         self._set("lakeload_build", 1, version=__version__)
-        ended = _ended(document)
+        ended = parse_instant(document["started_at"]).timestamp() + float(document["seconds"])
         self._add_job(document, ended)
         named = {table["target"] for table in document["tables"]}
         for table in document["tables"]:
@@ -334,10 +337,6 @@ def write_file(path: Path, text: str) -> None:
         raise
 
 
-def _ended(document: Document) -> float:
-    return parse_instant(document["started_at"]).timestamp() + float(document["seconds"])
-
-
 def _target(document: Document, source: str) -> str:
     found = (table["target"] for table in document["tables"] if table["table"] == source)
     return next(found, source)
@@ -376,3 +375,53 @@ def _read(text: str, pipeline: str) -> Iterator[tuple[tuple[str, Labels], float]
 
 def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: "\n" if match[1] == "n" else match[1], text)
+
+
+class Monitor:
+    """Records the metrics of the jobs of a pipeline. Nothing here fails a load: a failure is one
+    warning."""
+
+    def __init__(
+        self, warn: Callable[[str], None], publish: Callable[[str], None] | None = None
+    ) -> None:
+        """`publish` takes the text of the metrics after each job."""
+        self._warn = warn
+        self._publish = publish
+        self._text = ""
+        self._measured: tuple[Measurement, ...] = ()
+
+    def add_metrics(
+        self, document: Document, targets: Sequence[str], path: Path | None
+    ) -> tuple[Measurement, ...]:
+        """Add a job to the metrics, given the document that `sync --output json` prints and its
+        tables, and write them into a file. Return what OpenTelemetry is sent."""
+        doing = f"writing the metrics file `{path}`" if path else "writing metrics"
+        self._measured = ()
+        try:
+            self._add_metrics(document, targets, path)
+        except Exception as error:
+            logger.info("%s failed", doing, exc_info=True)
+            reason = (getattr(error, "strerror", None) or type(error).__name__).lower()
+            self._warn(f"{doing}: {getattr(error, 'message', None) or reason}")
+        return self._measured
+
+    def _add_metrics(self, document: Document, targets: Sequence[str], path: Path | None) -> None:
+        pipeline, other = document["pipeline"], None
+        job = Metrics(pipeline)
+        job.add(document, targets)
+        with locked(path) if path is not None else contextlib.nullcontext():
+            if path is not None and (text := read_file(path)):
+                other = other_pipeline(text, pipeline)
+                self._text = self._text if other else text
+            metrics = Metrics(pipeline, self._text)
+            metrics.add(document, targets)
+            self._text, self._measured = metrics.text(), metrics.measurements(job)
+            if self._publish is not None:
+                self._publish(self._text)
+            if other is not None:
+                raise Refused(
+                    f"it has the metrics of pipeline `{other}`: give each pipeline a file of its "
+                    "own, or remove this one"
+                )
+            if path is not None:
+                write_file(path, self._text)

@@ -385,15 +385,15 @@ class ProbeCatalog:
             self._table_tried = True
             location = f"{self._place}{self.namespace}/{TABLE}" if self._place else None
             version = str(self.destination.iceberg.format_version)
-            table = self.catalog.create_table(
+            place = self.catalog.create_table(
                 self.namespace,
                 TABLE,
                 columns={"id": "long"},
                 location=location,
                 properties={"format-version": version},
             )
-            self.storage.place = table.location
-        return f"at {table.location}"
+            self.storage.place = place
+        return f"at {place}"
 
     def load_table(self) -> None:
         """A table can be read."""

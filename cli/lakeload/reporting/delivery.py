@@ -14,7 +14,7 @@ REQUEST_SECONDS = 3.0
 """How long one request may take."""
 END_SECONDS = 4.0
 """How long the end of a job waits for all that is not delivered yet, whatever a receiver does."""
-TRY_AGAIN = (408, 425, 429)
+_TRY_AGAIN = (408, 425, 429)
 """HTTP statuses below 500 of requests that may succeed later."""
 _PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0)
 _LAST_ATTEMPTS = 2
@@ -28,6 +28,12 @@ class Rejected(Exception):
 
 class NotTaken(Exception):
     """The receiver did not take a report, and may take it later. The message has no secret."""
+
+
+def not_sent(status: int | None, reason: str) -> Rejected | NotTaken:
+    """Return the error of a report that got a response with this status, None for no response."""
+    final = status is not None and 300 <= status < 500 and status not in _TRY_AGAIN
+    return Rejected(reason) if final else NotTaken(reason)
 
 
 Send = Callable[[T], None]

@@ -20,14 +20,7 @@ from opentelemetry.trace import Span, Status, StatusCode, Tracer, set_span_in_co
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from lakeload.config.secret_names import masked
-from lakeload.reporting.delivery import (
-    REQUEST_SECONDS,
-    TRY_AGAIN,
-    NotTaken,
-    Rejected,
-    Send,
-    describe_error,
-)
+from lakeload.reporting.delivery import REQUEST_SECONDS, Send, describe_error, not_sent
 from lakeload.reporting.job import ReportedJob, TableTimes
 from lakeload_jobs import __version__
 from lakeload_jobs.contract.result import GOOD
@@ -69,14 +62,14 @@ class _Session(requests.Session):
     def __init__(self) -> None:
         super().__init__()
         self._reason: str | None = None
-        self._status = 0
+        self._status: int | None = None
 
     def send(self, request: requests.PreparedRequest, **settings: Any) -> requests.Response:
         """Send a request."""
         try:
             response = super().send(request, **settings)
         except Exception as error:
-            self._reason, self._status = describe_error(error), 0
+            self._reason, self._status = describe_error(error), None
             raise
         self._status = response.status_code
         self._reason = None if response.ok else f"it responded with HTTP {response.status_code}"
@@ -85,8 +78,7 @@ class _Session(requests.Session):
     def refusal(self, signal: Signal) -> Exception:
         """Return the error of a signal that was not taken."""
         reason = f"the collector did not take the {signal}: {self._reason or 'they were not sent'}"
-        rejected = 400 <= self._status < 500 and self._status not in TRY_AGAIN
-        return Rejected(reason) if rejected else NotTaken(reason)
+        return not_sent(self._status, reason)
 
 
 def _service(environment: Mapping[str, str]) -> dict[str, str]:

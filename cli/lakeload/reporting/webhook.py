@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from lakeload.config.secret_names import absolute_reference
 from lakeload.documents.notify import Notify, NotifyForm
-from lakeload.reporting.delivery import REQUEST_SECONDS, TRY_AGAIN, NotTaken, Rejected, Send
+from lakeload.reporting.delivery import REQUEST_SECONDS, NotTaken, Rejected, Send, not_sent
 from lakeload_jobs.aws.network_errors import certificate_problem, proxy_refusal
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import Secret, resolve_locally
@@ -83,9 +83,7 @@ def connect(url: Secret) -> Send[bytes]:
                 return
         except urllib.error.HTTPError as error:
             error.close()
-            reason = f"it responded with HTTP {error.code}"
-            later = error.code >= 500 or error.code in TRY_AGAIN
-            raise (NotTaken if later else Rejected)(reason) from None
+            raise not_sent(error.code, f"it responded with HTTP {error.code}") from None
         except (OSError, http.client.HTTPException) as error:
             raise NotTaken(_why_unreachable(error)) from None
 

@@ -126,8 +126,6 @@ class InputFacts:
     """Whether a load can start from a value of the table's cursor."""
     reader: str | None = "jvm"
     """Who would read it: `jvm` (Spark) or `direct`; None where only a look into it tells."""
-    spark_reason: str = ""
-    """Why Spark would read it, as a clause."""
     jar_sets: frozenset[str] = frozenset()
     """The sets of jars that Spark needs to read it."""
     jars: tuple[Path, ...] = ()

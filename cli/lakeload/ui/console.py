@@ -51,7 +51,8 @@ class Stream(Console):
         tables = [one for one in objects if isinstance(one, Table)]
         if self.is_terminal or not tables:
             return super().print(*objects, **settings)
-        named = [table for table in tables if _has_names(table)]
+        cells = ((table, c) for table in tables for column in table.columns for c in column.cells)
+        named = [table for table, cell in cells if isinstance(cell, Name)]
         unlimited = self.options.update(width=_ANY_WIDTH)
         widths = [Measurement.get(self, unlimited, table).maximum for table in named]
         with self.at_least(max(widths, default=0)), self.capture() as captured:
@@ -78,10 +79,6 @@ class Stream(Console):
             if failure.errno != errno.EIO:
                 raise
             self.on_broken_pipe()
-
-
-def _has_names(table: Table) -> bool:
-    return any(isinstance(cell, Name) for column in table.columns for cell in column.cells)
 
 
 # Markup and emoji codes are off: a table may be called `[red]` or `:smile:`.

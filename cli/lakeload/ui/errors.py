@@ -34,7 +34,8 @@ _STYLES = {
 def say(err: Console, label: str, text: str, *, strong: bool = False) -> None:
     """Write `label: text`, whatever is in the text: in lines that fit a terminal, else as one."""
     style = _STYLES.get(label, "dim")
-    told = (_fitted(err, label, _printable_lines(text)), "bold" if strong else "")
+    lines = "\n".join(printable(line) for line in re.split(r"\r?\n", text))
+    told = (_fitted(err, label, lines), "bold" if strong else "")
     err.print(Text.assemble((f"{label}:", style), " ", told), soft_wrap=True)
 
 
@@ -78,17 +79,7 @@ def show_error(error: LakeloadError) -> None:
         console.err.print(problems_text(error.problems, console.err.width), soft_wrap=True)
         console.err.print(Text(f"\n{summary(error.problems)}"), soft_wrap=True)
         return
-    console.err.print(error_text(error), soft_wrap=True)
-
-
-def error_text(error: LakeloadError) -> Text:
-    """Return message and hint, ready for a terminal."""
-    text = Text.assemble(("error:", "bold red"))
-    text.append(" " + _fitted(console.err, "error", _printable_lines(error.message)), "bold")
-    if error.hint:
-        text.append("\n hint:", "green")
-        text.append(" " + _fitted(console.err, " hint", _printable_lines(error.hint)))
-    return text
+    show_trouble(console.err, "", error)
 
 
 def error_json(error: LakeloadError) -> ErrorDocument:
@@ -143,9 +134,11 @@ def without_secrets(text: str) -> str:
 
 def _write_log(report: str) -> Path | None:
     """Put the report into the folder of run logs, readable by its owner alone."""
+    import platformdirs
+
     folder = os.environ.get("LAKELOAD_RUN_DIR")
     try:
-        path = Path(folder) if folder else _platform_folder()
+        path = Path(folder) if folder else platformdirs.user_log_path("lakeload")
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         path /= f"bug-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.log"
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -155,12 +148,6 @@ def _write_log(report: str) -> Path | None:
     return path
 
 
-def _platform_folder() -> Path:
-    import platformdirs
-
-    return platformdirs.user_log_path("lakeload")
-
-
 def _version(name: str) -> str:
     from importlib import metadata
 
@@ -168,7 +155,3 @@ def _version(name: str) -> str:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return "is not installed"
-
-
-def _printable_lines(text: str) -> str:
-    return "\n".join(printable(line) for line in re.split(r"\r?\n", text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -13,7 +13,7 @@ from lakeload.ui.errors import say
 from lakeload.ui.json_documents import GuessDocument, TableGuessDocument
 
 if TYPE_CHECKING:
-    from lakeload.sources.files.formats.base import Guess
+    from lakeload.sources.files.formats.base import Guess, OptionValue
 
 CONFIDENCE = {"HIGH": "", "MEDIUM": "probably", "LOW": "perhaps"}
 _WORST = ("LOW", "MEDIUM")
@@ -46,14 +46,18 @@ def say_guesses(guesses: Sequence[TableGuess], err: Console) -> None:
 
 def guess_document(guess: Guess) -> GuessDocument:
     """Return the JSON of a guess."""
-    value = list(guess.value) if isinstance(guess.value, tuple) else guess.value
     return {
         "option": guess.option,
-        "value": value,
+        "value": plain(guess.value),
         "confidence": guess.confidence,
         "reason": guess.reason,
         "instead": guess.instead,
     }
+
+
+def plain(value: OptionValue) -> Any:
+    """Return the value of an option as JSON has it."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def guess_documents(guesses: Sequence[TableGuess]) -> list[TableGuessDocument]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -12,7 +12,7 @@ from rich.text import Text
 from lakeload.config.secret_names import printable
 from lakeload.init.table_settings import TableFiles, shared_source, source_lines, table_lines
 from lakeload.ui.errors import error_json, say, show_trouble
-from lakeload.ui.guesses import CONFIDENCE, TableGuess, guess_document, say_guesses
+from lakeload.ui.guesses import CONFIDENCE, TableGuess, guess_document, plain, say_guesses
 from lakeload.ui.json_documents import InspectDocument, InspectedDocument
 from lakeload_jobs.core.sizes import counted, format_size
 
@@ -41,7 +41,7 @@ def _table_document(table: InspectedTable) -> InspectedDocument:
         "compression": first.compression,
         "encoding": first.encoding,
         "layout": first.layout,
-        "options": {name: _plain(value) for name, value in table.options.items()},
+        "options": {name: plain(value) for name, value in table.options.items()},
         "guesses": [guess_document(guess) for guess in table.guesses],
         "rename": table.rename,
         "columns": [{"name": name, "type": kind} for name, kind in table.columns.items()],
@@ -51,10 +51,6 @@ def _table_document(table: InspectedTable) -> InspectedDocument:
         "warnings": list(table.warnings),
         "error": None if table.error is None else error_json(table.error),
     }
-
-
-def _plain(value: OptionValue) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def show_text(

@@ -1,7 +1,7 @@
 """Shapes of the JSON documents that commands print.
 
-`lakeload schema COMMAND` prints them as JSON Schema. Keys are only ever added. The document of
-`plan` is beside its view, because its types need more than the standard library.
+`lakeload schema COMMAND` prints them as JSON Schema. Keys are only ever added. A document whose
+types need more than the standard library is beside its view.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from lakeload.lake.query import Answer
 from lakeload.lake.server import BUCKET, WAREHOUSE, Lake
-from lakeload.lake.tables import tables, target
+from lakeload.lake.tables import tables
 from lakeload.ui import console
 from lakeload.ui.demo import cell, show_facts, width_of
 from lakeload.ui.demo import show_answer as show_rows
@@ -45,7 +45,7 @@ class LakeState:
         pid = lake.pid()
         responds = pid is not None and lake.responds()
         names = (
-            [target(one) for each in get_args(TableFormat) for one in tables(lake, each)]
+            [one.name for each in get_args(TableFormat) for one in tables(lake, each)]
             if responds
             else []
         )

@@ -266,13 +266,13 @@ def _details(plan: TablePlan) -> list[str]:
         lines += plan.rounds.notes
     if plan.schema is not None:
         lines += _schema(plan.schema)
-    if plan.action == "LOAD" and (plan.reader == "direct" or plan.why_jvm):
-        lines.append(_reader(plan))
-    if plan.action == "LOAD" and plan.writer == "direct":
-        lines.append("data files written without Spark's writer")
-    elif plan.action == "LOAD" and plan.why_spark:
-        lines.append(f"data files written by Spark: {plan.why_spark}")
     if plan.action == "LOAD":
+        if plan.reader is not None:
+            lines.append("read by Spark" if plan.reader == "jvm" else "read without Spark's reader")
+        if plan.writer is not None:
+            by_spark = plan.writer == "spark"
+            how = "by Spark" if by_spark else "without Spark's writer"
+            lines.append(f"data files written {how}")
         if plan.estimated_rows is not None:
             lines.append(f"about {counted(plan.estimated_rows, 'row')}, as the database estimates")
         if plan.key_from is not None:
@@ -295,14 +295,6 @@ def _key(plan: TablePlan) -> str:
     if not plan.key:
         return f"_supa_id: of all columns, because there is no key {says}"
     return f"_supa_id: of the key {says}: {', '.join(plan.key)}"
-
-
-def _reader(plan: TablePlan) -> str:
-    """Say who would read the rows, and why they pass through Spark."""
-    if plan.reader == "direct":
-        through = f"; rows pass through Spark: {plan.why_jvm}" if plan.why_jvm else ""
-        return f"read without Spark's reader{through}"
-    return f"read by Spark: {plan.why_jvm}"
 
 
 def _deletes(found: DeletesPlan) -> str:

@@ -79,9 +79,8 @@ def show_text(summary: Summary, out: Console, err: Console, *, quiet: bool = Fal
         out.print(_grid(summary))
         if many:
             out.print(Text(_totals(summary), "bold"), soft_wrap=True, highlight=False)
-        counts = (*_rejected(summary), *_same_key(summary), *_deleted(summary))
         snapshots, folders = ((), ()) if many else (_snapshots(summary), _folders(summary))
-        for line in [*snapshots, *counts, *folders]:
+        for line in [*snapshots, *_counts(summary), *folders]:
             out.print(Text(line, "dim"), soft_wrap=True, highlight=False)
     if summary.timings:
         _show_times(summary.wall_time, out)
@@ -215,24 +214,17 @@ def _snapshots(summary: Summary) -> Iterator[str]:
                 yield f"  {', '.join(_changes(changes))}"
 
 
-def _rejected(summary: Summary) -> Iterator[str]:
-    """How many records of each table were set aside, and where."""
+def _counts(summary: Summary) -> Iterator[str]:
+    """Say how many records were set aside, and where, how many rows were replaced by later ones of
+    the load, and how many the source no longer has."""
     for table in summary.outcome.tables:
         if table.rejected:
             side = f"{table.target}{REJECTED_SUFFIX}"
             yield f"{table.target}: {counted(table.rejected, 'record')} set aside in {side}"
-
-
-def _same_key(summary: Summary) -> Iterator[str]:
-    """Return a line for each table with rows that later rows of the load replaced."""
     for table in summary.outcome.tables:
         if (same := table.same_key) is not None:
             rows = counted(same.rows, "row")
             yield f"{table.target}: {rows} replaced by later ones with the same key"
-
-
-def _deleted(summary: Summary) -> Iterator[str]:
-    """How many rows of each table the source no longer has."""
     for table in summary.outcome.tables:
         if table.deleted:
             yield f"{table.target}: {counted(table.deleted, 'row')} deleted in the source"

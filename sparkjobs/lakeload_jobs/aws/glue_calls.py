@@ -26,6 +26,11 @@ MAX_BATCH = 100
 _ROLE = re.compile(r"arn:([^:]+):iam::(\d{12}):role/")
 
 
+def is_iceberg(parameters: Mapping[str, str]) -> bool:
+    """Return whether a table with these parameters is an Iceberg table."""
+    return parameters.get("table_type", "").upper() == "ICEBERG"
+
+
 @dataclass(frozen=True)
 class PartitionProblem:
     """One partition that Glue did not make, or change."""

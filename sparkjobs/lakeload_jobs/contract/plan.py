@@ -39,13 +39,10 @@ class TableColumns:
     """In target names; None: not given."""
     existing: ExistingColumns | None = None
     """None: there is no table yet."""
-    reader: str = "jvm"
-    why_jvm: str = ""
-    """Why only Spark can read the rows, as a clause."""
+    reader: str | None = None
+    """Who would read the rows: direct (lakeload or Arrow) or jvm (Spark)."""
     writer: str | None = None
-    """Who would write the data files: direct (tasks, by themselves) or spark."""
-    why_spark: str = ""
-    """Why Spark would, as a clause."""
+    """Who would write the data files: direct (lakeload's own tasks) or spark."""
     warnings: tuple[str, ...] = ()
     error: ErrorInfo | None = None
     """Why the source cannot be read, or, of a Parquet table, the change that the load refuses."""

@@ -108,7 +108,7 @@ class NewData:
 
 @dataclass(frozen=True)
 class TableResult:
-    """What became of one table. `reader` is jvm or direct; `seconds` is wall time in the driver."""
+    """What became of one table. `seconds` is wall time in the driver."""
 
     table: str
     target: str
@@ -118,12 +118,9 @@ class TableResult:
     seconds: float = 0.0
     files: tuple[FileResult, ...] = ()
     reader: str | None = None
-    why_jvm: str = ""
-    """Why only Spark could read the rows, as a clause."""
+    """Who read the rows: direct (lakeload or Arrow) or jvm (Spark)."""
     writer: str | None = None
-    """Who wrote the data files: direct (tasks, by themselves) or spark."""
-    why_spark: str = ""
-    """Why Spark wrote them, as a clause."""
+    """Who wrote the data files: direct (lakeload's own tasks) or spark."""
     index: IndexKind | None = None
     snapshot_id: int | None = None
     """The Iceberg snapshot that this job published."""

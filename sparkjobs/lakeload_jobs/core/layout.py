@@ -48,6 +48,11 @@ class TableLocation:
                 raise ValueError(f"{name!r} is not a normalised name")
 
     @property
+    def name(self) -> str:
+        """`schema.table`, as queries and people name it."""
+        return f"{self.schema}.{self.table}" if self.schema else self.table
+
+    @property
     def data_path(self) -> str:
         """`{prefix}/{schema}/{table}/`: everything a reader of the table lists."""
         return _path(self.prefix, self.schema, self.table)

@@ -57,8 +57,8 @@ class MaintenanceStep:
     act: Callable[[], StepResult]
 
 
-class Reporter(Protocol):
-    """Told how the load of one table goes on."""
+class Reporter:
+    """Told how the load of one table goes on; this one tells nobody, and stops nothing."""
 
     def on_stage(self, stage: Stage, rows: int | None = None) -> None:
         """Note the step that begins, and of how many rows it is, where that is known. Raises

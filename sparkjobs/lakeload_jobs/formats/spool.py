@@ -8,7 +8,7 @@ way back to the source, so a block that is lost fails the load instead of being 
 from __future__ import annotations
 
 import contextlib
-import json
+import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,21 +35,80 @@ from lakeload_jobs.sources.spark_frames import (
     split_frame,
 )
 
-_SPOOL = "part bigint, batch binary, rows bigint, end string"
+KEPT = "part bigint, batch binary, end binary"
+"""A batch of a part, packed as a stream of Arrow's, or what the part ends with."""
 _BLOCK_BYTES = 8 << 20
-"""One row of the spool: a record batch of about so many bytes."""
+"""About so many bytes one batch has."""
 
 
 @dataclass(frozen=True)
-class Spool:
-    """The `rows` of a source that was read once; close it."""
+class Kept:
+    """What tasks have packed, on Spark's disks; close it. `ends` are what parts ended with, in
+    their order."""
 
-    rows: Rows
-    kept: DataFrame
+    frame: DataFrame
+    ends: tuple[Any, ...]
+
+    @property
+    def batches(self) -> DataFrame:
+        """The batches as bytes, those of part n in partition n."""
+        return self.frame.where(F.col("batch").isNotNull()).select("batch")
 
     def close(self) -> None:
         """Give back the disk."""
-        unpersist(self.kept)
+        unpersist(self.frame)
+
+
+def keep(tasks: DataFrame, parts: int) -> Kept:
+    """Run the tasks of a frame with the columns `KEPT`, one for each of so many parts, and keep
+    what they yield. Raises what they raise."""
+    frame = tasks.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
+    try:
+        rows = frame.where(F.col("end").isNotNull()).select("part", "end").collect()
+        # Our own tasks have made them.
+        ends = {row["part"]: pickle.loads(row["end"]) for row in rows}  # noqa: S301
+        if sorted(ends) != list(range(parts)):
+            raise LoadFailed(
+                f"{len(ends)} of {parts} parts of the source were read completely",
+                hint="run again: nothing was committed",
+                retryable=True,
+            )
+    except BaseException:
+        unpersist(frame)
+        raise
+    return Kept(frame, tuple(ends[part] for part in range(parts)))
+
+
+def kept_blocks(part: int, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield a batch as rows of `KEPT`, each of about `_BLOCK_BYTES`."""
+    rows = max(1, batch.num_rows * _BLOCK_BYTES // max(batch.nbytes, 1))
+    for first in range(0, batch.num_rows, rows):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch.slice(first, rows))
+        yield _kept_row(part, bytes(sink.getvalue()), None)
+
+
+def kept_end(part: int, end: Any) -> pa.RecordBatch:
+    """Return what a part ends with as a row of `KEPT`."""
+    return _kept_row(part, None, pickle.dumps(end))
+
+
+def _kept_row(part: int, batch: bytes | None, end: bytes | None) -> pa.RecordBatch:
+    values: list[pa.Array[Any]] = [
+        pa.array([part]),
+        pa.array([batch], pa.binary()),
+        pa.array([end], pa.binary()),
+    ]
+    return pa.RecordBatch.from_arrays(values, names=["part", "batch", "end"])
+
+
+def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the batches that are packed in the only column of others."""
+    for batch in batches:
+        for packed in batch.column(0):
+            with pa.ipc.open_stream(packed.as_buffer()) as reader:
+                yield from reader
 
 
 def unpersist(kept: DataFrame) -> None:
@@ -57,6 +116,18 @@ def unpersist(kept: DataFrame) -> None:
     it."""
     with contextlib.suppress(Py4JError, OSError):
         kept._jdf.queryExecution().analyzed().rdd().unpersist(False)
+
+
+@dataclass(frozen=True)
+class Spool:
+    """The `rows` of a source that was read once; close it."""
+
+    rows: Rows
+    kept: Kept
+
+    def close(self) -> None:
+        """Give back the disk."""
+        self.kept.close()
 
 
 def spooled(rows: Rows, progress: str | None = None) -> Spool:
@@ -68,34 +139,22 @@ def spooled(rows: Rows, progress: str | None = None) -> Spool:
     # A second read would be one of another moment.
     own = replace(rows, check_type=None, check_values=unchecked)
     if splits.frame is not None and splits.read is as_handed_over:
-        kept = splits.frame.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
-        return Spool(replace(own, splits=frame_splits(kept)), kept)
+        frame = splits.frame.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
+        return Spool(replace(own, splits=frame_splits(frame)), Kept(frame, ()))
     if splits.frame is None:
         tasks, read = part_numbers(rows.spark, len(splits.parts)), _Read(splits, progress)
     else:
         tasks, read = splits.frame, _Read(replace(splits, frame=None), progress, whole=True)
     read = replace(read, splits=replace(read.splits, unfinished=None))
-    spool = map_batches(tasks, read, _SPOOL, at_once=splits.at_once)
-    spool = spool.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
-    ended = spool.where(F.col("end").isNotNull()).select("part", "rows", "end").collect()
-    ends = {row["part"]: json.loads(row["end"]) for row in ended}
-    if sorted(ends) != list(range(len(splits.parts))):
-        raise LoadFailed(
-            f"{len(ends)} of {len(splits.parts)} parts of the source were read completely",
-            hint="run again: nothing was committed",
-            retryable=True,
-        )
-    batches = spool.where(F.col("batch").isNotNull()).select("batch")
-    read_rows = {row["part"]: row["rows"] for row in ended}
-    parts = sorted(ends)
-    counts = tuple(read_rows[number] for number in parts)
-    ended_with = [ends[number] for number in parts]
+    kept = keep(map_batches(tasks, read, KEPT, at_once=splits.at_once), len(splits.parts))
+    counts = tuple(count for count, _ in kept.ends)
+    ends = [end for _, end in kept.ends]
     own = replace(
         own,
-        splits=Splits(tuple(parts), unpacked, counts, splits.unfinished, batches),
-        finish=lambda _: rows.finish(ended_with),
+        splits=Splits(splits.parts, unpacked, counts, splits.unfinished, kept.batches),
+        finish=lambda _: rows.finish(ends),
     )
-    return Spool(_finished(own), spool)
+    return Spool(_finished(own), kept)
 
 
 def _finished(rows: Rows) -> Rows:
@@ -144,10 +203,9 @@ class _Read:
                 batch = next(rows)
             except StopIteration as stop:
                 progress.at(count, size, last=True)
-                yield _spool_row(number, None, count, json.dumps(stop.value))
+                yield kept_end(number, (count, stop.value))
                 return
-            for block in blocks(batch):
-                yield _spool_row(number, packed(block), None, None)
+            yield from kept_blocks(number, batch)
             count += batch.num_rows
             if KEY_ONLY_HELPER in batch.schema.names:
                 count -= pc.sum(batch.column(KEY_ONLY_HELPER)).as_py() or 0
@@ -167,36 +225,3 @@ def refuse_second_attempt(context: TaskContext | None) -> None:
             ),
             retryable=True,
         )
-
-
-def _spool_row(part: int, batch: bytes | None, rows: int | None, end: str | None) -> pa.RecordBatch:
-    values: list[pa.Array[Any]] = [
-        pa.array([part]),
-        pa.array([batch], pa.binary()),
-        pa.array([rows], pa.int64()),
-        pa.array([end], pa.string()),
-    ]
-    return pa.RecordBatch.from_arrays(values, names=["part", "batch", "rows", "end"])
-
-
-def blocks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a batch in batches of about `_BLOCK_BYTES`."""
-    rows = max(1, batch.num_rows * _BLOCK_BYTES // max(batch.nbytes, 1))
-    for first in range(0, batch.num_rows, rows):
-        yield batch.slice(first, rows)
-
-
-def packed(batch: pa.RecordBatch) -> bytes:
-    """Return a batch as bytes, with its schema."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return bytes(sink.getvalue())
-
-
-def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the batches that are packed in the only column of others."""
-    for batch in batches:
-        for packed in batch.column(0):
-            with pa.ipc.open_stream(packed.as_buffer()) as reader:
-                yield from reader

@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     CONTRACT_VERSION,
@@ -33,7 +32,7 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.contract.state import Bookmark
-from lakeload_jobs.formats.base import ExpectedColumns
+from lakeload_jobs.formats.base import ExpectedColumns, Reporter
 from lakeload_jobs.formats.data_files.direct import LoadedRows, of_frame
 from lakeload_jobs.formats.iceberg.format import IcebergFormat
 from lakeload_jobs.formats.load_table import TableLoad, load_table
@@ -212,20 +211,7 @@ def load_iceberg_tables(spark: SparkSession, spec: JobSpec, folder: Path) -> Non
             with closing(IcebergFormat().connect(spark, attempt, aws_session)) as session:
                 sources = Sources(attempt, aws_session)
                 for table in tables:
-                    load_table(TableLoad(session, attempt, table, sources.of(table), _Silent()))
-
-
-class _Silent:
-    """Tells nobody."""
-
-    def on_stage(self, stage: Stage, rows: int | None = None) -> None:
-        """Tell nobody."""
-
-    def on_message(self, text: str) -> None:
-        """Tell nobody."""
-
-    def check(self) -> None:
-        """Go on: nobody stops a training run."""
+                    load_table(TableLoad(session, attempt, table, sources.of(table), Reporter()))
 
 
 def _table(table: TableSpec, *, merged: bool) -> TableSpec:

@@ -18,7 +18,7 @@ from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.traits import format_of
-from lakeload_jobs.formats.base import FormatSession
+from lakeload_jobs.formats.base import FormatSession, Reporter
 from lakeload_jobs.formats.load_table import TableLoad, load_table
 from lakeload_jobs.jobs import stop_signals
 from lakeload_jobs.jobs.event_log import EventLog
@@ -32,7 +32,7 @@ _STOP_SECONDS = 8.0
 
 
 @dataclass(frozen=True)
-class _TableReporter:
+class _TableReporter(Reporter):
     """The reports of one table."""
 
     table: TableSpec

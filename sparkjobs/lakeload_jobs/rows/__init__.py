@@ -1,1 +1,2 @@
-"""Tracking columns and casts, as Spark and Arrow expressions."""
+"""Rows in Arrow: tracking columns, casts, conditions and rejects; and in Spark's SQL what it alone
+computes."""

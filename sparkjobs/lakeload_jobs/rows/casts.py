@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from lakeload_jobs.core.names import unique_names
 from lakeload_jobs.core.types import timestamp_unit, type_rule
 from lakeload_jobs.rows.failures import marked
 from lakeload_jobs.rows.rejects import REJECT_TYPE, REJECTED_HELPER, ROW_HELPERS
-from lakeload_jobs.rows.required import key_is_null, null_is_required
+from lakeload_jobs.rows.required import key_is_null
 from lakeload_jobs.rows.tracking import (
     BAD_VALUES_HELPER,
     DELETED_HELPER,
@@ -184,46 +184,6 @@ def filled(column: Column, now: T.DataType, table: T.DataType) -> Column:
         value_type, value_wanted = now.valueType, table.valueType
         return F.transform_values(column, lambda _, v: filled(v, value_type, value_wanted))
     return column
-
-
-def without_required_nulls(
-    column: Column, field: T.StructField, source: str, *, required: bool
-) -> Column:
-    """Return the same value of the table's column `field`, which fails, in words, where something
-    in it is null and required, or it itself. `source` is the name of the table."""
-    for place, is_null in _required(field.dataType, (field.name,), nullable=not required):
-        failure = ErrorInfo.of(null_is_required(source, place), "stage")
-        column = F.when(is_null(column), F.raise_error(F.lit(marked(failure)))).otherwise(column)
-    return column
-
-
-def _required(
-    kind: T.DataType, path: tuple[str, ...], *, nullable: bool = True
-) -> Iterator[tuple[tuple[str, ...], Callable[[Column], Column]]]:
-    """Yield the path of all that is required, and whether it is null in a value."""
-    if not nullable:
-        yield path, Column.isNull
-    if isinstance(kind, T.StructType):
-        for field in kind.fields:
-            part = (*path, field.name)
-            for place, test in _required(field.dataType, part, nullable=field.nullable):
-                yield place, partial(_in_field, name=field.name, test=test)
-    elif isinstance(kind, T.ArrayType):
-        inner = (*path, "element")
-        for place, test in _required(kind.elementType, inner, nullable=kind.containsNull):
-            yield place, partial(F.exists, f=test)
-    elif isinstance(kind, T.MapType):
-        inner = (*path, "value")
-        for place, test in _required(kind.valueType, inner, nullable=kind.valueContainsNull):
-            yield place, partial(_in_values, test=test)
-
-
-def _in_field(value: Column, name: str, test: Callable[[Column], Column]) -> Column:
-    return value.isNotNull() & test(value.getField(name))
-
-
-def _in_values(value: Column, test: Callable[[Column], Column]) -> Column:
-    return F.exists(F.map_values(value), test)
 
 
 def _lacks(now: T.DataType, table: T.DataType) -> bool:

@@ -1,4 +1,4 @@
-"""What is counted of the rows of a load, and the bounds of columns."""
+"""Counts of the rows of a load, and the bounds of columns."""
 
 from __future__ import annotations
 

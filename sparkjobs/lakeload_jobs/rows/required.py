@@ -41,6 +41,15 @@ def null_is_required(source: str, path: Sequence[str]) -> InvalidInput:
     )
 
 
+def check_required(batch: pa.RecordBatch, schema: pa.Schema, source: str) -> None:
+    """Raise `InvalidInput` for a null where a column of the table's `schema` has none."""
+    for field in schema:
+        if field.name in batch.schema.names and has_required(field):
+            path = required_null(batch.column(field.name), field)
+            if path is not None:
+                raise null_is_required(source, path)
+
+
 def has_required(field: pa.Field[pa.DataType]) -> bool:
     """Return whether a column, or anything in it but the keys of maps, is required."""
     return not field.nullable or any(map(has_required, _parts(field.type)))
@@ -62,8 +71,14 @@ def required_null(column: Column, field: pa.Field[pa.DataType]) -> tuple[str, ..
 
 
 def _part(values: Column, part: pa.Field[pa.DataType]) -> Column:
+    if pt.is_null(values.type):
+        return values
     if pt.is_struct(values.type):
-        return values.field(part.name)
+        own = {field.name.lower(): at for at, field in enumerate(values.type)}
+        at = own.get(part.name.lower())
+        # What is absent is null.
+        none: Column = pa.nulls(len(values))
+        return none if at is None else values.field(at)
     return values.items if pt.is_map(values.type) else values.flatten()
 
 

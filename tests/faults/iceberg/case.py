@@ -102,7 +102,7 @@ def by_spark(world: World, table: str, told: Told) -> list[str]:
         return []
     if not world.written_by_lakeload(table, told.job_id):
         return []
-    return [f"{table}: {told.job_id} was written by {result['writer']}: {result['why_spark']}"]
+    return [f"{table}: {told.job_id} was written by {result['writer']}"]
 
 
 def record(world: World, name: str, job: str, tables: dict[str, Mode]) -> dict[str, list[str]]:

@@ -89,7 +89,6 @@ def test_the_json_document_has_exactly_the_agreed_keys(lake: Lake, folder: Path)
         *(
             "changes",
             "reader",
-            "why_jvm",
             "index",
             "warnings",
             "notes",
@@ -98,7 +97,7 @@ def test_the_json_document_has_exactly_the_agreed_keys(lake: Lake, folder: Path)
             "already",
             "waiting",
         ),
-        *("rejected", "deleted", "writer", "why_spark", "same_key", "more", "position"),
+        *("rejected", "deleted", "writer", "same_key", "more", "position"),
         *("location", "columns"),
     }
     assert ended.document["status"] == "SUCCEEDED"

@@ -550,8 +550,8 @@ def test_bloom_filters_are_in_files_from_the_load_that_asks_for_them(
 
     assert found == {1: [], 2: ["Id"]}
     assert without.writer == "direct"
-    assert (planned.writer or "direct", planned.why_spark) == ("direct", "")
-    assert (loaded.writer, loaded.why_spark) == ("direct", "")
+    assert (planned.writer or "direct") == "direct"
+    assert loaded.writer == "direct"
     assert rejected.error is not None
     assert "`flag`, a boolean" in rejected.error.message
 

@@ -66,7 +66,7 @@ def test_load_continues_from_the_committed_state(world: World, tapes: Path) -> N
     first = load(world, table(world, tapes))
     assert first.error is None
     assert (first.status, first.index, first.reader) == ("LOADED", "sparse", "direct")
-    assert (first.writer, first.why_spark, first.why_jvm) == ("direct", "", "")
+    assert first.writer == "direct"
     assert (first.rows, reads(tapes)) == (600, [1, 1])
     bad = "6 values or records could not be read and became null (`on_bad_value`)"
     assert first.warnings == (bad,)

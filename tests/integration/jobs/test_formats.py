@@ -23,7 +23,7 @@ def test_csv_types_are_inferred_and_every_row_is_tracked(job: Job) -> None:
     assert (result.status, result.rows, result.error) == ("LOADED", 2, None)
     rows = job.rows(result)
     assert rows.schema.field("id").type == pa.int64()
-    assert (result.reader, result.why_jvm) == ("direct", "")
+    assert result.reader == "direct"
     assert rows.schema.field("at").type == pa.timestamp("us", "UTC")
     assert rows.drop_columns(["_supa_id", "_supa_job_id"]).to_pylist() == [
         {

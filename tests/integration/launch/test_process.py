@@ -26,6 +26,7 @@ from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.events import Event
+from lakeload_jobs.contract.result import RunResult
 from lakeload_jobs.contract.traits import FORMATS
 from tests.unit.launch.specs import prepared
 
@@ -56,7 +57,7 @@ def run(runs: Path, scenario: str, when: Callable[[Event, RunFolder], None] | No
         unreadable = running.unreadable_events
     outcome = decide(
         ending,
-        read_result(folder.result, spec.attempt_id),
+        read_result(RunResult, folder.result, spec.attempt_id),
         running.observed,
         spec.tables,
         probable_cause(read_log(folder.log), ending.exit_status, running.observed.opened),

@@ -109,7 +109,7 @@ def test_source_facts_name_what_there_is(source: World) -> None:
     for reader in get_args(ReaderChoice):
         facts = facts_of(read, reader)
         assert {jar.feature for jar in pinned(*facts.jar_sets)} == {*facts.jar_sets}
-        assert facts.reader == "jvm" or not facts.spark_reason
+        assert facts.reader in ("jvm", "direct", None)
     assert all(one.namespace and one.name for one in facts_of(read).datasets)
     assert source_of(read).absent(read) in ((), getattr(read, "paths", ()))
 

@@ -19,7 +19,7 @@ from lakeload.launch.outcome import Cause, Ending, Observed, decide, read_result
 from lakeload.launch.run_folder import RunFolder, create_run_folder
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import ExitCode, Interrupted
-from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.contract.result import RunResult, TableResult
 from lakeload_jobs.formats.load_table import TableLoad
 from lakeload_jobs.jobs import attempt, load, scheduler, stop_signals
 from lakeload_jobs.jobs.event_log import EventLog
@@ -102,7 +102,7 @@ def run_folder(runs: Path) -> RunFolder:
 def check(lake: FakeLake, folder: RunFolder) -> int:
     """Compare the outcome with the lake, as the command sees it when the signal ended the JVM."""
     spec = attempt.read_spec(str(folder.spec))
-    result = read_result(folder.result, spec.attempt_id)
+    result = read_result(RunResult, folder.result, spec.attempt_id)
     cause = Cause("no cause", None, ExitCode.TABLE_FAILED)
     ending = Ending(143, signal.SIGTERM)
     outcome = decide(ending, result, Observed(), spec.tables, cause, maybe="maybe")

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse_text_format
 
-from lakeload.monitoring.metrics import FAMILIES, Metrics, locked
-from lakeload.monitoring.monitor import Monitor
+from lakeload.monitoring.metrics import FAMILIES, Metrics, Monitor, locked
 from lakeload_jobs.contract.errors import Refused
 from lakeload_jobs.contract.result import NewData
 from tests.open_metrics import samples

@@ -12,7 +12,7 @@ import pytest
 
 from lakeload.documents.extras import Extra
 from lakeload.launch.timings import Share, TableTime, WallTime
-from lakeload.monitoring.monitor import Monitor
+from lakeload.monitoring.metrics import Monitor
 from lakeload.reporting.job import ReportedJob
 from lakeload.reporting.opentelemetry import OpenTelemetryReport, check_opentelemetry
 from lakeload_jobs.contract.codec import format_instant, to_json

@@ -65,3 +65,15 @@ def test_hint_names_a_way_that_works_for_what_is_required() -> None:
     assert "`schema_changes: EVOLVE`" in (null_is_required("orders", ("v", "a")).hint or "")
     for path in (("v", "element"), ("v", "value")):
         assert "`columns: {exclude: [v]}`" in (null_is_required("orders", path).hint or "")
+
+
+def test_required_field_that_a_load_lacks_is_null_where_its_struct_is_not() -> None:
+    kind = pa.struct([required(INT, "a"), pa.field("s", STRUCT), pa.field("other", INT)])
+    field: pa.Field[Any] = pa.field("v", kind)
+
+    absent = pa.array([None, {"OTHER": 1}], pa.struct([("OTHER", INT)]))
+    there = pa.array([None, {"A": 1, "OTHER": 1}], pa.struct([("OTHER", INT), ("A", INT)]))
+
+    assert required_null(absent, field) == ("v", "a")
+    assert required_null(absent.slice(0, 1), field) is None
+    assert required_null(there, field) is None

@@ -258,7 +258,8 @@ def _settled(
         if not dry_run:
             now = lake.catalog.load_table(side.schema, side.table)
             changed = lake.catalog.settle_partition(
-                now,
+                side.schema,
+                side.table,
                 files_of(now, lake.destination, lake.session),
                 (ROUND_COLUMN, one.branch) if fate == "GONE" else None,
                 summary={SUMMARY_PIPELINE: lake.pipeline},

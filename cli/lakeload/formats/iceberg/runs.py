@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from lakeload.formats.iceberg.tables import open_tables
-from lakeload.formats.reports import RunsReport, TableError, TableRun
+from lakeload.formats.reports import RunsReport, TableError, TableRun, by_author
 from lakeload.formats.tables import TableRef, TablesRequest, for_each
 from lakeload_jobs.contract.errors import LakeloadError
-from lakeload_jobs.core.authors import named_author, split_author
 from lakeload_jobs.core.sizes import counted, minute
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, read_facts
 from lakeload_jobs.formats.iceberg.rules import facts as facts_of
@@ -127,54 +126,31 @@ def _run(
     summary = snapshot.summary
     attempt, mode = summary.get(facts_of.SUMMARY_ATTEMPT), summary.get(facts_of.SUMMARY_MODE)
     author = summary.get(facts_of.SUMMARY_AUTHOR, "")
-    user, pid = split_author(author)
-    by = f" by {named_author(author)}" if user else ""
-    rows = loaded_rows(summary)
-    rejected = number_in(summary, facts_of.SUMMARY_REJECTED)
-    deleted = number_in(summary, facts_of.SUMMARY_DELETED)
-    retried, read = summary.get(facts_of.SUMMARY_RETRIED), summary.get(facts_of.SUMMARY_READ)
-    # Data files that the snapshot added, and their bytes.
-    files, size = number_in(summary, "added-data-files"), number_in(summary, "added-files-size")
+    files = number_in(summary, "added-data-files")
     committed_at = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
     return TableRun(
         target=target,
         pipeline=pipeline,
         job_id=job_id,
+        attempt_id=attempt or None,
+        author=author,
         committed_at=committed_at,
         created_at=committed_at,
-        rows=rows,
+        synced=summary.get(facts_of.SUMMARY_SYNCED) or None,
+        rows=loaded_rows(summary),
         files=files,
-        bytes=size,
+        bytes=number_in(summary, "added-files-size"),
+        rejected=number_in(summary, facts_of.SUMMARY_REJECTED),
+        deleted=number_in(summary, facts_of.SUMMARY_DELETED),
+        read=summary.get(facts_of.SUMMARY_READ),
+        retried=summary.get(facts_of.SUMMARY_RETRIED),
         state=state,
-        document={
-            "target": target,
-            "pipeline": pipeline,
-            "job_id": job_id,
-            "attempt_id": attempt or None,
-            "author": user or None,
-            "pid": pid,
-            "snapshot_id": snapshot.id,
-            "mode": mode or None,
-            "committed_at": committed_at,
-            "synced": summary.get(facts_of.SUMMARY_SYNCED) or None,
-            "rows": rows,
-            "deleted": deleted,
-            "rejected": rejected,
-            "retried": retried,
-            "read": read,
-            "bytes": size,
-            "added_files": files,
-            "state": state,
-        },
-        mode=mode or "",
-        rejected=rejected,
-        deleted=deleted,
-        details=(
+        about=(
             f"{target}: snapshot {snapshot.id}",
-            f"  attempt {attempt or ''}{by}",
-            *((f"  {read}",) if read else ()),
-            *((f"  rejected records of job {retried}",) if retried else ()),
+            f"  attempt {attempt or ''}{by_author(author)}",
         ),
+        more={"snapshot_id": snapshot.id, "mode": mode or None, "added_files": files},
+        mode=mode or "",
     )
 
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from lakeload.formats.parquet.tables import open_tables
-from lakeload.formats.reports import RunsReport, TableError, TableRun
+from lakeload.formats.reports import RunsReport, TableError, TableRun, by_author
 from lakeload.formats.tables import TableRef, TablesRequest, for_each
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.result import FileResult
-from lakeload_jobs.core.authors import named_author, split_author
 from lakeload_jobs.core.sizes import counted
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
 from lakeload_jobs.formats.parquet.log.run_history import Fence, Recent, Run, read_runs, recent
@@ -73,43 +72,36 @@ def report(
 
 def table_run(target: str, run: Run) -> TableRun:
     """Return one job in one table."""
-    record = run.record
-    user, pid = split_author(record.author)
-    by = f" by {named_author(record.author)}" if user else ""
-    rejects, deleted = record.rejected, record.deleted_rows or 0
-    read = rows_of(record.state) if record.state else None
+    record, rejects = run.record, run.record.rejected
+    deleted = record.deleted_rows or 0
     return TableRun(
         target=target,
         pipeline=record.pipeline,
         job_id=record.job_id,
+        attempt_id=record.attempt_id,
+        author=record.author,
         committed_at=run.committed_at,
         created_at=record.created_at,
+        synced=record.synced,
         rows=record.rows - deleted,
         files=len(record.files),
         bytes=record.bytes,
         rejected=rejects.rows if rejects else 0,
+        deleted=deleted,
+        read=rows_of(record.state) if record.state else None,
+        retried=record.retried,
         state=run.state,
-        document={
+        about=(
+            f"record {run.number}: {record.source} → {target}{by_author(record.author)}, "
+            f"{record.tool}, attempt {record.attempt_id}",
+        ),
+        more={
             "table": record.source,
-            "target": target,
             "number": run.number,
-            "pipeline": record.pipeline,
-            "job_id": record.job_id,
-            "attempt_id": record.attempt_id,
-            "author": user or None,
-            "pid": pid,
             "tool": record.tool,
             "started_at": record.started_at,
-            "committed_at": run.committed_at,
-            "synced": record.synced,
-            "rows": record.rows - deleted,
-            "deleted": deleted,
-            "bytes": record.bytes,
             "files": [FileResult(file.key, file.rows, file.bytes) for file in record.files],
             "rejected": _rejected(record),
-            "retried": record.retried,
-            "read": read,
-            "state": run.state,
             "clean": run.clean,
             "catalog": run.catalog,
             "lost": [file.key for file in run.lost],
@@ -118,14 +110,7 @@ def table_run(target: str, run: Run) -> TableRun:
             *(() if run.clean else ("cleanup pending",)),
             *(("catalog out of date",) if run.catalog == "out of date" else ()),
         ),
-        details=(
-            f"record {run.number}: {record.source} → {target}{by}, {record.tool}, "
-            f"attempt {record.attempt_id}",
-            *((f"  {read}",) if read else ()),
-            *((f"  rejected records of job {record.retried}",) if record.retried else ()),
-        ),
         number=run.number,
-        deleted=deleted,
     )
 
 

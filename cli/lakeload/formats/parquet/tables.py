@@ -11,7 +11,6 @@ from lakeload.documents.load import DestinationDocument
 from lakeload.documents.spec import destination_spec
 from lakeload.formats.tables import TableRef, TablesRequest, enter, open_pipeline
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.formats.parquet.glue import GlueCatalog
 from lakeload_jobs.formats.parquet.log.commit_log import find_tables
@@ -65,7 +64,7 @@ def of_destination(objects: Objects, prefix: str, globs: Sequence[str]) -> list[
 
     Raises `InvalidInput` for a glob without a match, `AwsError`.
     """
-    tables = [TableRef(_target(found), found) for found in find_tables(objects, prefix)]
+    tables = [TableRef(found.name, found) for found in find_tables(objects, prefix)]
     names = [table.target for table in tables]
     there = f"there are {quoted(names, 10)}" if names else "no table has been loaded there yet"
     for glob in globs:
@@ -80,7 +79,3 @@ def of_destination(objects: Objects, prefix: str, globs: Sequence[str]) -> list[
         for table in tables
         if not globs or any(fnmatch.fnmatchcase(table.target, glob) for glob in globs)
     ]
-
-
-def _target(location: TableLocation) -> str:
-    return f"{location.schema}.{location.table}" if location.schema else location.table

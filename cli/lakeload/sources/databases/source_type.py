@@ -29,13 +29,14 @@ from lakeload.sources.datasets import dataset_of_table
 from lakeload.sources.report import NOTHING_KNOWN, SourceReport
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
+    Consistency,
     JdbcInput,
     ReaderChoice,
     RunOptions,
     TableSpec,
 )
 from lakeload_jobs.contract.state import Bookmark
-from lakeload_jobs.sources.databases.engines.base import XMIN
+from lakeload_jobs.sources.databases.engines.base import XMIN, Facts
 from lakeload_jobs.sources.databases.engines.registry import ENGINES
 from lakeload_jobs.sources.databases.keys import remembered
 
@@ -158,19 +159,19 @@ class JdbcSourceType(SourceType[JdbcSettings, JdbcTable, JdbcInput]):
 
     def facts(self, read: JdbcInput, reader: ReaderChoice = "AUTO") -> InputFacts:
         """Return what the engine and the settings say."""
-        engine, dataset = ENGINES[read.database], dataset_of_table(read)
-        why, warning = engine.spark_reason(reader), _warning(read)
+        dataset, engine = dataset_of_table(read), ENGINES[read.database]
+        by_spark = bool(engine.only_spark(reader))
+        jar_set = engine.facts.jar_set if by_spark else ""
         return InputFacts(
             datasets=(dataset,) if dataset else (),
             database=read,
             # Nobody can name a value of `xmin`.
             starts_from=read.incremental and not read.by_xmin,
-            reader="jvm" if why else "direct",
-            spark_reason=why,
-            jar_sets=frozenset({engine.facts.jar_set} if why and engine.facts.jar_set else ()),
+            reader="jvm" if by_spark else "direct",
+            jar_sets=frozenset({jar_set} if jar_set else ()),
             jars=tuple(map(Path, read.jars)),
             numbering=_numbering(read),
-            warnings=(warning,) if warning else (),
+            warnings=_warnings(engine.facts, read.consistency),
         )
 
     def inspect(
@@ -230,13 +231,11 @@ def _numbering(read: JdbcInput) -> Numbering:
     return "not counted" if read.consistency in ("LOCK", "NONE") else "one partition"
 
 
-def _warning(read: JdbcInput) -> str:
-    """Return what is not proven, or what the `consistency` means for those who write to the
-    database."""
-    facts = ENGINES[read.database].facts
-    if facts.warning or read.consistency not in facts.consistencies:
-        return facts.warning
-    return facts.consistencies[read.consistency].warning
+def _warnings(facts: Facts, consistency: Consistency) -> tuple[str, ...]:
+    """Return what the `consistency` of the source means for those who write to it, and what is not
+    proven."""
+    own = facts.consistencies.get(consistency)
+    return tuple(filter(None, (facts.warning or (own.warning if own else ""),)))
 
 
 JDBC = JdbcSourceType()

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lakeload.sources.files.bounded import inspect_files
 from lakeload.sources.files.formats.base import Guess, InspectedFile, OptionValue
-from lakeload.sources.files.formats.json.inspection import inferred
+from lakeload.sources.files.formats.text import inferred
 from lakeload.sources.files.formats.typed import typed_columns
 from lakeload.sources.files.inspection import is_prose
 from lakeload.sources.files.own_files import own_files
@@ -248,7 +248,8 @@ def _groups(
         elif is_pattern:
             key = ("pattern", path, suffix)
         else:
-            key = ("files", _parent(file.path), _stem(file.path))
+            # Parts of one table mostly differ in the digits of their names.
+            key = ("files", _parent(file.path), re.sub(r"\d+", "#", Path(file.path).name))
         found.setdefault(key, _Group(key, [], base=base)).files.append(file)
     groups = list(found.values())
     # A load refuses a path that names what cannot be listed.
@@ -272,11 +273,6 @@ def _partition_base(file: FileState) -> str:
     below = file.path[len(file.root) :].split("/")
     first = next(place for place, name in enumerate(below) if "=" in name)
     return file.root + "/".join(below[:first])
-
-
-def _stem(path: str) -> str:
-    """Return a file's name without its digits: parts of one table mostly differ in these."""
-    return re.sub(r"\d+", "#", Path(path).name)
 
 
 def _some_of(group: _Group) -> list[FileState]:
@@ -641,8 +637,8 @@ def _united_folders(
         by_folder.setdefault(_parent(found.path) if found.root else "", []).append(table)
     united = []
     for name, inside in by_folder.items():
-        inside, aside = _split(inside, lambda table: is_prose(table.first.file.path))
-        united += aside
+        united += [table for table in inside if is_prose(table.first.file.path)]
+        inside = [table for table in inside if not is_prose(table.first.file.path)]
         if not inside:
             continue
         first, *others = sorted(inside, key=lambda table: _has_no_rows(table.first))
@@ -667,13 +663,6 @@ def _united_folders(
         else:
             united += inside
     return united
-
-
-def _split(
-    tables: Sequence[InspectedTable], apart: Callable[[InspectedTable], bool]
-) -> tuple[list[InspectedTable], list[InspectedTable]]:
-    """Return the tables without and with those that are `apart`."""
-    return [one for one in tables if not apart(one)], [one for one in tables if apart(one)]
 
 
 def beside(path: str, folder: Path) -> tuple[str, ...]:

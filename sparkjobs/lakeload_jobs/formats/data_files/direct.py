@@ -174,7 +174,8 @@ class _WorkOnPartition:
     work: Callable[[int, LoadedRows], Iterator[pa.RecordBatch]]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        number = task_number()
+        context = TaskContext.get()
+        number = 0 if context is None else context.partitionId()
         yield from self.work(number, self.read(SplitPart(batches, self.rows[number])))
 
 
@@ -187,12 +188,6 @@ class _Packed:
     def __call__(self, number: int, rows: LoadedRows) -> Iterator[pa.RecordBatch]:
         packed = pickle.dumps(self.work(number, rows))
         yield pa.RecordBatch.from_arrays([pa.array([packed], pa.binary())], names=["result"])
-
-
-def task_number() -> int:
-    """Return the number of the partition that this task works on."""
-    context = TaskContext.get()
-    return 0 if context is None else context.partitionId()
 
 
 @dataclass(frozen=True)
@@ -218,10 +213,6 @@ class ReadWritten:
     def is_handed_over(self) -> bool:
         """Whether the rows are those of a frame as they are."""
         return self.read is as_handed_over
-
-    def count(self, part: SplitPart) -> int:
-        """Count the rows of one part that are loaded."""
-        return self(part).count()
 
 
 class LoadedRows(Iterator[pa.RecordBatch]):

@@ -245,7 +245,7 @@ def count_parts(driver: Driver, rows: DirectRows, *, all_columns: bool = False) 
     if not rows.parts:
         return ()
     if driver.takes(rows):
-        return tuple(_in_threads(driver, rows.parts, lambda _, part: rows.read.count(part)))
+        return tuple(_in_threads(driver, rows.parts, lambda _, part: rows.read(part).count()))
     read = rows if all_columns else rows.without_columns()
     return tuple(read.results(driver.spark, _counted))
 

@@ -41,10 +41,10 @@ from lakeload_jobs.formats.iceberg.load.catalog_settings import (
 )
 from lakeload_jobs.formats.iceberg.load.direct_write import (
     Plan,
+    plan_before,
     plan_rows,
     plan_write,
     schema_json,
-    why_before,
 )
 from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
 from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, attempt_of, open_load, ready
@@ -364,7 +364,7 @@ class IcebergTable:
         given, facts, java_table = self._given, self._facts, self._java_table
         spark, spec, table = given.spark, given.spec, given.table
         if facts is None or java_table is None:
-            return why_before(spec, table) or plan_rows(spec, table, rows, _new(given, made))
+            return plan_before(spec, table) or plan_rows(spec, table, rows, _new(given, made))
         plan = plan_changes(spark, spec, table, facts, rows, made)
         job = attempt_of(spec, table, goes_on=False)
         branch = spec.destination.iceberg.branch
@@ -376,7 +376,7 @@ class IcebergTable:
         """Decide who writes the files of a table that is as the load needs it."""
         given = self._given
         spark, spec, table = given.spark, given.spec, given.table
-        return why_before(spec, table) or plan_write(
+        return plan_before(spec, table) or plan_write(
             spark, spec, table, rows, java_table, given.own_key
         )
 

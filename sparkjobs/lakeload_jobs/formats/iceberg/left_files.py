@@ -17,11 +17,7 @@ from lakeload_jobs.formats.iceberg.catalogs.catalog import (
 )
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.left_uploads import data_prefix
-from lakeload_jobs.formats.iceberg.rules.branches import (
-    STAGING_PREFIX,
-    branch_of_data_file,
-    orphans_before,
-)
+from lakeload_jobs.formats.iceberg.rules.branches import STAGING_PREFIX, left_by
 from lakeload_jobs.formats.iceberg.rules.facts import keeps_files
 from lakeload_jobs.storage.objects import ObjectEntry, Objects
 
@@ -57,15 +53,8 @@ def find_left_files(
         opened = read() if listed else None
         if opened is None:
             return ()
-        refs = {name: at for name, at in facts_of(opened).refs.items() if name not in dropped}
-        before = orphans_before(refs, now, age)
-        old = {
-            name: entry
-            for entry in listed
-            if (branch := branch_of_data_file(name := _name(entry.key))) is not None
-            and branch not in refs
-            and entry.modified < before
-        }
+        is_left = left_by(facts_of(opened).refs, now, age, dropped)
+        old = {_name(one.key): one for one in listed if is_left(_name(one.key), one.modified)}
         try:
             # By name, which is unique: writers may spell a location in other ways.
             named = {_name(place) for place in data_files(opened, files)} if old else set()

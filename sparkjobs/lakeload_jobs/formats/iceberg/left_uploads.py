@@ -6,11 +6,7 @@ from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-from lakeload_jobs.formats.iceberg.rules.branches import (
-    STAGING_PREFIX,
-    branch_of_data_file,
-    orphans_before,
-)
+from lakeload_jobs.formats.iceberg.rules.branches import STAGING_PREFIX, left_by
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
 from lakeload_jobs.formats.iceberg.rules.writers import data_location
 from lakeload_jobs.storage.objects import Objects, OpenUpload
@@ -24,12 +20,8 @@ def find_left_uploads(
     age: timedelta,
     dropped: Collection[str] = (),
 ) -> tuple[OpenUpload, ...]:
-    """Return the uploads that no load will complete. `read` reads the table's metadata.
-
-    They are older than `age` and than every staging branch, as files without a snapshot have to be
-    (I10), and the branch in their name is gone or among `dropped`: it was there before them, and
-    nothing is published without it. Raises `AwsError`.
-    """
+    """Return the uploads that no load will complete, as `left_by` tells. `read` reads the table's
+    metadata. Raises `AwsError`."""
     facts = read()
     prefix = None if facts is None else data_prefix(facts, bucket)
     if prefix is None:
@@ -39,14 +31,8 @@ def find_left_uploads(
     facts = read() if listed else None
     if facts is None:
         return ()
-    refs = {name: head for name, head in facts.refs.items() if name not in dropped}
-    before = orphans_before(refs, now, age)
-
-    def is_left(upload: OpenUpload) -> bool:
-        branch = branch_of_data_file(upload.key.removeprefix(prefix))
-        return branch is not None and branch not in refs and upload.initiated < before
-
-    return tuple(upload for upload in listed if is_left(upload))
+    is_left = left_by(facts.refs, now, age, dropped)
+    return tuple(one for one in listed if is_left(one.key.removeprefix(prefix), one.initiated))
 
 
 def abort_left_uploads(objects: Objects, uploads: Collection[OpenUpload]) -> None:

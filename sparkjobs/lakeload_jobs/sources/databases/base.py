@@ -93,9 +93,9 @@ class DatabaseSource(ABC):
         return self.given.incremental
 
     @property
-    def spark_reason(self) -> str:
+    def only_spark(self) -> str:
         """Why Spark reads the table; '' where it does not."""
-        return self.engine.spark_reason(self.spec.reader)
+        return self.engine.only_spark(self.spec.reader)
 
     def close(self) -> None:
         """Give the connections back."""

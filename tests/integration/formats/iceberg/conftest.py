@@ -17,7 +17,6 @@ from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
 from lakeload.documents.spec import fingerprint
-from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import RunResult, TableResult
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
@@ -122,19 +121,6 @@ class Loads:
         found: list[Row] = self.read(name).scan().to_arrow().to_pylist()
         own = [{k: v for k, v in row.items() if k.startswith("_supa_")} for row in found]
         return sorted(own, key=lambda row: row["_supa_index"])
-
-
-class Silent:
-    """Hears how a load goes on, and tells nobody."""
-
-    def on_stage(self, stage: Stage, rows: int | None = None) -> None:
-        """Let it go on."""
-
-    def on_message(self, text: str) -> None:
-        """Tell nobody."""
-
-    def check(self) -> None:
-        """Let it go on."""
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def test_tracking_columns_are_those_of_the_first_row_to_the_last(loads: Loads) -
 
     result = loads.loaded(loads.table(*files, primary_key=("id",), deleted_when="id = 11"))
 
-    assert (result.writer, result.why_spark) == ("direct", "")
+    assert result.writer == "direct"
     tracking = loads.tracking()
     assert [row["_supa_index"] for row in tracking] == list(range(1, 13))
     assert {row["_supa_synced"] for row in tracking} == {SYNCED}

@@ -98,8 +98,8 @@ class Life:
         assert (result.status, result.error) == ("LOADED", None)
         assert result.snapshot_id is not None
         table = spec.tables[0]
-        why = "rows are merged" if table.mode == "UPSERT" else why_spark(self.world)
-        assert (result.writer, result.why_spark) == ("spark" if why else "direct", why)
+        lends = self.world.name in ("open-catalog", "rest-token")
+        assert result.writer == ("spark" if lends or table.mode == "UPSERT" else "direct")
         if table.mode == "APPEND":
             self.oracle.append(rows, spec.job_id)
         elif table.mode == "OVERWRITE":
@@ -128,12 +128,6 @@ class Life:
         self.oracle.at = {one: rows for one, rows in self.oracle.at.items() if one in kept}
 
 
-def why_spark(world: CatalogWorld) -> str:
-    """Return why Spark writes appends in a world; '' where lakeload's own tasks do."""
-    lends = world.name in ("open-catalog", "rest-token")
-    return "the catalog vends credentials for the files" if lends else ""
-
-
 @pytest.fixture
 def make_world(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
@@ -158,7 +152,7 @@ def test_table_of_each_catalog_passes_all_operations(
     appended = life.load(third, wide)
     _number_of_a_job_is_dense(life, third.job_id, len(wide))
     lent = vends(life.world.destination.iceberg.catalog)
-    assert appended.writer == ("spark" if lent else "direct"), appended.why_spark
+    assert appended.writer == ("spark" if lent else "direct")
 
     again = life.run(replace(third, attempt_id=str(uuid.uuid4())))
     assert (again.status, again.snapshot_id) == ("NO_OP", appended.snapshot_id)

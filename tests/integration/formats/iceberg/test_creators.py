@@ -13,12 +13,12 @@ from pyspark.sql import SparkSession
 from lakeload.documents.spec import fingerprint
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, JobSpec, TableSpec
+from lakeload_jobs.formats.base import Reporter
 from lakeload_jobs.formats.iceberg.format import IcebergSession
 from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
 from lakeload_jobs.formats.load_table import TableLoad, load_table
 from lakeload_jobs.sources.registry import Sources
 from tests.integration.formats.iceberg.catalog_worlds import worlds
-from tests.integration.formats.iceberg.conftest import Silent
 from tests.integration.formats.iceberg.table_oracle import row, write_rows
 
 CREATORS = 5
@@ -40,7 +40,7 @@ def test_concurrent_first_loads_are_all_committed(
             tables = IcebergSession(spark, spec, session)
             (table,) = spec.tables
             source = Sources(spec, session).of(table)
-            return load_table(TableLoad(tables, spec, table, source, Silent())).status
+            return load_table(TableLoad(tables, spec, table, source, Reporter())).status
 
         with ThreadPoolExecutor(CREATORS) as pool:
             statuses = list(pool.map(load, range(1, CREATORS + 1)))

@@ -141,8 +141,8 @@ def test_partitions_and_metrics_are_those_of_sparks_writer(
     by_tasks = loads.loaded(own, job_id="job")
     by_spark = loads.loaded(sparks, job_id="job")
 
-    assert (by_tasks.writer, by_tasks.why_spark, by_tasks.index) == ("direct", "", "dense")
-    assert by_spark.why_spark == "the table has `write.distribution-mode` range"
+    assert (by_tasks.writer, by_tasks.index) == ("direct", "dense")
+    assert by_spark.writer == "spark"
     assert _described(loads, "own") == _described(loads, "sparks")
     assert repr(loads.rows("own")) == repr(loads.rows("sparks"))
 

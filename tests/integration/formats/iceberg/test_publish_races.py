@@ -14,6 +14,7 @@ from pyiceberg.catalog import load_catalog
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import FilesInput, Mode, RunOptions
+from lakeload_jobs.formats.base import Reporter
 from lakeload_jobs.formats.iceberg.format import IcebergSession
 from lakeload_jobs.formats.iceberg.load import direct_write
 from lakeload_jobs.formats.iceberg.load import publish as publish_module
@@ -23,7 +24,7 @@ from lakeload_jobs.formats.iceberg.load.tables import load, read_facts, spark_na
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.load_table import TableLoad, load_table
 from lakeload_jobs.sources.registry import Sources
-from tests.integration.formats.iceberg.conftest import Loads, Silent
+from tests.integration.formats.iceberg.conftest import Loads
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import (
     Action,
@@ -358,4 +359,4 @@ def loads_one(loads: Loads, spec: Any) -> Any:
     """Load the one table of a spec, in the session that has the catalog open."""
     aws = AwsSession(spec.destination)
     session, (table,) = IcebergSession(loads.spark, spec, aws), spec.tables
-    return load_table(TableLoad(session, spec, table, Sources(spec, aws).of(table), Silent()))
+    return load_table(TableLoad(session, spec, table, Sources(spec, aws).of(table), Reporter()))

@@ -12,7 +12,7 @@ import pytest
 
 from lakeload_jobs.contract.result import RowChanges, SameKey
 from lakeload_jobs.contract.spec import PartitionField, RunOptions, TableSpec
-from lakeload_jobs.formats.iceberg.load import write
+from lakeload_jobs.formats.iceberg.load import stage
 from lakeload_jobs.rows.key_filter import KeyFilter
 from tests.integration.formats.iceberg.conftest import Loads, Row
 
@@ -98,7 +98,7 @@ def test_few_changes_of_a_large_table_are_filtered_by_key(
         return condition(self, key, argument)
 
     monkeypatch.setattr(KeyFilter, "condition", tell)
-    monkeypatch.setattr(write, "LARGE_TABLE", 1_000)
+    monkeypatch.setattr(stage, "LARGE_TABLE", 1_000)
     first = [row(number, 1) for number in range(1_000)]
     loads.loaded(upsert(loads, first))
     assert told == []

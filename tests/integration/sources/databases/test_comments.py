@@ -28,7 +28,7 @@ def test_an_iceberg_table_gets_comments_where_it_has_none(world: World, database
     database.run("INSERT INTO orders VALUES (1, 2)")
     table = database.table(world)
     result = load(world, table)
-    assert (result.error, result.rows, result.writer, result.why_spark) == (None, 1, "direct", "")
+    assert (result.error, result.rows, result.writer) == (None, 1, "direct")
     assert documented(world) == {"": None, "id": None, "n": None}
 
     database.run("COMMENT ON TABLE orders IS 'All\n orders'; COMMENT ON COLUMN orders.n IS 'Größe'")
@@ -48,7 +48,7 @@ def test_a_new_iceberg_table_has_the_comments_of_mariadb(
     maria.run("CREATE TABLE orders (id int COMMENT 'the key', n int) COMMENT 'All orders'")
     maria.run("INSERT INTO orders VALUES (1, 2)")
     result = load(world, maria.table(world, "orders"))
-    assert (result.error, result.rows, result.writer, result.why_spark) == (None, 1, "direct", "")
+    assert (result.error, result.rows, result.writer) == (None, 1, "direct")
     assert documented(world) == {"": "All orders", "id": "the key", "n": None}
 
 

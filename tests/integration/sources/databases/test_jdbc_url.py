@@ -81,7 +81,7 @@ def test_rows_are_read_once_with_the_values_of_the_database(world: World, h2: H2
     h2.run(ORDERS, ROW, "INSERT INTO orders (id) VALUES (2)")
 
     result = load(world, h2.table(world))
-    assert (result.writer, result.why_spark) == ("direct", "")
+    assert result.writer == "direct"
 
     assert result.error is None, result.error
     assert (result.status, result.rows, result.reader) == ("LOADED", 2, "jvm")

@@ -74,7 +74,7 @@ def test_all_partitions_read_the_rows_of_one_snapshot_and_nothing_shows_the_pass
 
     assert result.error is None, result.error
     assert (result.status, result.rows, result.index) == ("LOADED", 1000, "dense")
-    assert (result.reader, result.why_jvm) == ("jvm", "`spark.reader` is `JVM`")
+    assert result.reader == "jvm"
     rows = sorted(world.rows(), key=lambda row: row["id"])
     assert [row["id"] for row in rows] == list(range(1, 1001))
     assert sorted(row["_supa_index"] for row in rows) == list(range(1, 1001))
@@ -134,11 +134,11 @@ def test_bad_values_and_errors_of_the_server_are_those_of_the_other_reader(
 def test_spark_reads_where_the_other_reader_is_not_installed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert POSTGRES.spark_reason("AUTO") == ""
+    assert POSTGRES.only_spark("AUTO") == ""
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
-    assert POSTGRES.spark_reason("AUTO") == "the package `adbc-driver-postgresql` is not installed"
+    assert POSTGRES.only_spark("AUTO") == "the package `adbc-driver-postgresql` is not installed"
     with pytest.raises(MachineNotReady, match="adbc-driver-postgresql"):
         POSTGRES.check_reader("DIRECT")
-    assert MYSQL.spark_reason("AUTO") == ""
+    assert MYSQL.only_spark("AUTO") == ""

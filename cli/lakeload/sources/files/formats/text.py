@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -91,6 +91,24 @@ class TextRead:
     complete: bool
     notes: tuple[str, ...]
     broken: tuple[str, ...]
+
+    def into(self, found: InspectedFile, warnings: Iterable[str]) -> InspectedFile:
+        """Return a file with what was read of it, and with what to say of that."""
+        return replace(
+            found,
+            columns=inferred(self.evidence),
+            evidence=self.evidence,
+            numbers=self.numbers,
+            rows=self.rows,
+            rows_read=self.rows_read,
+            complete=self.complete,
+            warnings=(*found.warnings, *self.notes, *self.broken, *warnings),
+        )
+
+
+def inferred(evidence: Mapping[str, Any]) -> dict[str, str]:
+    """Return the types that a load infers, with names of fields as people write them."""
+    return {name: seen.infer("SAFE").replace("`", "") for name, seen in evidence.items()}
 
 
 def read_text(found: InspectedFile, files: FileBytes, *, as_text: bool = False) -> TextRead:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,21 +13,10 @@ import pyarrow as pa
 import requests
 from pyiceberg import exceptions as iceberg_errors
 from pyiceberg.catalog import Catalog
-from pyiceberg.expressions import BooleanExpression, EqualTo
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import ManifestFile
-from pyiceberg.schema import Schema
-from pyiceberg.table import Table, Transaction
+from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.update import (
-    AssertRefSnapshotId,
-    AssertTableUUID,
-    RemovePropertiesUpdate,
-    RemoveSnapshotRefUpdate,
-    SetPropertiesUpdate,
-    TableRequirement,
-    TableUpdate,
-)
 
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.aws.vended_credentials import HandedKeys, s3_with
@@ -38,6 +26,26 @@ from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.formats.iceberg.catalogs.errors import NO_STATE, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.http import error_from, http_call, not_a_catalog, origin
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore, now_ms
+from lakeload_jobs.formats.iceberg.commits.errors import (
+    CommitRejected,
+    CommitUnknown,
+    Unsupported,
+)
+from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles
+from lakeload_jobs.formats.iceberg.commits.metadata import (
+    MAIN,
+    Json,
+    NewTable,
+    add_snapshot,
+    assert_ref,
+    ref,
+    remove_properties,
+    remove_ref,
+    set_branch,
+    set_properties,
+)
+from lakeload_jobs.formats.iceberg.commits.snapshots import new_snapshot_id, without_partition
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts
 
 if TYPE_CHECKING:
@@ -65,16 +73,6 @@ _NAMES: dict[type[Exception], tuple[str, int | None, str]] = {
         "NamespaceNotEmptyException",
         409,
         "the namespace is not empty",
-    ),
-    iceberg_errors.CommitFailedException: (
-        "CommitFailedException",
-        409,
-        "another commit came first",
-    ),
-    iceberg_errors.CommitStateUnknownException: (
-        NO_STATE,
-        None,
-        "commit state unknown",
     ),
 }
 # What pyiceberg lets through of Glue's own: it looks at a database before it drops it.
@@ -132,18 +130,10 @@ def _answered(doing: str, error: Exception, hidden: Sequence[Secret]) -> Catalog
 
 def _named(doing: str, error: Exception) -> CatalogError:
     code, status, meaning = next(_NAMES[kind] for kind in type(error).__mro__ if kind in _NAMES)
-    return CatalogError(
-        f"{doing}: {meaning}",
-        code=code,
-        status=status,
-        retryable=isinstance(error, iceberg_errors.CommitFailedException),
-    )
+    return CatalogError(f"{doing}: {meaning}", code=code, status=status)
 
 
-_FALSE_COMMITS: tuple[tuple[TableUpdate, ...], ...] = (
-    (),
-    (RemovePropertiesUpdate(removals=["lakeload.compared"]),),
-)
+_FALSE_COMMITS: tuple[tuple[Json, ...], ...] = ((), (remove_properties(["lakeload.compared"]),))
 """Updates that change nothing. The second is for catalogs that do not read a commit without any; no
 table has the property."""
 
@@ -210,6 +200,7 @@ class IcebergCatalog:
     catalog refuses and `AwsError` for what Glue or S3 does."""
 
     _catalog: Catalog
+    _tables: TableStore
     _uri: str
     _hidden: Sequence[Secret] = ()
     files: LakeFiles | None = None
@@ -244,19 +235,25 @@ class IcebergCatalog:
         columns: Mapping[str, str],
         location: str | None = None,
         properties: Mapping[str, str] | None = None,
-    ) -> CatalogTable:
-        """Make a table of optional columns with the types as Iceberg writes them (`long`)."""
+    ) -> str:
+        """Make a table of optional columns with the types as Iceberg writes them (`long`); return
+        where its files lie, without a final slash."""
         fields = [
             {"id": number, "name": column, "type": kind, "required": False}
             for number, (column, kind) in enumerate(columns.items(), start=1)
         ]
-        schema = Schema.model_validate({"type": "struct", "fields": fields})
-        with self._call(f"creating the table `{namespace}.{name}`"):
-            return CatalogTable(
-                self._catalog.create_table(
-                    (namespace, name), schema, location=location, properties=dict(properties or {})
-                )
-            )
+        rest = dict(properties or {})
+        version = int(rest.pop("format-version", 2))
+        schema: Json = {"type": "struct", "schema-id": 0, "fields": fields}
+        new = NewTable(schema, UNPARTITIONED, UNSORTED, rest, version)
+        with self._call(f"creating the table `{namespace}.{name}`") as doing:
+            try:
+                made = self._tables.create(namespace, name, new, location)
+            except CommitRejected:
+                raise CatalogError(
+                    f"{doing}: the table exists already", code="AlreadyExistsException", status=409
+                ) from None
+        return str(made.metadata["location"]).rstrip("/")
 
     def load_table(self, namespace: str, name: str) -> CatalogTable:
         """Read a table; 404 when there is none."""
@@ -265,11 +262,11 @@ class IcebergCatalog:
 
     def set_property(self, namespace: str, name: str, key: str, value: str) -> None:
         """Commit a change of one property; 409 when another commit came first."""
-        with self._call(f"committing to the table `{namespace}.{name}`"):
+        with self._call(f"committing to the table `{namespace}.{name}`") as doing:
             self._commit(
-                self._catalog.load_table((namespace, name)),
-                [SetPropertiesUpdate(updates={key: value})],
-                lambda now: now.properties.get(key) == value,
+                self._read(namespace, name, doing),
+                [set_properties({key: value})],
+                lambda now: now.metadata["properties"].get(key) == value,
             )
 
     def refuses_overtaken(self, namespace: str, name: str, branch: str) -> bool:
@@ -279,18 +276,14 @@ class IcebergCatalog:
         changes nothing of the table. Raises `CatalogError` for an answer that says nothing of it,
         such as a missing privilege.
         """
-        table = self.load_table(namespace, name).table
-        at = table.metadata.refs.get(branch)
-        false = {"ref": branch, "snapshot-id": (at.snapshot_id if at else 0) ^ 1}
-        asserts = (
-            AssertTableUUID(uuid=table.metadata.table_uuid),
-            AssertRefSnapshotId.model_validate(false),
-        )
         doing = f"checking whether the catalog validates commits to the table `{namespace}.{name}`"
+        with self._call(doing) as told:
+            table = self._read(namespace, name, told)
+        false = assert_ref(branch, (ref(table.metadata, branch) or 0) ^ 1)
         for updates in _FALSE_COMMITS:
             try:
                 with self._call(doing):
-                    self._catalog.commit_table(table, asserts, updates)
+                    self._tables.commit(table, [false], updates)
             except CatalogError as error:
                 if error.status == HTTPStatus.CONFLICT:
                     return True
@@ -305,22 +298,24 @@ class IcebergCatalog:
 
         409 when another commit came first: look again.
         """
-        with self._call(f"dropping branches of the table `{namespace}.{name}`"):
-            table = self._catalog.load_table((namespace, name))
-            there = tuple(branch for branch in branches if branch in table.metadata.refs)
+        with self._call(f"dropping branches of the table `{namespace}.{name}`") as doing:
+            table = self._read(namespace, name, doing)
+            refs = table.metadata.get("refs", {})
+            there = tuple(branch for branch in branches if branch in refs)
             if there:
                 self._commit(
                     table,
-                    [RemoveSnapshotRefUpdate.model_validate({"ref-name": one}) for one in there],
-                    lambda now: not any(branch in now.metadata.refs for branch in there),
-                    [_assert_at(table, branch) for branch in there],
+                    [remove_ref(branch) for branch in there],
+                    lambda now: not any(one in now.metadata.get("refs", {}) for one in there),
+                    [assert_ref(branch, ref(table.metadata, branch)) for branch in there],
                 )
             return there
 
     def settle_partition(
         self,
-        opened: CatalogTable,
-        files: LakeFiles,
+        namespace: str,
+        name: str,
+        files: MetadataFiles,
         partition: tuple[str, str] | None,
         *,
         summary: Mapping[str, str],
@@ -329,53 +324,54 @@ class IcebergCatalog:
         """Remove a partition, given its column and value, and the property `forget`, in one commit;
         None leaves either. Return whether there was anything of it.
 
-        409 when another commit came first: read the table again.
+        409 when another commit came first: look again.
         """
-        known = opened.table
-        table = Table(known.name(), known.metadata, known.metadata_location, files, known.catalog)
-        with (
-            self._call(f"committing to the table `{'.'.join(known.name())}`"),
-            warnings.catch_warnings(action="ignore"),
-        ):
-            transaction = Transaction(table)
-            if partition is not None and table.metadata.current_snapshot_id is not None:
-                transaction.delete(_equal(*partition), snapshot_properties=dict(summary))
-            if forget is not None and forget in table.properties:
-                transaction.remove_properties(forget)
-            updates, requirements = transaction._updates, transaction._requirements
-            staged = transaction.table_metadata.current_snapshot_id
+        with self._call(f"committing to the table `{namespace}.{name}`") as doing:
+            table = self._read(namespace, name, doing)
+            updates: list[Json] = []
+            head, number = ref(table.metadata, MAIN), new_snapshot_id()
+            if partition is not None and head is not None:
+                left = without_partition(
+                    files, table.metadata, partition, number, summary, now_ms=now_ms()
+                )
+                updates += [add_snapshot(left), set_branch(MAIN, number)] if left else []
+            if forget is not None and forget in table.metadata["properties"]:
+                updates.append(remove_properties([forget]))
 
-            def is_in(now: Table) -> bool:
-                if staged is None or staged == table.metadata.current_snapshot_id:
-                    return forget not in now.properties
-                return now.metadata.snapshot_by_id(staged) is not None
+            def is_in(now: ReadTable) -> bool:
+                if len(updates) > 1:
+                    return any(one["snapshot-id"] == number for one in now.metadata["snapshots"])
+                return forget not in now.metadata["properties"]
 
             if updates:
-                self._commit(table, updates, is_in, requirements)
+                self._commit(table, updates, is_in, [assert_ref(MAIN, head)])
             return bool(updates)
+
+    def _read(self, namespace: str, name: str, doing: str) -> ReadTable:
+        table = self._tables.load(namespace, name)
+        if table is None:
+            code, status, meaning = _NAMES[iceberg_errors.NoSuchTableError]
+            raise CatalogError(f"{doing}: {meaning}", code=code, status=status)
+        return table
 
     def _commit(
         self,
-        table: Table,
-        updates: Sequence[TableUpdate],
-        is_in: Callable[[Table], bool],
-        requirements: Sequence[TableRequirement] = (),
+        table: ReadTable,
+        updates: Sequence[Json],
+        is_in: Callable[[ReadTable], bool],
+        requirements: Sequence[Json] = (),
     ) -> None:
-        """Send a commit once. `is_in` tells by the table, read again, whether it is in.
-
-        What a client repeats after a lost answer is refused as a conflict with itself: only a read
-        tells. pyiceberg's own transactions would repeat a commit without all that it asserts, or
-        delete the manifests of one that is in.
-        """
-        asserts = (*requirements, AssertTableUUID(uuid=table.metadata.table_uuid))
+        """Send a commit once. Where only a read can tell, `is_in` says by the table, read again,
+        whether it is in."""
         try:
-            self._catalog.commit_table(table, asserts, tuple(updates))
-        except (
-            iceberg_errors.CommitFailedException,
-            iceberg_errors.CommitStateUnknownException,
-        ):
-            if not is_in(self._catalog.load_table(table.name())):
-                raise
+            self._tables.commit(table, requirements, updates)
+        except CommitUnknown as error:
+            now = self._tables.load(table.namespace, table.name)
+            if now is not None and is_in(now):
+                return
+            if error.overtaken:
+                raise CommitRejected(str(error)) from error
+            raise
 
     def drop_table(self, namespace: str, name: str, *, purge: bool = False) -> None:
         """Drop a table; 404 when there is none. With `purge` its files go too, where the catalog
@@ -390,10 +386,33 @@ class IcebergCatalog:
         return origin(self._uri) if "://" in self._uri else self._uri
 
     @contextmanager
-    def _call(self, doing: str) -> Iterator[None]:
-        with catalog_call(f"{doing} in the catalog `{self.place}`", self._uri, self._hidden):
-            yield
+    def _call(self, doing: str) -> Iterator[str]:
+        """Translate what the block raises, in sentences that begin with the text it is given."""
+        place = f"{doing} in the catalog `{self.place}`"
+        try:
+            with catalog_call(place, self._uri, self._hidden):
+                yield place
+        except CommitRejected as error:
+            raise CatalogError(
+                f"{place}: another commit came first",
+                code="CommitFailedException",
+                status=HTTPStatus.CONFLICT,
+                retryable=True,
+            ) from error
+        except CommitUnknown as error:
+            if isinstance(error.__cause__, LakeloadError):
+                raise error.__cause__ from None
+            raise CatalogError(f"{place}: commit state unknown", code=NO_STATE) from error
+        except Unsupported as error:
+            raise CatalogError(
+                f"{place}: the table has {error}, which this version of lakeload does not support",
+                code="Unsupported",
+                hint="use a newer version of lakeload",
+            ) from error
 
+
+UNPARTITIONED: Json = {"spec-id": 0, "fields": []}
+UNSORTED: Json = {"order-id": 0, "fields": []}
 
 AT_ONCE = 8
 """Files read or removed at once."""
@@ -557,18 +576,6 @@ def read_rows(
         raise CatalogError(
             f"reading the rows below `{table.location}`: {error}", code="FilesUnreadable"
         ) from error
-
-
-def _assert_at(table: Table, branch: str) -> AssertRefSnapshotId:
-    at = table.metadata.refs[branch].snapshot_id
-    return AssertRefSnapshotId.model_validate({"ref": branch, "snapshot-id": at})
-
-
-def _equal(column: str, value: str) -> BooleanExpression:
-    # pyiceberg's own annotations know keyword arguments alone, under other names.
-    equal: Any = EqualTo
-    found: BooleanExpression = equal(column, value)
-    return found
 
 
 def find_table(catalog: IcebergCatalog, namespace: str, name: str) -> CatalogTable | None:

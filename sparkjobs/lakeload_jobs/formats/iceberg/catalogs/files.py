@@ -37,6 +37,19 @@ class LakeFiles(FileIO):
         self.written: set[str] = set()
         """Every location that was written, or may have been."""
 
+    def read(self, location: str) -> bytes:
+        """Return a whole file."""
+        bucket, key = bucket_and_key(location)
+        with aws_call(f"reading `{location}`"):
+            return self.session.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+
+    def write(self, location: str, data: bytes) -> None:
+        """Write a whole file."""
+        bucket, key = bucket_and_key(location)
+        self.written.add(location)
+        with aws_call(f"writing `{location}`"):
+            self.session.s3.put_object(Bucket=bucket, Key=key, Body=data, **self.encryption)
+
     def new_input(self, location: str) -> InputFile:
         """Return a file to read."""
         return _Input(self, location)
@@ -79,10 +92,7 @@ class _Input(InputFile):
             return False
 
     def open(self, seekable: bool = True) -> InputStream:
-        bucket, key = bucket_and_key(self.location)
-        with aws_call(f"reading `{self.location}`"):
-            answer = self._files.session.s3.get_object(Bucket=bucket, Key=key)
-            return io.BytesIO(answer["Body"].read())
+        return io.BytesIO(self._files.read(self.location))
 
 
 class _Output(OutputFile):
@@ -121,10 +131,5 @@ class _Stream(io.BytesIO):
     def close(self) -> None:
         # Manifests are closed, and metadata files are left.
         if not self.closed and not self._failed:
-            bucket, key = bucket_and_key(self._location)
-            self._files.written.add(self._location)
-            with aws_call(f"writing `{self._location}`"):
-                self._files.session.s3.put_object(
-                    Bucket=bucket, Key=key, Body=self.getvalue(), **self._files.encryption
-                )
+            self._files.write(self._location, self.getvalue())
         super().close()

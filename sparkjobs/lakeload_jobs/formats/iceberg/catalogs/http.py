@@ -143,19 +143,17 @@ class Client(Identity):
             "client_secret": self._client_secret.reveal(),
             "scope": self._scope,
         }
-        with http_call(doing, self._uri), prepare(requests.Session(), self._patience) as session:
-            session.auth = Identity()
-            response = session.post(self._uri, data=form)
+        response = send("POST", self._uri, doing, Identity(), self._patience, data=form)
         if not response.ok:
             raise error_from(doing, response, self._hidden)
         return self._taken(response, doing)
 
     def _taken(self, response: requests.Response, doing: str) -> Secret:
         try:
-            document = response.json()
+            document = document_of(response, doing)
             token = Secret(str(document["access_token"]))
             life = float(document.get("expires_in") or 3600)
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError):
             # The answer may hold a token under another name: it is not shown.
             raise not_a_catalog(doing, response.status_code) from None
         self._renew_at = time.monotonic() + life - min(MARGIN_SECONDS, life / 2)
@@ -225,6 +223,28 @@ class _Adapter(HTTPAdapter):
         settings["timeout"] = settings.get("timeout") or self._timeout
         REQUESTS.add(f"catalog.{request.method}")
         return super().send(request, **settings)
+
+
+def send(
+    method: str, uri: str, doing: str, identity: Identity, patience: HttpTimeouts, **body: Any
+) -> requests.Response:
+    """Send one request, with retries where it only reads. Raises `CatalogError` without an answer;
+    a refusal is one."""
+    with http_call(doing, uri), prepare(requests.Session(), patience) as session:
+        session.auth = identity
+        return session.request(method, uri, **body)
+
+
+def document_of(response: requests.Response, doing: str) -> dict[str, Any]:
+    """Return the JSON object that a catalog has answered, an empty one for no body. Raises
+    `CatalogError` for anything else."""
+    try:
+        document = response.json() if response.content else {}
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise not_a_catalog(doing, response.status_code)
+    return document
 
 
 @contextmanager

@@ -21,10 +21,10 @@ from lakeload_jobs.formats.iceberg.catalogs.http import (
     FixedToken,
     HttpTimeouts,
     Identity,
+    document_of,
     error_from,
-    http_call,
     not_a_catalog,
-    prepare,
+    send,
     shown,
 )
 from lakeload_jobs.formats.iceberg.rules.catalogs import nessie_api_uri
@@ -92,19 +92,11 @@ class NessieApi:
     def _ask(
         self, method: str, path: str, doing: str, body: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        identity = self.identity
-        with http_call(doing, self.uri), prepare(requests.Session(), self.patience) as session:
-            session.auth = identity
-            response = session.request(method, f"{self.uri}/{path}", json=body)
+        uri = f"{self.uri}/{path}"
+        response = send(method, uri, doing, self.identity, self.patience, json=body)
         if not response.ok:
             raise self._refusal(doing, response)
-        try:
-            document = response.json() if response.content else {}
-        except ValueError:
-            raise not_a_catalog(doing, response.status_code) from None
-        if not isinstance(document, dict):
-            raise not_a_catalog(doing, response.status_code)
-        return document
+        return document_of(response, doing)
 
     def _refusal(self, doing: str, response: requests.Response) -> CatalogError:
         """Nessie names its errors in a field of their own: `errorCode`."""

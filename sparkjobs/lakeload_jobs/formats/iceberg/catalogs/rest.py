@@ -24,13 +24,15 @@ from lakeload_jobs.formats.iceberg.catalogs.http import (
     FixedToken,
     HttpTimeouts,
     Identity,
+    document_of,
     error_from,
-    http_call,
     not_a_catalog,
     origin,
     prepare,
+    send,
     shown,
 )
+from lakeload_jobs.formats.iceberg.catalogs.rest_tables import RestTables
 from lakeload_jobs.formats.iceberg.rules.catalogs import rest_uri, rest_warehouse, token_uri
 
 DELEGATION_HEADER = "X-Iceberg-Access-Delegation"
@@ -106,11 +108,10 @@ class RestConnection:
         """Make sure that a catalog answers at the URI; a refusal is an answer too."""
         # No warehouse yet: that is for opening it.
         doing = f"reading `{shown(self.uri)}/v1/config`"
-        with http_call(doing, self.uri), prepare(requests.Session(), self.patience) as session:
-            session.auth = Identity()
-            response = session.get(f"{self.uri}/v1/config")
+        response = send("GET", f"{self.uri}/v1/config", doing, Identity(), self.patience)
         if response.ok:
-            self._check_config(response, doing)
+            if not {"defaults", "overrides"} & set(document_of(response, doing)):
+                raise not_a_catalog(doing, response.status_code)
             return
         error = error_from(doing, response)
         if response.status_code in (401, 403):
@@ -133,15 +134,13 @@ class RestConnection:
         identity, headers = self.identity, self.headers
         with catalog_call(doing, self.uri, self._hidden):
             catalog = _Rest(self, identity, headers)
-        return IcebergCatalog(catalog, self.uri, self._hidden)
+        return IcebergCatalog(catalog, self.tables(), self.uri, self._hidden)
 
-    def _check_config(self, response: requests.Response, doing: str) -> None:
-        try:
-            document = response.json()
-        except ValueError:
-            document = None
-        if not isinstance(document, dict) or not {"defaults", "overrides"} & set(document):
-            raise not_a_catalog(doing, response.status_code)
+    def tables(self) -> RestTables:
+        """Return its tables, read and committed to by requests of our own; nothing is asked yet."""
+        session = prepare(requests.Session(), self.patience)
+        session.headers.update(self.headers)
+        return RestTables(session, self.identity, self.uri, self.warehouse, self._hidden)
 
     def _client(self, client_id: Secret, client_secret: Secret) -> Client:
         return Client(

@@ -1,9 +1,10 @@
 """Data files that tasks write themselves: planned, uploaded, completed, and added to the staging
-branch in one commit. No row passes through Spark."""
+branch in one commit. Spark's writer sees none of their rows."""
 
 from __future__ import annotations
 
 import json
+import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -47,14 +48,16 @@ from lakeload_jobs.formats.iceberg.rules.writers import (
     WrittenTable,
     data_location,
     file_settings,
+    only_spark,
+    only_spark_by_settings,
     partition_fields,
-    why_spark,
-    why_spark_by_settings,
 )
 from lakeload_jobs.rows.progress import new_progress_file
 from lakeload_jobs.rows.rejects import NONE_REJECTED, Rejected
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.storage.objects import Completion, Objects
+
+logger = logging.getLogger(__name__)
 
 _SCHEMA_KEY = "iceberg.schema"
 """In the footer, as Iceberg's own writer has it."""
@@ -156,31 +159,26 @@ def plan_rows(spec: JobSpec, table: TableSpec, rows: FittedRows, written: Writte
     """Decide who writes the rows of a load into a table that is as `written` says."""
     destination = spec.destination
     names = [column.name for column in rows.columns.fields]
-    reason = why_spark(
-        written, table, destination.iceberg.catalog, destination.bucket, names, rows.key
-    )
-    if reason or not _fits(spec, table, rows, written):
+    catalog, bucket = destination.iceberg.catalog, destination.bucket
+    if reason := only_spark(written, table, catalog, bucket, names, rows.key):
+        logger.info("Spark writes the data files of %s: %s", table.target, reason)
+        return Plan()
+    if not _fits(spec, table, rows, written):
         return Plan()
     return Plan(DirectWrite(rows.prepared.parts, written))
 
 
-def why_spark_before(spec: JobSpec, table: TableSpec) -> str:
-    """Return why Spark writes a table that nobody has looked at yet; '' where that is open."""
+def plan_before(spec: JobSpec, table: TableSpec) -> Plan | None:
+    """Return the plan of a table that Spark writes whatever it is; None where that is open."""
     credentials = spec.destination.credentials
     secrets = (
         *(credentials.external_id, credentials.access_key_id),
         *(credentials.secret_access_key, credentials.session_token),
     )
     if not spec.runtime.tasks_share_driver and any(secrets):
-        # Iceberg's FileIO takes them along from the driver.
-        return "tasks on other machines may lack the secrets of the destination"
-    return next(why_spark_by_settings(table, spec.destination.iceberg.catalog), "")
-
-
-def why_before(spec: JobSpec, table: TableSpec) -> Plan | None:
-    """Return the plan of a table that Spark writes whatever it is; None where that is open."""
-    why = why_spark_before(spec, table)
-    return Plan() if why else None
+        # Tasks on other machines may lack them, and Iceberg's FileIO takes them along.
+        return Plan()
+    return Plan() if any(only_spark_by_settings(table, spec.destination.iceberg.catalog)) else None
 
 
 def _fits(spec: JobSpec, table: TableSpec, rows: FittedRows, written: WrittenTable) -> bool:

@@ -30,7 +30,7 @@ from lakeload_jobs.formats.data_files.stage import Encoded
 from lakeload_jobs.formats.iceberg.load.arrow_schema import FloatLeaf, arrow_schema, float_leaves
 from lakeload_jobs.formats.iceberg.rules.branches import data_file_name
 from lakeload_jobs.rows.arrow import Column, pc
-from lakeload_jobs.rows.required import check_key, has_required, null_is_required, required_null
+from lakeload_jobs.rows.required import check_key, check_required
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,9 @@ class IcebergFiles:
             else pa.nulls(batch.num_rows, field.type)
             for field in self._arrow
         ]
-        for field, array in zip(self._arrow, arrays, strict=True):
-            if has_required(field) and (path := required_null(array, field)):
-                raise null_is_required(self.source, path)
-        return pa.RecordBatch.from_arrays(arrays, schema=self._arrow)
+        fitted = pa.RecordBatch.from_arrays(arrays, schema=self._arrow)
+        check_required(fitted, self._arrow, self.source)
+        return fitted
 
 
 def _as(column: Column, kind: pa.DataType) -> Column:

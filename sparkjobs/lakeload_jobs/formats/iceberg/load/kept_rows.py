@@ -7,31 +7,25 @@ counted is kept with them: rows and counts cannot come from different attempts a
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.formats.data_files.direct import DirectRows
 from lakeload_jobs.formats.data_files.tracked import TrackedRows, Tracking
-from lakeload_jobs.formats.spool import blocks, packed, unpacked, unpersist
+from lakeload_jobs.formats.spool import KEPT, Kept, keep, kept_blocks, kept_end, unpacked
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.counting import Bounds, bounds_of, united
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.progress import TaskProgress
 from lakeload_jobs.rows.rejects import NONE_REJECTED, Rejected, SideRows
-from lakeload_jobs.rows.required import check_key
+from lakeload_jobs.rows.required import check_key, check_required
 from lakeload_jobs.rows.tracking import DELETED_HELPER, tracked_schema
-
-_KEPT = "batch binary, report binary"
 
 
 @dataclass(frozen=True)
@@ -62,39 +56,20 @@ class KeptRows:
 
     frame: DataFrame
     report: RowsReport
-    kept: DataFrame
+    kept: Kept
 
     def close(self) -> None:
         """Give back the disk."""
-        unpersist(self.kept)
+        self.kept.close()
 
 
-def keep_rows(
-    spark: SparkSession, rows: DirectRows, tracking: Tracking, source: str, progress: str | None
-) -> KeptRows:
-    """Read rows once and keep them. A null in the key fails the load of `source`. `progress` is the
-    file of `rows.progress`.
-
-    Raises what reading raises, and `LoadFailed` when there are other rows than were counted.
-    """
-    tracking = replace(tracking, marks=True)
-    kept = rows.tasks(spark, KeepRows(tracking, source, progress), _KEPT)
-    kept = kept.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
-    try:
-        found = kept.where(F.col("report").isNotNull()).select("report").collect()
-        reports = [pickle.loads(row[0]) for row in found]  # noqa: S301 - our own tasks made it
-        if len(reports) != len(rows.parts):
-            raise LoadFailed(
-                f"{len(reports):,} of {len(rows.parts):,} parts of the source were read completely",
-                hint="run again: nothing was committed",
-                retryable=True,
-            )
-    except BaseException:
-        unpersist(kept)
-        raise
-    batches = kept.where(F.col("batch").isNotNull()).select("batch")
-    frame = map_batches(batches, unpacked, _schema(rows, tracking))
-    return KeptRows(frame, sum(reports, RowsReport()), kept)
+def keep_rows(spark: SparkSession, rows: DirectRows, work: KeepRows) -> KeptRows:
+    """Read rows once and keep them. Raises what reading raises, and `LoadFailed` when there are
+    other rows than were counted."""
+    work = replace(work, tracking=replace(work.tracking, marks=True))
+    kept = keep(rows.tasks(spark, work, KEPT), len(rows.parts))
+    frame = map_batches(kept.batches, unpacked, _schema(rows, work.tracking))
+    return KeptRows(frame, sum(kept.ends, RowsReport()), kept)
 
 
 def tracked_frame(
@@ -120,10 +95,13 @@ def _schema(rows: DirectRows, tracking: Tracking) -> StructType:
 
 @dataclass(frozen=True)
 class KeepRows:
-    """The function of tasks that read and pack the rows of a part, and at last what they found."""
+    """The function of tasks that read and pack the rows of a part, and at last what they found. A
+    null in the key, or where the table's `schema` requires a value, fails the load of `source`.
+    `progress` is the file of `rows.progress`."""
 
     tracking: Tracking
     source: str
+    schema: pa.Schema
     progress: str | None
 
     def __call__(self, number: int, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -133,9 +111,9 @@ class KeepRows:
             bounds: Bounds = {}
             for batch in tracked:
                 check_key(batch, self.tracking.key, self.source)
+                check_required(batch, self.schema, self.source)
                 bounds = united((bounds, bounds_of(batch, self.tracking.key)))
-                for block in blocks(batch):
-                    yield _row(packed(block), None)
+                yield from kept_blocks(number, batch)
                 size += batch.nbytes
                 progress.at(tracked.count, size)
             self.tracking.check_count(number, tracked.count)
@@ -144,9 +122,4 @@ class KeepRows:
             report = RowsReport(
                 tracked.count, tracked.dropped, tracked.bad_values, rejected, bounds
             )
-            yield _row(None, pickle.dumps(report))
-
-
-def _row(batch: bytes | None, report: bytes | None) -> pa.RecordBatch:
-    arrays = [pa.array([value], pa.binary()) for value in (batch, report)]
-    return pa.RecordBatch.from_arrays(arrays, names=["batch", "report"])
+            yield kept_end(number, report)

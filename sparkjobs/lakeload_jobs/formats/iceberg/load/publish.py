@@ -72,10 +72,10 @@ class Staged:
     """What a MERGE did; None: the rows were not merged."""
     same_key: SameKey | None = None
     """Rows of an UPSERT that later ones of the load replaced."""
-    bad_values: int | None = None
-    """How many values became null, where the tasks that wrote the rows have counted them."""
+    bad_values: int = 0
+    """How many values became null."""
     rejected: Rejected = NONE_REJECTED
-    """The records that were set aside, where those tasks have found them."""
+    """The records that were set aside."""
     files: tuple[FileResult, ...] | None = None
     """The files with the rows, where it is known without reading the snapshot."""
     uncommitted: Uncommitted | None = None

@@ -7,7 +7,7 @@ import json
 import logging
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -34,6 +34,7 @@ from lakeload_jobs.formats.data_files.direct import LoadedRows, of_frame
 from lakeload_jobs.formats.data_files.stage import Driver
 from lakeload_jobs.formats.data_files.tracked import Tracking
 from lakeload_jobs.formats.deletes import DeletedKeys, find_deleted, newest_keys, source_keys
+from lakeload_jobs.formats.iceberg.load.arrow_schema import arrow_schema
 from lakeload_jobs.formats.iceberg.load.branches import (
     LOST,
     branch_is_gone,
@@ -44,9 +45,16 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
     DirectWrite,
     Target,
     Written,
+    schema_json,
     write_files,
 )
-from lakeload_jobs.formats.iceberg.load.kept_rows import KeptRows, tracked_frame
+from lakeload_jobs.formats.iceberg.load.kept_rows import (
+    KeepRows,
+    KeptRows,
+    RowsReport,
+    keep_rows,
+    tracked_frame,
+)
 from lakeload_jobs.formats.iceberg.load.latest import KeyCounts, LatestRows
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.publish import Staged, Uncommitted
@@ -80,10 +88,11 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
 from lakeload_jobs.formats.iceberg.rules.summaries import beyond, merged_rows
 from lakeload_jobs.formats.iceberg.rules.writers import MERGE_MODE
 from lakeload_jobs.rows.balance import Balance
-from lakeload_jobs.rows.casts import JSON_OPTIONS, filled, quoted, without_required_nulls
+from lakeload_jobs.rows.casts import JSON_OPTIONS, filled, quoted
 from lakeload_jobs.rows.counting import Bounds, Counted, bounds_of, has_bounds, united
 from lakeload_jobs.rows.key_filter import FEW_PARTITIONS, MOST_KEYS, KeyFilter, filter_of
-from lakeload_jobs.rows.rejects import NONE_REJECTED, REJECTED_HELPER, Rejected
+from lakeload_jobs.rows.progress import new_progress_file
+from lakeload_jobs.rows.rejects import NONE_REJECTED, REJECTED_HELPER, Rejected, check_rejected
 from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX
 from lakeload_jobs.storage.objects import Objects
 
@@ -94,9 +103,8 @@ def table_columns(spark: SparkSession, java_table: Java) -> T.StructType:
     return T.StructType.fromJson(json.loads(convert(java_table.schema()).json()))
 
 
-def conform(frame: DataFrame, table: T.StructType, source: str, key: Sequence[str]) -> DataFrame:
-    """Return the frame with structs that have every field of the table's, in its order. A null
-    where the table requires a value fails the load of `source`; the key is checked elsewhere.
+def conform(frame: DataFrame, table: T.StructType) -> DataFrame:
+    """Return the frame with structs that have every field of the table's, in its order.
 
     Columns the load does not have are left out: they are null in new rows. Helpers stay.
     """
@@ -106,9 +114,7 @@ def conform(frame: DataFrame, table: T.StructType, source: str, key: Sequence[st
         value = F.col(quoted(field.name))
         if not field.name.startswith(HELPER_PREFIX) and field.name in known:
             own = known[field.name]
-            value = filled(value, field.dataType, own.dataType)
-            required = not own.nullable and own.name not in key
-            value = without_required_nulls(value, own, source, required=required).alias(own.name)
+            value = filled(value, field.dataType, own.dataType).alias(own.name)
         values.append(value)
     return frame.select(*values)
 
@@ -377,8 +383,7 @@ class Stage:
     """The snapshot of the branch that is loaded, when the load began: before the source was read.
     """
     direct: DirectWrite | None = None
-    """What tasks write by themselves; None: Spark writes what is `kept`."""
-    kept: KeptRows | None = None
+    """What tasks write by themselves; None: Spark writes."""
     changes: TableChanges | None = None
     """What the table needs for the rows, made by the publish."""
     changed: Java | None = None
@@ -432,21 +437,22 @@ def stage(given: Stage) -> Staged:
     if given.changes is not None:
         given = replace(given, changed=given.changes.preview(java_table, given.branch))
         java_table = given.changed or java_table
-    merged, gone, written = None, None, None
+    merged, gone, written, bad_values = None, None, None, 0
     if given.direct is not None:
         written = _write_directly(given, given.direct, java_table)
         given = _with_rejected(given, written)
-        summary = _summary(given)
-    elif given.kept is not None:
-        gone = _find_deleted(given, base)
-        try:
+        summary, bad_values = _summary(given), written.bad_values
+    elif given.rows.columns.fields:
+        with ExitStack() as stack:
+            kept = stack.enter_context(closing(_keep(given, java_table)))
+            given, bad_values = _counted(given, kept.report), kept.report.bad_values
+            summary = _summary(given)
+            gone = _find_deleted(given, base)
             if gone is not None:
+                stack.callback(gone.close)
                 summary[SUMMARY_DELETED] = str(gone.rows)
-            with _target(given) as target:
-                merged = _write(given, given.kept, java_table, target, summary, base, gone)
-        finally:
-            if gone is not None:
-                gone.close()
+            target = stack.enter_context(_target(given))
+            merged = _write(given, kept, java_table, target, summary, base, gone)
     java_table = given.read_table()
     head = _head(given, java_table)
     if head.id == begun:
@@ -474,7 +480,7 @@ def stage(given: Stage) -> Staged:
         merged.balance if merged and merged.balance else _balance(given, head, merged),
         merged.changes if merged else None,
         merged.same_key if merged else None,
-        written.bad_values if written else None,
+        bad_values,
         given.rejected,
         written.files if written else None,
         waiting,
@@ -491,7 +497,25 @@ def _summary(given: Stage) -> dict[str, str]:
     return summary
 
 
-def counted_by(given: Stage, read: int, dropped: int, rejected: Rejected) -> Stage:
+def _keep(given: Stage, java_table: Java) -> KeptRows:
+    """Read the rows for Spark."""
+    schema = arrow_schema(schema_json(given.spark, java_table.schema()))
+    progress = new_progress_file(given.spec, given.table)
+    work = KeepRows(given.tracking, given.table.source, schema, progress)
+    return keep_rows(given.spark, given.rows.prepared.parts, work)
+
+
+def _counted(given: Stage, report: RowsReport) -> Stage:
+    """Return a load whose rows are kept. Raises `TooManyRejected`."""
+    spec, table, total = given.spec, given.table, given.rows.prepared.parts.total
+    if spec.on_bad_value_of(table) == "QUARANTINE":
+        # What fails for them need not be written.
+        check_rejected(report.rejected, spec.max_rejected_of(table))
+    read = report.rows + report.dropped if total is None else total
+    return _counted_by(given, read, report.dropped, report.rejected)
+
+
+def _counted_by(given: Stage, read: int, dropped: int, rejected: Rejected) -> Stage:
     """Return a load whose rows tasks have counted when they read them."""
     counted = given.counted
     if counted is not None:
@@ -500,7 +524,7 @@ def counted_by(given: Stage, read: int, dropped: int, rejected: Rejected) -> Sta
 
 
 def _with_rejected(given: Stage, written: Written) -> Stage:
-    return counted_by(given, written.read, written.dropped, written.rejected)
+    return _counted_by(given, written.read, written.dropped, written.rejected)
 
 
 def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Written:
@@ -617,7 +641,7 @@ def _write(
 ) -> KeyedRows | None:
     """Write the rows; return what became of those of an UPSERT."""
     columns = table_columns(given.spark, java_table)
-    rows = conform(kept.frame, columns, given.table.source, given.rows.key)
+    rows = conform(kept.frame, columns)
     latest = None
     if given.table.mode == "UPSERT":
         # Also when all rows are replaced: a key is in the table once.

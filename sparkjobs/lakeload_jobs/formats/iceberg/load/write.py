@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from py4j.protocol import Py4JError
@@ -21,7 +21,6 @@ from lakeload_jobs.formats.data_files.stage import Driver, count_parts
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
 from lakeload_jobs.formats.iceberg.load.direct_write import Plan
 from lakeload_jobs.formats.iceberg.load.incremental import note_evidence
-from lakeload_jobs.formats.iceberg.load.kept_rows import KeptRows, keep_rows
 from lakeload_jobs.formats.iceberg.load.opening import Ready
 from lakeload_jobs.formats.iceberg.load.outcome import already, loaded
 from lakeload_jobs.formats.iceberg.load.publish import Publish, Staged, publish
@@ -29,13 +28,12 @@ from lakeload_jobs.formats.iceberg.load.rejects import (
     add_rejects,
     settle_rejects,
 )
-from lakeload_jobs.formats.iceberg.load.stage import Stage, counted_by, stage
+from lakeload_jobs.formats.iceberg.load.stage import Stage, stage
 from lakeload_jobs.formats.iceberg.load.tables import load as load_java
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_DELETED, PipelineState
 from lakeload_jobs.rows.counting import Counted
-from lakeload_jobs.rows.progress import new_progress_file
-from lakeload_jobs.rows.rejects import Rejected, check_rejected
+from lakeload_jobs.rows.rejects import Rejected
 from lakeload_jobs.sources.base import Reader
 from lakeload_jobs.storage.objects import Objects
 
@@ -119,41 +117,11 @@ class IcebergWriter:
             direct=self.plan.direct,
             changes=self.ready.changes,
         )
-        kept = None
-        if self.plan.direct is None and self.ready.rows.columns.fields:
-            kept = self._keep(request)
-            request = self._counted(request, kept)
         try:
-            staged = stage(request)
-            bad = staged.bad_values if kept is None else kept.report.bad_values
-            return StagedIceberg(load, self.ready, request, staged, bad or 0)
+            return StagedIceberg(load, self.ready, request, stage(request))
         except BaseException:
             _drop(load, request.branch)
             raise
-        finally:
-            if kept is not None:
-                kept.close()
-
-    def _keep(self, request: Stage) -> KeptRows:
-        """Read the rows for Spark."""
-        load = self.load
-        progress = new_progress_file(load.spec, load.table)
-        parts = self.ready.rows.prepared.parts
-        return keep_rows(load.spark, parts, request.tracking, load.table.source, progress)
-
-    def _counted(self, request: Stage, kept: KeptRows) -> Stage:
-        """Return the request for rows that are kept. Raises `TooManyRejected`."""
-        load, report, total = self.load, kept.report, self.ready.rows.prepared.parts.total
-        read = report.rows + report.dropped if total is None else total
-        try:
-            if load.spec.on_bad_value_of(load.table) == "QUARANTINE":
-                # What fails for them need not be written.
-                check_rejected(report.rejected, load.spec.max_rejected_of(load.table))
-        except BaseException:
-            kept.close()
-            raise
-        request = counted_by(request, read, report.dropped, report.rejected)
-        return replace(request, kept=kept)
 
 
 class StagedIceberg:
@@ -165,14 +133,13 @@ class StagedIceberg:
         ready: Ready,
         given: Stage,
         staged: Staged,
-        bad_values: int,
     ) -> None:
         self._load = load
         self._opened = ready.opened
         self._given = given
         self._staged = staged
         self._ledger: str | None = None
-        self.bad_values = bad_values
+        self.bad_values = staged.bad_values
         self.rejected: Rejected = staged.rejected
         self.balance, self.same_key = staged.balance, staged.same_key
         self.deleted = int(staged.summary.get(SUMMARY_DELETED, 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -86,3 +86,21 @@ def orphans_before(refs: Mapping[str, int], now: datetime, age: timedelta = ORPH
     runs for longer are in no snapshot yet.
     """
     return min([now - age, *(branch.created_at for branch in staging_branches(refs))])
+
+
+def left_by(
+    refs: Mapping[str, int], now: datetime, age: timedelta, dropped: Collection[str] = ()
+) -> Callable[[str, datetime], bool]:
+    """Return what tells of a data file, by its name and its time, whether no load will commit it.
+
+    The branch in its name is gone, or among `dropped`: it was there before the file, and nothing is
+    published without it (I7, I10). It is older than `age` and than every other staging branch.
+    """
+    there = {name: head for name, head in refs.items() if name not in dropped}
+    before = orphans_before(there, now, age)
+
+    def is_left(name: str, written: datetime) -> bool:
+        branch = branch_of_data_file(name)
+        return branch is not None and branch not in there and written < before
+
+    return is_left

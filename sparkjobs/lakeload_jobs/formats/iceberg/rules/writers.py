@@ -133,7 +133,7 @@ class WrittenTable:
     io_settings: Collection[str] = ()
 
 
-def why_spark(
+def only_spark(
     written: WrittenTable,
     table: TableSpec,
     catalog: CatalogSpec,
@@ -156,7 +156,7 @@ def _reasons(
     columns: Collection[str],
     key: Collection[str],
 ) -> Iterator[str]:
-    yield from why_spark_by_settings(table, catalog)
+    yield from only_spark_by_settings(table, catalog)
     if written.version not in _VERSIONS:
         yield f"the table has format version {written.version}"
     yield from _partitions(written)
@@ -179,7 +179,7 @@ def _reasons(
             yield f"the table has no column `{name}`"
 
 
-def why_spark_by_settings(table: TableSpec, catalog: CatalogSpec) -> Iterator[str]:
+def only_spark_by_settings(table: TableSpec, catalog: CatalogSpec) -> Iterator[str]:
     """Yield the reasons that are known before the table is."""
     if table.mode == "UPSERT":
         yield "rows are merged"
@@ -227,7 +227,7 @@ def _partitions(written: WrittenTable) -> Iterator[str]:
 
 
 def partition_fields(partitions: Sequence[str]) -> tuple[PartitionField, ...]:
-    """Return the fields of a spec for which `why_spark` has no reason."""
+    """Return the fields of a spec for which `only_spark` has no reason."""
     return tuple(map(parse_partition_field, partitions))
 
 
@@ -359,7 +359,7 @@ class FileSettings:
 
 
 def file_settings(properties: Mapping[str, str]) -> FileSettings:
-    """Return the settings of a table for which `why_spark` has no reason."""
+    """Return the settings of a table for which `only_spark` has no reason."""
     level, group = properties.get(_LEVEL), properties.get(_ROW_GROUP)
     return FileSettings(
         codec=_codec(properties) or "zstd",

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from lakeload_jobs.aws import AwsError, AwsSession
-from lakeload_jobs.aws.glue_calls import MAX_BATCH, GlueCalls, PartitionProblem
+from lakeload_jobs.aws.glue_calls import MAX_BATCH, GlueCalls, PartitionProblem, is_iceberg
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.plan import CatalogPlan
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS, DestinationSpec, PartitionStrategy
@@ -201,7 +201,7 @@ def _other_kind(table: TableTypeDef) -> str | None:
     parameters = table.get("Parameters", {})
     if table.get("TargetTable"):
         return "a link to a table elsewhere"
-    if "ICEBERG" in parameters.get("table_type", "").upper():
+    if is_iceberg(parameters):
         return "an Iceberg table"
     if (provider := parameters.get("spark.sql.sources.provider", "parquet")) != "parquet":
         return f"a table of `{provider}`"

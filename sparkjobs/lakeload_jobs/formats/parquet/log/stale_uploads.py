@@ -15,7 +15,8 @@ from lakeload_jobs.formats.parquet.log.records import FenceRecord, LoadRecord, e
 from lakeload_jobs.storage.objects import Objects, OpenUpload
 
 STALE_AFTER = DEAD_AFTER
-"""An upload of this age that no record names is taken for one of an attempt that died."""
+"""An upload of this age that no record names is taken for one of an attempt that died: a LIST tells
+no attempt, only the id."""
 
 UPLOADS_PER_FENCE = 1000
 """Ids in one fence record: about 100 bytes each."""

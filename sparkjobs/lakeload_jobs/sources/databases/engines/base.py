@@ -99,10 +99,8 @@ class Facts:
     """Those that a URL can have; they mean what they mean to libpq."""
     tls_modes: tuple[str, ...] = TLS_MODES
     """Values of `sslmode`."""
-    login_in_url: str = ""
-    """A pattern of the login in a URL of its driver, where that is not before the host."""
     password_in_url: str = ""
-    """A pattern of such a URL that has a password."""
+    """A pattern of a URL of its driver with a password that is not before the host."""
     needs_login: bool = True
     """Whether the document has to name the user: its client finds no login by itself."""
     by_driver: bool = False
@@ -217,7 +215,7 @@ class Engine(ABC):
         jars = tuple(map(absolute, read.jars))
         return replace(read, parameters=parameters or None, jars=jars)
 
-    def spark_reason(self, choice: ReaderChoice) -> str:
+    def only_spark(self, choice: ReaderChoice) -> str:
         """Return why Spark's JDBC reader reads a table, as a clause; '' where it does not."""
         if self.facts.by_driver:
             return "its JDBC driver is used by Spark alone"
@@ -236,7 +234,7 @@ class Engine(ABC):
         facts = self.facts
         if facts.by_driver and choice == "DIRECT":
             raise InvalidInput(
-                f"`spark: {{reader: DIRECT}}`: {self.spark_reason(choice)}",
+                f"`spark: {{reader: DIRECT}}`: {self.only_spark(choice)}",
                 hint="leave `spark.reader` out",
             )
         if not facts.by_driver and facts.direct is None and choice == "JVM":

@@ -46,7 +46,6 @@ from lakeload_jobs.sources.files.spark.reader import (
     with_places,
 )
 from lakeload_jobs.sources.files.spark.s3a import S3Source
-from lakeload_jobs.sources.files.typed.casts import ReadCast
 from lakeload_jobs.sources.files.typed.columns import (
     Column,
     FileSchema,
@@ -61,10 +60,11 @@ from lakeload_jobs.sources.files.typed.rows import (
     DAMAGED_HINT,
     Failures,
     FormatReader,
-    NotDirect,
     OnLoss,
+    ReadCast,
     ReadTyped,
     TypedPiece,
+    UnknownFolderValue,
     folder_columns,
     split_files,
 )
@@ -188,7 +188,7 @@ def open_typed_files(table: TypedTable, earlier: EarlierColumns) -> Rows:
             read = _reader(table, united, arrow, places=bool(casts), sets_aside=bool(faults))
             cores = table.spark.sparkContext.defaultParallelism
             splits = split_files(all_files, read, base=base, parallelism=cores)
-        except NotDirect as reason:
+        except UnknownFolderValue as reason:
             only_spark = str(reason)
             if faults:
                 raise faults[0] from None

@@ -449,12 +449,17 @@ def _with_text(kind: Kind) -> Kind:
 
 def _replaced(kind: Kind, old: Kind, new: Kind) -> Kind:
     """Return a kind with another one in place of `old`, at every depth."""
-    if kind == old:
-        return new
+    return with_leaves(kind, lambda own: new if own == old else own)
+
+
+def with_leaves(kind: Kind, leaf: Callable[[Kind], Kind]) -> Kind:
+    """Return a type with what `leaf` makes of the types in it that are not nested."""
     if pt.is_struct(kind):
-        return pa.struct([(child.name, _replaced(child.type, old, new)) for child in kind])
+        return pa.struct([field.with_type(with_leaves(field.type, leaf)) for field in kind])
     if pt.is_map(kind):
-        return pa.map_(_replaced(kind.key_type, old, new), _replaced(kind.item_type, old, new))
-    if pt.is_list(kind):
-        return pa.list_(_replaced(kind.value_type, old, new))
-    return kind
+        fields = (kind.key_field, kind.item_field)
+        return pa.map_(*(field.with_type(with_leaves(field.type, leaf)) for field in fields))
+    if pt.is_list(kind) or pt.is_large_list(kind):
+        element = kind.value_field.with_type(with_leaves(kind.value_type, leaf))
+        return pa.list_(element) if pt.is_list(kind) else pa.large_list(element)
+    return leaf(kind)

@@ -13,7 +13,7 @@ import pyarrow.types as pt
 
 from lakeload_jobs.rows.arrow import Column as Array
 from lakeload_jobs.rows.arrow import Kind
-from lakeload_jobs.sources.files.typed.columns import VARIANT, Column
+from lakeload_jobs.sources.files.typed.columns import VARIANT, Column, with_leaves
 
 _KINDS, _STORED = b"lakeload.kinds", b"lakeload.stored"
 _DIGITS = {b"lakeload.digits": b"1"}
@@ -108,24 +108,5 @@ def _has_variant(kind: Kind) -> bool:
 
 def _plain(column: Array) -> Array:
     """Return values without dictionaries, which have the values of many other rows."""
-    plain = _plain_kind(column.type)
+    plain = with_leaves(column.type, lambda own: own.value_type if pt.is_dictionary(own) else own)
     return column if plain == column.type else column.cast(plain)
-
-
-def _plain_kind(kind: Kind) -> Kind:
-    if pt.is_dictionary(kind):
-        return kind.value_type
-    if isinstance(kind, pa.BaseExtensionType):
-        return kind
-    if pt.is_struct(kind):
-        return pa.struct([field.with_type(_plain_kind(field.type)) for field in kind])
-    if pt.is_map(kind):
-        return pa.map_(
-            kind.key_field.with_type(_plain_kind(kind.key_type)),
-            kind.item_field.with_type(_plain_kind(kind.item_type)),
-        )
-    if pt.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_plain_kind(kind.value_type)))
-    if pt.is_large_list(kind):
-        return pa.large_list(kind.value_field.with_type(_plain_kind(kind.value_type)))
-    return kind

@@ -20,6 +20,7 @@ import pyarrow.types as pt
 
 from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.rows.arrow import Column, Kind, pc
+from lakeload_jobs.rows.arrow_casts import ArrowCast
 from lakeload_jobs.rows.rejects import REJECT, REJECTED_HELPER, Reject, reject_column
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.base import BadValue, BadValuesFound, Splits, UnreadableFile, place_text
@@ -58,8 +59,9 @@ _NO_NUMBER_OR_TIME = re.compile(r"(?![TNI])[^\W\d_]")
 _SHOWN = 60
 
 
-class NotDirect(Exception):
-    """Spark has to read these files; the message says why, as part of a sentence."""
+class UnknownFolderValue(Exception):
+    """Only Spark knows which value a folder stands for; the message says of which type it is, as
+    part of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -166,8 +168,8 @@ def split_files(
 ) -> Splits:
     """Return the rows of files, in the order of `schemas`.
 
-    `base` is the folder below which `column=value` folders are columns. Raises `NotDirect` for
-    folders of which only Spark knows the value.
+    `base` is the folder below which `column=value` folders are columns. Raises
+    `UnknownFolderValue` for folders of which only Spark knows the value.
     """
     folders = [
         () if schema.fault is not None else _folders(schema.file.path, base, read.schema)
@@ -357,6 +359,55 @@ class ReadTyped:
         return rejects
 
 
+@dataclass(frozen=True)
+class ReadCast:
+    """Reads parts as `read` does, with the columns of `casts` in other types; it travels to the
+    tasks. `schema` are the columns as `rows.casts.cast_types` returns them. Under QUARANTINE no
+    cast may be bad."""
+
+    read: ReadTyped
+    casts: Mapping[str, ArrowCast]
+    schema: pa.Schema
+    on_bad_value: OnBadValue
+
+    def __call__(self, part: Sequence[TypedPiece]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one part. Raises as `read` does, and `BadValuesFound` for a value that
+        is bad under FAIL."""
+        for batch in self.read(part):
+            yield self._cast(batch)
+
+    def of_columns(self, names: Sequence[str]) -> ReadCast:
+        """Return what reads these columns alone."""
+        fields = [
+            field
+            for field in self.schema
+            if field.name in names or field.name not in self.read.schema.names
+        ]
+        return replace(self, read=self.read.of_columns(names), schema=pa.schema(fields))
+
+    def _cast(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns: dict[str, Column] = dict(zip(batch.schema.names, batch.columns, strict=True))
+        bad = columns.get(BAD_VALUES_HELPER, pa.repeat(pa.scalar(0, pa.int64()), batch.num_rows))
+        for name, cast in self.casts.items():
+            if (column := columns.get(name)) is None:
+                continue
+            columns[name] = values = cast(column)
+            if values.null_count == column.null_count:
+                continue
+            if self.on_bad_value == "FAIL":
+                raise BadValuesFound(f"column `{name}` has a value that cannot be cast")
+            lost = pc.and_(column.is_valid(), values.is_null())
+            bad = pc.add(bad, lost.cast(pa.int64()))
+        columns[BAD_VALUES_HELPER] = bad
+        arrays = [self._column(field, columns, batch.num_rows) for field in self.schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _column(self, field: Any, columns: Mapping[str, Column], rows: int) -> Column:
+        if field.name == BAD_VALUES_HELPER:
+            return columns[field.name].cast(field.type)
+        return columns[field.name] if field.name in columns else pa.nulls(rows, field.type)
+
+
 @dataclass
 class Failures:
     """Bad values that fail the load: the first few, and how many there are. A part is read to its
@@ -539,7 +590,7 @@ def _folder_value(name: str, text: str | None, field: Kind) -> Any:
     if pt.is_date32(field.type) and _DATE.fullmatch(text):
         return date.fromisoformat(text)
     folder = f"{name}={text}"
-    raise NotDirect(f"the folder `{folder}` needs a `{field.type}`")
+    raise UnknownFolderValue(f"the folder `{folder}` needs a `{field.type}`")
 
 
 def _parts(

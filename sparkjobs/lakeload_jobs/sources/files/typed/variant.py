@@ -18,6 +18,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
@@ -418,16 +419,7 @@ def _double(value: float) -> str:
 
 def _float(value: float) -> str:
     """Return the shortest text of a number of 32 bits."""
-    texts = (f"{value:.{digits}g}" for digits in range(1, 10))
-    packed = struct.pack("<f", value)
-    return _floating(value, next((one for one in texts if _is_float(one, packed)), "nan"))
-
-
-def _is_float(text: str, packed: bytes) -> bool:
-    try:
-        return struct.pack("<f", float(text)) == packed
-    except OverflowError:
-        return False
+    return _floating(value, str(np.float32(value)))
 
 
 def _floating(value: float, text: str) -> str:

@@ -17,8 +17,8 @@ from lakeload_jobs.contract.spec import (
 from lakeload_jobs.formats.iceberg.rules.writers import (
     WrittenTable,
     file_settings,
+    only_spark,
     partition_fields,
-    why_spark,
 )
 
 BY_LAKELOAD = {
@@ -53,7 +53,7 @@ PRICES = "the table is partitioned by `truncate(5, price)`, a decimal(12, 2)"
 
 def asked(written: WrittenTable = PLAIN, table: TableSpec = TABLE, **given: Any) -> str:
     values: dict[str, Any] = {"catalog": GLUE, "bucket": "lake", "columns": ["id", "price"]}
-    return why_spark(written, table, **{**values, "key": ["id"], **given})
+    return only_spark(written, table, **{**values, "key": ["id"], **given})
 
 
 def of(kind: Any, **more: Any) -> WrittenTable:

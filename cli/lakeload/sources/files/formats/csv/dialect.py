@@ -193,7 +193,8 @@ def _as_dump(best: _Reading, data: bytes, *, whole: bool) -> _Reading:
         return best
     if dump.width == best.width and _misfits(best) and 2 * _misfits(dump) <= _misfits(best):
         return dump
-    if _misfits(dump) > _misfits(best) or not _has_nulls(best):
+    has_nulls = any(NULL in record.values for record in best.records)
+    if _misfits(dump) > _misfits(best) or not has_nulls:
         return best
     signs = b"".join((*LETTERS, b"N\\\r\n", dialect.separator[:1], quotes))
     if re.sub(rb"\\[" + re.escape(signs) + rb"]", b"", data).count(b"\\"):
@@ -207,11 +208,6 @@ def _as_dump(best: _Reading, data: bytes, *, whole: bool) -> _Reading:
 def _misfits(reading: _Reading) -> int:
     table = reading.records[_first(reading.records, reading.width) :]
     return sum(len(r.values) != reading.width or bool(r.problem) for r in table)
-
-
-def _has_nulls(reading: _Reading) -> bool:
-    """Whether some value is the null of dumps."""
-    return any(NULL in record.values for record in reading.records)
 
 
 def _merit(reading: _Reading) -> float:
@@ -480,7 +476,9 @@ def _described(best: _Reading, *, lines: int) -> DetectedDialect:
         # As R's write.table: the file cannot be read with this header.
         reason = "the line above has no name for the first column, as R writes row names"
         guesses.append(Guess("header", False, "MEDIUM", reason))
-        guesses = _with_skipped(guesses, lines + table[0].line)
+        guesses = [guess for guess in guesses if guess.option != "skip_rows"]
+        skip = lines + table[0].line
+        guesses.append(Guess("skip_rows", skip, "HIGH", "the header does not fit the rows"))
         warnings.append(
             f"the header has {width - 1} names for {width} values, as R writes row names: it is "
             "skipped, and `columns.rename` gives the names"
@@ -538,11 +536,6 @@ def _skipped(best: _Reading, first: int, lines: int) -> Guess:
     reason = f"the lines before, such as `{shown}`, have other numbers of values"
     several = sum(map(bool, widest.values)) > 1
     return Guess("skip_rows", lines, "LOW" if several else "MEDIUM", reason)
-
-
-def _with_skipped(guesses: list[Guess], lines: int) -> list[Guess]:
-    rest = [guess for guess in guesses if guess.option != "skip_rows"]
-    return [*rest, Guess("skip_rows", lines, "HIGH", "the header does not fit the rows")]
 
 
 def _share(table: Sequence[Record], width: int) -> str:

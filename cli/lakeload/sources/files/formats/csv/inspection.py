@@ -9,7 +9,7 @@ from typing import ClassVar, cast
 
 from lakeload.sources.files.formats.base import Guess, InspectedFile
 from lakeload.sources.files.formats.csv.dialect import detect_dialect, null_texts
-from lakeload.sources.files.formats.text import MAX_BYTES, TextRead, peek, read_text
+from lakeload.sources.files.formats.text import MAX_BYTES, TextRead, inferred, peek, read_text
 from lakeload_jobs.contract.spec import FileFormatName
 from lakeload_jobs.sources.files.text.opening import open_text
 from lakeload_jobs.sources.files.text.reading import TextReading
@@ -43,9 +43,14 @@ def _inspect_csv(
     dialect = detect_dialect(start, whole=whole)
     guesses = (*dialect.guesses, *found.guesses)
     options = dialect.options | {guess.option: guess.value for guess in found.guesses}
-    found = replace(found, format="CSV", guesses=guesses, options=options)
-    rename = {f"_c{place}": name for place, name in enumerate(dialect.names)}
-    found = replace(found, warnings=dialect.warnings, rename=rename)
+    found = replace(
+        found,
+        format="CSV",
+        guesses=guesses,
+        options=options,
+        warnings=dialect.warnings,
+        rename={f"_c{place}": name for place, name in enumerate(dialect.names)},
+    )
     read = read_text(found, files)
     if not whole and (nulls := _later_nulls(found, read)):
         lines = start.splitlines(keepends=True)[:_LINES] + _lines_with(nulls, found, files)
@@ -53,24 +58,10 @@ def _inspect_csv(
         if again.columns.keys() == read.evidence.keys() and _reads_more(again, read, nulls):
             return again
     if dates := _date_format(read.texts):
-        found = replace(found, guesses=(*found.guesses, dates))
-        found = replace(found, options={**found.options, dates.option: dates.value})
+        options = {**found.options, dates.option: dates.value}
+        found = replace(found, guesses=(*found.guesses, dates), options=options)
         read = read_text(found, files)
-    return replace(
-        found,
-        columns={name: evidence.infer("SAFE") for name, evidence in read.evidence.items()},
-        evidence=read.evidence,
-        numbers=read.numbers,
-        rows=read.rows,
-        rows_read=read.rows_read,
-        complete=read.complete,
-        warnings=(
-            *found.warnings,
-            *read.notes,
-            *read.broken,
-            *_without_century(read.texts),
-        ),
-    )
+    return read.into(found, _without_century(read.texts))
 
 
 def _later_nulls(found: InspectedFile, read: TextRead) -> tuple[str, ...]:
@@ -96,7 +87,7 @@ def _lines_with(texts: Sequence[str], found: InspectedFile, files: FileBytes) ->
 
 def _reads_more(again: InspectedFile, read: TextRead, nulls: Sequence[str]) -> bool:
     """Whether other null texts make types of columns of text, or are those of databases."""
-    columns = {name: seen.infer("SAFE") for name, seen in read.evidence.items()}
+    columns = inferred(read.evidence)
     typed = [name for name, kind in columns.items() if kind == "string" != again.columns[name]]
     return bool(typed) or "\\N" in nulls
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import pyarrow as pa
 
@@ -178,17 +178,8 @@ def _inspect_json(found: InspectedFile, layout: JsonLayout, files: FileBytes) ->
     if as_text and not layout.nested:
         warning = "a large object: what is nested in it is shown as text"
         found = replace(found, warnings=(*found.warnings, warning))
-    return replace(
-        found,
-        columns=inferred(read.evidence),
-        evidence=read.evidence,
-        numbers=read.numbers,
-        dates={name: _date_type(read, name) for name in read.texts if read.texts[name]},
-        rows=read.rows,
-        rows_read=read.rows_read,
-        complete=read.complete,
-        warnings=(*found.warnings, *read.notes, *read.broken, *_one_object(read)),
-    )
+    dates = {name: _date_type(read, name) for name in read.texts if read.texts[name]}
+    return replace(read.into(found, _one_object(read)), dates=dates)
 
 
 _DATES = ("date", "timestamp", "timestamp_ntz")
@@ -206,11 +197,6 @@ def _date_type(read: TextRead, name: str) -> str:
 
 
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
-
-
-def inferred(evidence: Mapping[str, Any]) -> dict[str, str]:
-    """Return the types that a load infers, with names of fields as people write them."""
-    return {name: seen.infer("SAFE").replace("`", "") for name, seen in evidence.items()}
 
 
 _MANY_KEYS = 100

@@ -167,7 +167,7 @@ class DriverSlice(DatabaseSlice):
         schema = StructType(fields)
 
         once = Splits((0,), reader, frame=frame)
-        why = engine.spark_reason(spec.reader)
+        why = engine.only_spark(spec.reader)
         rows = read_once(spark, schema, found, once, self._ended, warnings=warnings, only_spark=why)
         return cast_at_last(rows, found.table, plain, found.relation.shown, on_bad_value)
 

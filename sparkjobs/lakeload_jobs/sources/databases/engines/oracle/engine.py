@@ -16,7 +16,6 @@ class _Oracle(DriverEngine):
         example="oracle://db.example.com:1521/SERVICE",
         parameters=("sslmode", "connect_timeout"),
         tls_modes=("disable", "verify-full"),
-        login_in_url=r"(?<=jdbc:oracle:)\w+:[^@\s'\"]+(?=@)",
         password_in_url=r"^jdbc:oracle:\w+:[^@/]*/[^@]+@",  # noqa: S106 - a pattern
         by_driver=True,
         users_driver=True,

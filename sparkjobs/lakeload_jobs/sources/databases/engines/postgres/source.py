@@ -195,7 +195,7 @@ class PostgresSlice(DatabaseSlice):
             spec.on_bad_value_of(found.table),
         )
         splits = Splits(parts, reader, tuple(part.rows for part in parts))
-        read = _spark_reads(spark, self.source.spark_reason, splits, self.snapshot)
+        read = _spark_reads(spark, self.source.only_spark, splits, self.snapshot)
         check = partial(self._check_values, reader)
         schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
         rows = Rows(
@@ -203,7 +203,7 @@ class PostgresSlice(DatabaseSlice):
             schema,
             found.names,
             read,
-            self.source.spark_reason,
+            self.source.only_spark,
             keys=partial(self._keys, spark, splits),
             comments=found.comments,
             warnings=found.relation.warnings,
@@ -240,7 +240,7 @@ class PostgresSlice(DatabaseSlice):
             parts = self.snapshot.splits(self.found.relation, self.readers, by_key=self._by_key)
         reader = replace(read, selected=tuple(c for c in read.selected if c.name in names))
         schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
-        splits = _spark_reads(spark, self.source.spark_reason, Splits(parts, reader), self.snapshot)
+        splits = _spark_reads(spark, self.source.only_spark, Splits(parts, reader), self.snapshot)
         frame = split_frame(spark, splits, schema)
         casts = casts_of(self.found.table, schema, self.found.names)
         cast = cast_types(frame, casts, spec.on_bad_value_of(self.found.table)) if casts else frame

@@ -15,7 +15,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from typing import Any
 
@@ -633,16 +633,7 @@ class _Walk:
             place, fix = places[name]
             return {place: fix(record["f0"])}
 
-        return _Node(
-            whole.kind,
-            plain,
-            whole.raw,
-            whole.array,
-            value,
-            whole.stored,
-            whole.refused,
-            whole.may_be_bad,
-        )
+        return replace(whole, plain=plain, value=value)
 
 
 def _full_name(name: str, space: Any) -> str:
@@ -651,16 +642,8 @@ def _full_name(name: str, space: Any) -> str:
 
 def _with_plain(node: _Node, plain: Any) -> _Node:
     fix = node.value
-    return _Node(
-        node.kind,
-        plain,
-        node.raw,
-        node.array,
-        None if fix is None else lambda value: None if value is None else fix(value),
-        node.stored,
-        node.refused,
-        node.may_be_bad,
-    )
+    value = None if fix is None else lambda value: None if value is None else fix(value)
+    return replace(node, plain=plain, value=value)
 
 
 def _plain_record(name: str, nodes: Sequence[_Node]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,12 +28,7 @@ from lakeload_jobs.sources.batch_sizes import (
     is_too_large,
     too_large,
 )
-from lakeload_jobs.sources.files.formats.parquet.encryption import (
-    END_BYTES,
-    check_columns,
-    check_footer,
-)
-from lakeload_jobs.sources.files.formats.parquet.pages import pages
+from lakeload_jobs.sources.files.formats.parquet.pages import pages, read_struct
 from lakeload_jobs.sources.files.typed.columns import (
     INSTANT,
     LOCAL,
@@ -52,6 +48,11 @@ from lakeload_jobs.sources.paths.file_state import FileState, is_s3
 from lakeload_jobs.sources.paths.objects import ObjectFile
 
 _BUFFER = 1 << 20
+_END_BYTES = 64 << 10
+"""So many bytes at the end of a file Arrow reads first."""
+_LENGTH_AND_MAGIC = 8
+_ENCRYPTION_ALGORITHM = 8
+"""A field of a footer."""
 _BATCH_BYTES = 2 << 20
 """Bytes of a batch before decompression: decoded, it has more."""
 _FEW_ROWS, _GROWTH = 1 << 10, 8
@@ -106,11 +107,11 @@ _SETTINGS = (
 
 def as_arrow_opens(file: FileState, opener: FileBytes) -> Any:
     """Return a file as `open_parquet_file` takes it: a path, or an object of which the end is at
-    hand, which is one request for what Arrow and `check_columns` read of most footers."""
+    hand, which is one request for what Arrow and `_check_columns` read of most footers."""
     if not is_s3(file.path):
         return file.path
     opened = opener.object_file(file)
-    opened.prefetch([(max(file.size - END_BYTES, 0), file.size)] if file.size else [])
+    opened.prefetch([(max(file.size - _END_BYTES, 0), file.size)] if file.size else [])
     return pa.PythonFile(opened, mode="r")
 
 
@@ -142,12 +143,56 @@ def read_footers(
 
     def read(file: FileState) -> FileSchema:
         source = as_arrow_opens(file, opener)
-        check_footer(file, source)
+        _check_footer(file, source)
         with open_parquet_file(source) as opened:
-            check_columns(file, source, opened.metadata)
+            _check_columns(file, source, opened.metadata)
             return _footer(file, opened, settings)
 
     return read_all(files, read, sets_aside=sets_aside)
+
+
+def _check_footer(file: FileState, source: Any) -> None:
+    """Raise `UnreadableFile` for an encrypted footer, before Arrow is asked for columns, which ends
+    the process. `source` is the file as Arrow takes it."""
+    with _seekable(source) as stream:
+        size = stream.seek(0, io.SEEK_END)
+        stream.seek(max(size - len(b"PARE"), 0))
+        if stream.read(len(b"PARE")) == b"PARE":
+            raise _encrypted(file, "an encrypted footer")
+
+
+def _check_columns(file: FileState, source: Any, metadata: pq.FileMetaData) -> None:
+    """Raise `UnreadableFile` for encrypted columns below a footer that is not encrypted, and for a
+    footer with other bytes."""
+    with _seekable(source) as stream:
+        end = stream.seek(0, io.SEEK_END) - _LENGTH_AND_MAGIC
+        stream.seek(end)
+        length = int.from_bytes(stream.read(4), "little")
+        # A signature follows such a footer. Others are not read twice, which takes a while.
+        if length == metadata.serialized_size:
+            return
+        stream.seek(end - length)
+        try:
+            footer = read_struct(stream.read(length))
+        except (IndexError, ValueError, RecursionError) as error:
+            # Whether it is encrypted cannot be told, and Arrow would end the process.
+            why = "the file is damaged: its footer is longer than what it says"
+            raise UnreadableFile(file.path, why, hint=DAMAGED_HINT) from error
+    if _ENCRYPTION_ALGORITHM in footer:
+        raise _encrypted(file, "encrypted columns")
+
+
+def _encrypted(file: FileState, what: str) -> UnreadableFile:
+    return UnreadableFile(file.path, f"it has {what}", hint="write it without encryption")
+
+
+@contextmanager
+def _seekable(source: Any) -> Iterator[Any]:
+    if not isinstance(source, str):
+        yield source
+        return
+    with Path(source).open("rb") as stream:
+        yield stream
 
 
 def _footer(file: FileState, opened: pq.ParquetFile, settings: ParquetSettings) -> FileSchema:

@@ -1,0 +1,177 @@
+"""Tables of AWS Glue: it holds the name of the metadata file, and compares the version of a table.
+
+https://docs.aws.amazon.com/glue/latest/webapi/API_UpdateTable.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lakeload_jobs.aws import AwsError, AwsSession, aws_call
+from lakeload_jobs.aws.glue_calls import is_iceberg
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import MetadataWriter, ReadTable
+from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
+from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles
+from lakeload_jobs.formats.iceberg.commits.metadata import Json, Metadata, NewTable, schema_of
+
+if TYPE_CHECKING:
+    from mypy_boto3_glue.type_defs import TableInputTypeDef
+
+_LOCATION = "metadata_location"
+_PREVIOUS = "previous_metadata_location"
+_TYPE = "table_type"
+_COMMENT = "comment"
+_KEPT = (
+    "Owner",
+    "Retention",
+    "TargetTable",
+    "LastAccessTime",
+    "LastAnalyzedTime",
+    "ViewOriginalText",
+)
+"""What Glue holds of a table that is not Iceberg's: a commit leaves it."""
+
+NOT_ICEBERG = "NotAnIcebergTable"
+"""The code of a Glue table of another kind."""
+
+
+class GlueTables:
+    """The tables of one account and region; implements `TableStore`."""
+
+    def __init__(self, session: AwsSession, files: MetadataFiles) -> None:
+        self._session = session
+        self._writer = MetadataWriter(files)
+
+    def load(self, namespace: str, name: str) -> ReadTable | None:
+        """Read a table: one request to Glue, one to S3."""
+        doing = f"reading the table `{namespace}.{name}` in Glue"
+        try:
+            with aws_call(doing):
+                answer = self._session.glue.get_table(DatabaseName=namespace, Name=name)
+        except AwsError as error:
+            if error.code == "EntityNotFoundException":
+                return None
+            raise
+        held: Json = dict(answer["Table"])
+        parameters = held.get("Parameters", {})
+        if not is_iceberg(parameters) or _LOCATION not in parameters:
+            raise CatalogError(
+                f"{doing}: this table of Glue is not an Iceberg table",
+                code=NOT_ICEBERG,
+                hint="drop it in Glue with all its versions, or load into another table",
+            )
+        place = parameters[_LOCATION]
+        return ReadTable(namespace, name, self._writer.read(place), place, held)
+
+    def create(self, namespace: str, name: str, table: NewTable, location: str | None) -> ReadTable:
+        """Create a table at `location`, else below the location of its database."""
+        doing = f"creating the table `{namespace}.{name}` in Glue"
+        where = location or self._default_location(namespace, name, doing)
+        metadata, place = self._writer.create(table, where)
+        try:
+            with aws_call(doing):
+                self._session.glue.create_table(
+                    DatabaseName=namespace, TableInput=_table_input(name, metadata, place, None)
+                )
+        except AwsError as error:
+            if error.code == "AlreadyExistsException":
+                raise CommitRejected("the table exists already") from error
+            if error.may_have_acted:
+                raise CommitUnknown(error.message) from error
+            raise
+        return ReadTable(namespace, name, metadata, place)
+
+    def commit(
+        self,
+        table: ReadTable,
+        requirements: Iterable[Mapping[str, Any]],
+        updates: Iterable[Mapping[str, Any]],
+    ) -> ReadTable:
+        """Commit: the metadata file, then one request that names the version that was read."""
+        metadata, place = self._writer.commit(table, requirements, updates)
+        try:
+            with aws_call(f"committing to the table `{table.target}` in Glue"):
+                self._session.glue.update_table(
+                    DatabaseName=table.namespace,
+                    TableInput=_table_input(table.name, metadata, place, table),
+                    SkipArchive=True,
+                    VersionId=table.version["VersionId"],
+                )
+        except AwsError as error:
+            # The client repeats a request whose answer was lost, which then conflicts with itself.
+            overtaken = error.code == "ConcurrentModificationException"
+            if overtaken or error.may_have_acted:
+                raise CommitUnknown(error.message, overtaken=overtaken) from error
+            raise
+        return ReadTable(table.namespace, table.name, metadata, place)
+
+    def _default_location(self, namespace: str, name: str, doing: str) -> str:
+        with aws_call(doing):
+            database = self._session.glue.get_database(Name=namespace)["Database"]
+        place = database.get("LocationUri", "").rstrip("/")
+        if not place:
+            raise CatalogError(
+                f"{doing}: the database `{namespace}` has no location",
+                code="NoLocation",
+                hint="give the database a location, or set `warehouse_location`",
+            )
+        return f"{place}/{name}"
+
+
+def _table_input(
+    name: str, metadata: Metadata, place: str, before: ReadTable | None
+) -> TableInputTypeDef:
+    """Return what Glue is to hold: where the metadata is, and the columns for its console."""
+    held: Json = before.version if before is not None else {}
+    parameters = {**held.get("Parameters", {}), _TYPE: "ICEBERG", _LOCATION: place}
+    if before is not None:
+        parameters[_PREVIOUS] = before.metadata_location
+    columns = [
+        {
+            "Name": field["name"],
+            "Type": _hive_type(field["type"]),
+            "Comment": field.get("doc", ""),
+            "Parameters": {
+                "iceberg.field.id": str(field["id"]),
+                "iceberg.field.current": "true",
+                "iceberg.field.optional": str(not field["required"]).lower(),
+            },
+        }
+        for field in schema_of(metadata)["fields"]
+    ]
+    found: Any = {
+        **{key: held[key] for key in _KEPT if held.get(key)},
+        "Name": name,
+        "TableType": "EXTERNAL_TABLE",
+        "Parameters": parameters,
+        "StorageDescriptor": {"Columns": columns, "Location": metadata["location"]},
+    }
+    comment = metadata.get("properties", {}).get(_COMMENT) or held.get("Description")
+    if comment:
+        found["Description"] = comment
+    made: TableInputTypeDef = found
+    return made
+
+
+_NAMES = {
+    "long": "bigint",
+    "timestamptz": "timestamp",
+    "timestamp_ns": "timestamp",
+    "timestamptz_ns": "timestamp",
+    "uuid": "string",
+    "time": "string",
+}
+
+
+def _hive_type(kind: Any) -> str:
+    """Return the name that Glue shows for a type."""
+    if isinstance(kind, str):
+        return "binary" if kind.startswith("fixed") else _NAMES.get(kind, kind.replace(" ", ""))
+    if kind["type"] == "list":
+        return f"array<{_hive_type(kind['element'])}>"
+    if kind["type"] == "map":
+        return f"map<{_hive_type(kind['key'])},{_hive_type(kind['value'])}>"
+    fields = (f"{field['name']}:{_hive_type(field['type'])}" for field in kind["fields"])
+    return f"struct<{','.join(fields)}>"

@@ -1,0 +1,144 @@
+"""Tables of a REST catalog, which writes the metadata itself and compares what a commit asserts.
+
+https://github.com/apache/iceberg/blob/main/open-api/rest-catalog-open-api.yaml
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import requests
+
+from lakeload_jobs.contract.secrets import Secret
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.http import (
+    Identity,
+    error_from,
+    http_call,
+    not_a_catalog,
+    origin,
+)
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, supported
+from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
+from lakeload_jobs.formats.iceberg.commits.metadata import Json, NewTable, assert_uuid
+
+_EXPIRED = (HTTPStatus.UNAUTHORIZED, 419)
+"""A token that has expired: nothing was done, and a new one is asked for once."""
+
+
+class RestTables:
+    """The tables of one warehouse; implements `TableStore`. `session` has the time-outs and the
+    headers of every request, and repeats no POST; `hidden` is what no message may show."""
+
+    def __init__(
+        self,
+        session: requests.Session,
+        identity: Identity,
+        uri: str,
+        warehouse: str | None,
+        hidden: Sequence[Secret],
+    ) -> None:
+        self._session = session
+        self._identity = identity
+        self._uri = uri.rstrip("/")
+        self._warehouse = warehouse
+        self._hidden = hidden
+        session.auth = identity
+
+    def load(self, namespace: str, name: str) -> ReadTable | None:
+        """Read a table in one request."""
+        doing = f"reading the table `{namespace}.{name}` in the catalog `{origin(self._uri)}`"
+        try:
+            answer = self._ask("GET", self._path(namespace, name), doing)
+        except CatalogError as error:
+            if error.missing:
+                return None
+            raise
+        return self._table(namespace, name, answer, doing)
+
+    def create(self, namespace: str, name: str, table: NewTable, location: str | None) -> ReadTable:
+        """Create a table in one request."""
+        doing = f"creating the table `{namespace}.{name}` in the catalog `{origin(self._uri)}`"
+        body: Json = {
+            "name": name,
+            "schema": table.schema,
+            "partition-spec": table.spec,
+            "write-order": table.order,
+            "stage-create": False,
+            "properties": {**table.properties, "format-version": str(table.format_version)},
+            **({"location": location} if location else {}),
+        }
+        path = f"namespaces/{quote(namespace, safe='')}/tables"
+        answer = self._commit(path, body, doing)
+        return self._table(namespace, name, answer, doing)
+
+    def commit(
+        self,
+        table: ReadTable,
+        requirements: Iterable[Mapping[str, Any]],
+        updates: Iterable[Mapping[str, Any]],
+    ) -> ReadTable:
+        """Commit in one request, which also asserts that the table is the one that was read."""
+        doing = f"committing to the table `{table.target}` in the catalog `{origin(self._uri)}`"
+        body: Json = {
+            "identifier": {"namespace": [table.namespace], "name": table.name},
+            "requirements": [assert_uuid(table.metadata), *map(dict, requirements)],
+            "updates": list(map(dict, updates)),
+        }
+        answer = self._commit(self._path(table.namespace, table.name), body, doing)
+        return self._table(table.namespace, table.name, answer, doing)
+
+    def _commit(self, path: str, body: Json, doing: str) -> Json:
+        try:
+            return self._ask("POST", path, doing, body)
+        except CatalogError as error:
+            if error.may_have_acted:
+                raise CommitUnknown(error.message) from error
+            if error.status == HTTPStatus.CONFLICT:
+                raise CommitRejected(error.said or error.message) from error
+            raise
+
+    @cached_property
+    def _base(self) -> str:
+        """The address below which tables are, which the catalog tells once in a run."""
+        doing = f"opening the catalog `{origin(self._uri)}`"
+        suffix = f"?warehouse={quote(self._warehouse, safe='')}" if self._warehouse else ""
+        config = self._request("GET", f"{self._uri}/v1/config{suffix}", doing)
+        told = {**(config.get("defaults") or {}), **(config.get("overrides") or {})}
+        uri, prefix = str(told.get("uri") or self._uri).rstrip("/"), str(told.get("prefix") or "")
+        # A prefix is encoded already.
+        return f"{uri}/v1/{prefix}".rstrip("/")
+
+    def _path(self, namespace: str, name: str) -> str:
+        return f"namespaces/{quote(namespace, safe='')}/tables/{quote(name, safe='')}"
+
+    def _ask(self, method: str, path: str, doing: str, body: Json | None = None) -> Json:
+        return self._request(method, f"{self._base}/{path}", doing, body)
+
+    def _request(self, method: str, url: str, doing: str, body: Json | None = None) -> Json:
+        with http_call(doing, self._uri):
+            response = self._session.request(method, url, json=body)
+            if response.status_code in _EXPIRED:
+                self._identity.renew()
+                response = self._session.request(method, url, json=body)
+        if not response.ok:
+            raise error_from(doing, response, self._hidden)
+        try:
+            document = response.json()
+        except ValueError:
+            document = None
+        if not isinstance(document, dict):
+            raise not_a_catalog(doing, response.status_code)
+        return document
+
+    def _table(self, namespace: str, name: str, answer: Json, doing: str) -> ReadTable:
+        metadata = answer.get("metadata")
+        if not isinstance(metadata, dict):
+            raise not_a_catalog(doing, HTTPStatus.OK)
+        place = str(answer.get("metadata-location") or "")
+        config = answer.get("config") or {}
+        return ReadTable(namespace, name, supported(metadata), place, None, config)

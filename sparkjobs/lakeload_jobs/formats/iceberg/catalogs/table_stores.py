@@ -1,0 +1,132 @@
+"""Tables of a catalog, read, created and committed to by requests of our own.
+
+A `TableStore` says what became of a commit and repeats none: what to do is for those to decide who
+know what they have sent.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
+from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles, metadata_folder
+from lakeload_jobs.formats.iceberg.commits.metadata import (
+    FORMAT_VERSIONS,
+    NOTHING,
+    Json,
+    Metadata,
+    NewTable,
+    check,
+    updated,
+)
+
+_CODEC = "write.metadata.compression-codec"
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class ReadTable:
+    """A table as it was when it was read: its metadata, the file that has it, and what the store
+    compares a commit with. `config` is what a REST catalog says for the table, keys included."""
+
+    namespace: str
+    name: str
+    metadata: Metadata
+    metadata_location: str
+    version: Any = None
+    config: Mapping[str, str] | None = None
+
+    @property
+    def target(self) -> str:
+        """`namespace.name`, for messages."""
+        return f"{self.namespace}.{self.name}"
+
+
+class TableStore(Protocol):
+    """Tables of one catalog. Namespaces have one level. Every method raises `CatalogError` and
+    `AwsError` for what is refused, which is then not in, and `Unsupported` for metadata that
+    lakeload does not know."""
+
+    def load(self, namespace: str, name: str) -> ReadTable | None:
+        """Read a table; None where there is none."""
+
+    def create(self, namespace: str, name: str, table: NewTable, location: str | None) -> ReadTable:
+        """Create a table; `location` None leaves its place to the catalog. Raises `CommitRejected`
+        where there is one, `CommitUnknown` where nobody can say."""
+
+    def commit(
+        self,
+        table: ReadTable,
+        requirements: Iterable[Mapping[str, Any]],
+        updates: Iterable[Mapping[str, Any]],
+    ) -> ReadTable:
+        """Commit the updates if the table meets the requirements; return it as it is then.
+
+        It is sent once. Raises `CommitRejected` where it is certainly not in, and `CommitUnknown`
+        where only a read can tell.
+        """
+
+
+@dataclass(frozen=True)
+class MetadataWriter:
+    """Writes metadata files for the catalogs that hold no more than their names."""
+
+    files: MetadataFiles
+
+    def read(self, location: str) -> Json:
+        """Return the metadata in a file, compressed or not. Raises `Unsupported`."""
+        data = self.files.read(location)
+        metadata: Json = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
+        return supported(metadata)
+
+    def create(self, table: NewTable, location: str) -> tuple[Json, str]:
+        """Write the metadata of a new table; return it with the place of its file."""
+        metadata = updated(NOTHING, table.updates(location), replaces=None, now_ms=now_ms())
+        return metadata, self._write(metadata, 0)
+
+    def commit(
+        self,
+        table: ReadTable,
+        requirements: Iterable[Mapping[str, Any]],
+        updates: Iterable[Mapping[str, Any]],
+    ) -> tuple[Json, str]:
+        """Write the metadata after a commit; return it with the place of its file."""
+        check(table.metadata, requirements)
+        before = table.metadata_location
+        metadata = updated(table.metadata, updates, replaces=before, now_ms=now_ms())
+        return metadata, self._write(metadata, _number(before) + 1)
+
+    def _write(self, metadata: Metadata, number: int) -> str:
+        data = json.dumps(metadata, separators=(",", ":")).encode()
+        packed = metadata.get("properties", {}).get(_CODEC, "none").lower() == "gzip"
+        name = f"{number:05d}-{uuid.uuid4()}{'.gz' if packed else ''}.metadata.json"
+        place = f"{metadata_folder(metadata)}/{name}"
+        self.files.write(place, gzip.compress(data) if packed else data)
+        return place
+
+
+def _number(location: str) -> int:
+    """Return the number in the name of a metadata file; 0 where another writer has none there."""
+    text = location.rpartition("/")[2].partition("-")[0]
+    return int(text) if text.isdigit() else 0
+
+
+def supported(metadata: Json) -> Json:
+    """Return metadata of a version and with contents that commits keep. Raises `Unsupported`."""
+    version = metadata.get("format-version")
+    if version not in FORMAT_VERSIONS:
+        raise Unsupported(f"the format version {version}")
+    if metadata.get("encryption-keys"):
+        raise Unsupported("encryption keys of the table")
+    return metadata
+
+
+def now_ms() -> int:
+    """Return the milliseconds since 1970."""
+    return time.time_ns() // 1_000_000

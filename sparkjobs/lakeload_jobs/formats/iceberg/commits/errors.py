@@ -1,0 +1,22 @@
+"""Ends of a commit, beside success."""
+
+from __future__ import annotations
+
+
+class CommitRejected(Exception):
+    """The commit is certainly not in: another one came first, or it contradicts the table."""
+
+
+class CommitUnknown(Exception):
+    """The commit is in, or it is not: only a read of the table can tell.
+
+    `overtaken`: the table has moved, so that what is not in by then cannot come in any more.
+    """
+
+    def __init__(self, message: str, *, overtaken: bool = False) -> None:
+        super().__init__(message)
+        self.overtaken = overtaken
+
+
+class Unsupported(Exception):
+    """The table has something that lakeload's own commits do not know; Iceberg's Java code does."""
