@@ -16,7 +16,6 @@ from lakeload.data import read_toml
 from lakeload.documents.destination import Destination
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.iceberg_rules import CATALOG_SETTINGS
-from lakeload.probes import connection as catalogs
 from lakeload.probes.causes import known_causes
 from lakeload.probes.glue import ProbeIcebergTables
 from lakeload.probes.iceberg import ProbeCatalog, ProbeNessie
@@ -26,7 +25,6 @@ from lakeload.probes.webhook import ProbeWebhook
 from lakeload_jobs.contract.errors import ExitCode
 from lakeload_jobs.contract.spec import CatalogType, TableFormat
 from lakeload_jobs.contract.traits import CATALOGS, FORMATS, Interface
-from lakeload_jobs.formats.iceberg.catalogs import opening
 from lakeload_jobs.formats.iceberg.catalogs.errors import Said
 from lakeload_jobs.formats.iceberg.load import catalog_settings
 
@@ -41,12 +39,14 @@ def test_every_type_of_catalog_has_an_entry(registry: Collection[str]) -> None:
     assert set(registry) == set(get_args(CatalogType))
 
 
-@pytest.mark.parametrize(
-    "registry",
-    [catalogs._CATALOGS, opening._OPENERS, catalog_settings._SETTINGS],
-)
-def test_every_interface_of_a_catalog_has_an_entry(registry: Collection[Interface]) -> None:
-    assert set(registry) == set(Interface)
+def test_every_interface_of_a_catalog_has_an_entry() -> None:
+    assert set(catalog_settings._SETTINGS) == set(Interface)
+
+
+def test_each_catalog_is_in_glue_or_spark_only_or_speaks_rest() -> None:
+    for traits in CATALOGS.values():
+        assert traits.in_glue == (traits.interface is Interface.GLUE)
+        assert traits.spark_only == (traits.interface is Interface.NESSIE)
 
 
 def test_blocks_of_formats_are_settings_of_a_destination() -> None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
-from lakeload.commands.init import DryRun, Force, pipeline_name
+from lakeload.commands.init import DryRun, Force, errors_in, pipeline_name
 from lakeload.commands.options import Output
 from lakeload.config.page import Page, Unreadable, read_page
-from lakeload.config.problems import InvalidDocuments, Problem
+from lakeload.config.problems import InvalidDocuments
 from lakeload.config.yaml_tree import MAX_BYTES
-from lakeload.documents.load import inspect_all
 from lakeload.init.documents import DESTINATION, DOTENV, VARIABLES
 from lakeload.init.files import (
     is_tracked,
@@ -65,7 +62,8 @@ def import_configuration(
         require_room(into, texts, elsewhere=_ELSEWHERE)
     needed = tuple(VARIABLES[path] for path in VARIABLES if path in done.secrets)
     planned = plan_files(into, texts, needed, force=force)
-    problems = _problems(texts, into)
+    # What `validate` will say of the documents: the configuration lacks it, or is wrong.
+    problems = tuple(dict.fromkeys(problem for _, problem in errors_in(texts, into)))
     if not dry_run:
         write_files(planned, elsewhere=_ELSEWHERE)
     dotenv = into / DOTENV
@@ -102,20 +100,3 @@ def _page(file: Path) -> Page:
         return Page("<stdin>", data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise InvalidInput("standard input is not UTF-8 text", hint="convert it") from error
-
-
-def _problems(texts: dict[str, str], into: Path) -> tuple[Problem, ...]:
-    """Return what `validate` will say of the documents: the configuration lacks it, or is wrong."""
-    with TemporaryDirectory(prefix="lakeload-") as scratch:
-        for name, text in texts.items():
-            (Path(scratch) / name).write_text(text, encoding="utf-8")
-        if DESTINATION not in texts and (into / DESTINATION).is_file():
-            (Path(scratch) / DESTINATION).symlink_to((into / DESTINATION).resolve())
-        paths = [Path(scratch) / name for name in texts]
-        found = dict.fromkeys(
-            problem
-            for inspection in inspect_all(paths, os.environ)
-            for problem in inspection.problems
-            if problem.severity == "error"
-        )
-    return tuple(found)

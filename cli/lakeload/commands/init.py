@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,8 +19,9 @@ import typer
 from lakeload.commands.options import Output
 from lakeload.config.document import quoted
 from lakeload.config.model import Finding
+from lakeload.config.problems import Problem
 from lakeload.config.secret_names import shown
-from lakeload.documents.load import inspect_all
+from lakeload.documents.load import Kind, inspect_all
 from lakeload.init.documents import (
     DESTINATION,
     DOTENV,
@@ -132,7 +133,10 @@ def init(
             warnings = (*warnings, f"`{answers.path}` names no file yet: {near}")
         answers = replace(answers, path=path_from(folder, answers.path))
     texts = documents(answers, tables, database, key_files=str(lake.keys) if lake else "")
-    _check(texts)
+    for kind, problem in errors_in(texts):
+        raise InvalidInput(
+            f"these choices do not make a valid {kind}: {problem.message}", hint=problem.hint
+        )
     needed = (*variables(answers), *(database.variables if database else ()))
     files = plan_files(folder, texts, needed, force=force)
     if not dry_run:
@@ -435,15 +439,17 @@ def path_from(folder: Path, path: str) -> str:
     return os.path.relpath(path, folder.resolve()) + end
 
 
-def _check(texts: dict[str, str]) -> None:
-    """Read the documents as `sync` would, before anything is written. Raises `InvalidInput`."""
+def errors_in(
+    texts: Mapping[str, str], folder: Path | None = None
+) -> Iterator[tuple[Kind | None, Problem]]:
+    """Yield what `sync` would refuse in documents that are not written yet, which stand beside the
+    destination of `folder` where they are without one."""
     with TemporaryDirectory(prefix="lakeload-") as scratch:
-        for file, text in texts.items():
-            (Path(scratch) / file).write_text(text, encoding="utf-8")
-        for inspection in inspect_all([Path(scratch) / file for file in texts], os.environ):
+        for name, text in texts.items():
+            (Path(scratch) / name).write_text(text, encoding="utf-8")
+        if folder and DESTINATION not in texts and (folder / DESTINATION).is_file():
+            (Path(scratch) / DESTINATION).symlink_to((folder / DESTINATION).resolve())
+        for inspection in inspect_all([Path(scratch) / name for name in texts], os.environ):
             for problem in inspection.problems:
                 if problem.severity == "error":
-                    raise InvalidInput(
-                        f"these choices do not make a valid {inspection.kind}: {problem.message}",
-                        hint=problem.hint,
-                    )
+                    yield inspection.kind, problem

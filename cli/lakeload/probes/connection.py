@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from lakeload.connections import Connections
@@ -28,7 +28,6 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.contract.traits import (
-    Interface,
     catalog_of,
     catalog_traits,
     needs_aws_identity,
@@ -40,7 +39,7 @@ from lakeload_jobs.storage.backoff import Waits
 from lakeload_jobs.storage.objects import WHAT_IS_LOST, ConditionalWritesUnsupported, Objects
 
 if TYPE_CHECKING:
-    from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
+    from lakeload.probes.iceberg import ProbeCatalog, ProbeNessie
 
 
 _NO_SERVER = {
@@ -262,54 +261,23 @@ def _check_skip(skip: frozenset[str], probes: tuple[Probe, ...]) -> None:
         )
 
 
-class CatalogChecks(Protocol):
-    """The part of the check that is about the catalog."""
-
-    def probes(self) -> list[Probe]:
-        """Return the probes."""
-
-    def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
-        """Remove what they made; return what could not be removed."""
-
-
 def _catalog_checks(
     destination: DestinationSpec, session: AwsSession, options: ConnectionOptions
-) -> CatalogChecks | None:
+) -> ProbeTables | ProbeCatalog | ProbeNessie | None:
+    """Return the part of the test that is about the catalog; None where there is none."""
     catalog = catalog_of(destination)
     if catalog is None:
         return ProbeTables(destination, session) if uses_glue(destination) else None
-    # Takes half a second to import: for destinations that need it only.
+    traits = catalog_traits(catalog)
+    if traits.in_glue:
+        return ProbeIcebergTables(destination, session)
+    # Take half a second to import: for destinations that need them only.
+    from lakeload.probes.iceberg import ProbeCatalog, ProbeNessie
     from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
 
     timeouts = HttpTimeouts(options.connect_timeout, options.read_timeout, options.attempts)
-    return _CATALOGS[catalog_traits(catalog).interface](destination, session, timeouts)
-
-
-def _glue(
-    destination: DestinationSpec, session: AwsSession, timeouts: HttpTimeouts
-) -> CatalogChecks:
-    return ProbeIcebergTables(destination, session)
-
-
-def _rest(
-    destination: DestinationSpec, session: AwsSession, timeouts: HttpTimeouts
-) -> CatalogChecks:
-    from lakeload.probes.iceberg import ProbeCatalog
-
-    return ProbeCatalog(destination, session, timeouts)
-
-
-def _nessie(
-    destination: DestinationSpec, session: AwsSession, timeouts: HttpTimeouts
-) -> CatalogChecks:
-    from lakeload.probes.iceberg import ProbeNessie
-
-    return ProbeNessie(destination, session, timeouts)
-
-
-_CATALOGS: Mapping[
-    Interface, Callable[[DestinationSpec, AwsSession, HttpTimeouts], CatalogChecks]
-] = {Interface.GLUE: _glue, Interface.REST: _rest, Interface.NESSIE: _nessie}
+    probes = ProbeNessie if traits.spark_only else ProbeCatalog
+    return probes(destination, session, timeouts)
 
 
 NAMES = frozenset({"credentials", "assume-role", "bucket", "list"})

@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -33,7 +32,7 @@ from lakeload_jobs.formats.parquet.log.records import (
     Target,
     tool_version,
 )
-from lakeload_jobs.formats.parquet.log.roll_forward import ParquetCatalog
+from lakeload_jobs.formats.parquet.log.roll_forward import ParquetCatalog, Settler
 from lakeload_jobs.formats.parquet.log.table_log import (
     Committed,
     NotYetPublished,
@@ -287,12 +286,9 @@ def _recover(place: Place, action: dict[str, Any]) -> dict[str, Any]:
 
 
 def _decide(place: Place, action: dict[str, Any]) -> dict[str, Any]:
-    decide = recovery.void_job
-    if action["do"] == "accept":
-        decide = partial(recovery.accept_job, catalog=place.catalog)
-    outcome = decide(
-        place.objects, place.location, action["job"], parallelism=2, notify=lambda _: None
-    )
+    settler = Settler(place.objects, place.location, catalog=place.catalog, parallelism=2)
+    resolution = recovery.ManualResolution(settler, action["job"])
+    outcome = resolution.accept() if action["do"] == "accept" else resolution.void()
     return {"said": "decided", "outcome": outcome}
 
 

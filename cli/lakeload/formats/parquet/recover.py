@@ -27,11 +27,11 @@ from lakeload_jobs.formats.parquet.log.commit_log import CommitLog, Outcome
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
 from lakeload_jobs.formats.parquet.log.recovery import (
     Damaged,
+    ManualResolution,
     TableRecovery,
-    accept_job,
     recover_table,
-    void_job,
 )
+from lakeload_jobs.formats.parquet.log.roll_forward import Settler
 
 _DONE = {
     "publish": "published {files} of job {job}: {rows}",
@@ -189,25 +189,15 @@ def decide(
 
 
 def _decide(lake: ParquetTables, table: TableRef, job: Resolution, decision: Decision) -> Outcome:
-    notify = about(table, lake.notify)
-    if decision == "void":
-        return void_job(
-            lake.objects,
-            table.location,
-            job.job_id,
-            pipeline=job.pipeline,
-            parallelism=lake.parallelism,
-            notify=notify,
-        )
-    return accept_job(
+    settler = Settler(
         lake.objects,
         table.location,
-        job.job_id,
-        pipeline=job.pipeline,
         catalog=lake.catalog,
         parallelism=lake.parallelism,
-        notify=notify,
+        notify=about(table, lake.notify),
     )
+    resolution = ManualResolution(settler, job.job_id, job.pipeline)
+    return resolution.void() if decision == "void" else resolution.accept()
 
 
 def _numbers(

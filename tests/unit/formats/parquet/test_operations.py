@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -27,7 +27,8 @@ from lakeload_jobs.contract.errors import (
 )
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.recovery import Damaged, TableRecovery
-from lakeload_jobs.formats.parquet.log.roll_forward import Pending
+from lakeload_jobs.formats.parquet.log.roll_forward import Pending, Settler
+from lakeload_jobs.storage.backoff import Waits
 from lakeload_jobs.storage.objects import Objects
 from tests.unit.formats.parquet.runs import make_run
 
@@ -148,13 +149,17 @@ def test_within_one_second_of_s3_the_authors_clock_orders_jobs() -> None:
 
 
 def test_slow_operation_is_reported_with_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    def void(*_: object, notify: Callable[[str], None], **__: object) -> str:
-        notify("checking again in 15 min")
-        return "void"
+    class Slow:
+        def __init__(self, settler: Settler, *_: object) -> None:
+            self.settler = settler
 
-    monkeypatch.setattr(void_accept, "void_job", void)
+        def void(self) -> str:
+            self.settler.notify("checking again in 15 min")
+            return "void"
+
+    monkeypatch.setattr(void_accept, "ManualResolution", Slow)
     told: list[str] = []
-    lake = ParquetTables(cast("Objects", None), None, 1, told.append)
+    lake = ParquetTables(cast("Objects", SimpleNamespace(waits=Waits())), None, 1, told.append)
     cases = [
         Resolution(TableRef(name, LOCATION), 1, "shop", "job-1", (), ())
         for name in ("shop.orders", "shop.visits")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyiceberg.catalog.glue import GlueCatalog
@@ -11,7 +10,7 @@ from pyiceberg.io import FileIO
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.contract.traits import Interface, catalog_traits
+from lakeload_jobs.contract.traits import catalog_traits
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, catalog_call
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.glue_tables import GlueTables
@@ -47,35 +46,13 @@ def open_catalog(
     Raises `CatalogError`, `AwsError`, and `InvalidInput` for a missing secret or for Nessie's
     native interface, which Spark alone has a client for.
     """
-    opener = _OPENERS[catalog_traits(destination.iceberg.catalog).interface]
-    return opener(destination, session, patience)
-
-
-def _rest(
-    destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts
-) -> IcebergCatalog:
+    traits = catalog_traits(destination.iceberg.catalog)
+    if traits.in_glue:
+        return open_glue(destination, session)
+    if traits.spark_only:
+        raise InvalidInput(
+            "this command does not start Spark, and Nessie's native interface works only through "
+            "Spark",
+            hint="use `sync`, `plan` or `maintain`, which start Spark",
+        )
     return RestConnection(destination, session, patience).open()
-
-
-def _glue(
-    destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts
-) -> IcebergCatalog:
-    return open_glue(destination, session)
-
-
-def _nessie(
-    destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts
-) -> IcebergCatalog:
-    raise InvalidInput(
-        "this command does not start Spark, and Nessie's native interface works only through Spark",
-        hint="use `sync`, `plan` or `maintain`, which start Spark",
-    )
-
-
-_OPENERS: Mapping[
-    Interface, Callable[[DestinationSpec, AwsSession, HttpTimeouts], IcebergCatalog]
-] = {
-    Interface.GLUE: _glue,
-    Interface.REST: _rest,
-    Interface.NESSIE: _nessie,
-}

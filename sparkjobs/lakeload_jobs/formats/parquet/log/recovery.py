@@ -36,64 +36,23 @@ from lakeload_jobs.storage.objects import Objects, OpenUpload
 _NOTHING_TO_DECIDE = "no resolution is needed; `lakeload runs` shows how each job ended"
 
 
-def void_job(
-    objects: Objects,
-    location: TableLocation,
-    job_id: str,
-    *,
-    pipeline: str | None = None,
-    parallelism: int,
-    notify: Notify,
-) -> Outcome:
-    """Declare a committed job void and remove what there is of it; its id is spent.
+class ManualResolution:
+    """An operator's decision on a committed job that is not done."""
 
-    A job whose uploads are whole may be voided too, as long as it is not done. Raises
-    `InvalidInput` for a job that the log does not know, or that is done, and `AwsError` when the
-    job's visible objects may not be deleted (`s3:DeleteObject`): it is void then, and the next run
-    goes on with removing them.
-    """
-    return _Decision(objects, location, job_id, pipeline, None, parallelism, notify).void()
-
-
-def accept_job(
-    objects: Objects,
-    location: TableLocation,
-    job_id: str,
-    *,
-    pipeline: str | None = None,
-    catalog: ParquetCatalog | None,
-    parallelism: int,
-    notify: Notify,
-) -> Outcome:
-    """Keep what there is of a damaged job and live without the rest: its end is "partial".
-
-    Of a job whose uploads are all gone nothing can be kept: it becomes void. Raises `InvalidInput`
-    for a job that the log does not know, that turns out to be whole (it is done then), or that has
-    ended already.
-    """
-    return _Decision(objects, location, job_id, pipeline, catalog, parallelism, notify).accept()
-
-
-class _Decision:
-    def __init__(
-        self,
-        objects: Objects,
-        location: TableLocation,
-        job_id: str,
-        pipeline: str | None,
-        catalog: ParquetCatalog | None,
-        parallelism: int,
-        notify: Notify,
-    ) -> None:
+    def __init__(self, settler: Settler, job_id: str, pipeline: str | None = None) -> None:
+        self._settler = settler
         self._job_id = job_id
         self._pipeline = pipeline
-        self._notify = notify
-        self._settler = Settler(
-            objects, location, catalog=catalog, parallelism=parallelism, notify=notify
-        )
-        self._log, self._publisher = self._settler.log, self._settler.publisher
+        self._log, self._publisher = settler.log, settler.publisher
 
     def void(self) -> Outcome:
+        """Declare the job void and remove what there is of it; its id is spent.
+
+        A job whose uploads are whole may be voided too, as long as it is not done. Raises
+        `InvalidInput` for a job that the log does not know, or that is done, and `AwsError` when
+        the job's visible objects may not be deleted (`s3:DeleteObject`): it is void then, and the
+        next run goes on with removing them.
+        """
         found = self._find(self._log.read())
         if found is None:
             return "void"
@@ -110,6 +69,12 @@ class _Decision:
         return outcome
 
     def accept(self) -> Outcome:
+        """Keep what there is of a damaged job and live without the rest: its end is "partial".
+
+        Of a job whose uploads are all gone nothing can be kept: it becomes void. Raises
+        `InvalidInput` for a job that the log does not know, that turns out to be whole (it is done
+        then), or that has ended already.
+        """
         view = self._log.read()
         found = self._find(view)
         if found is None:
@@ -186,7 +151,7 @@ class _Decision:
         columns = self._settler.foresee(view).history.columns
         error = self._settler.catalog_step.bring_into_step({number: record}, columns).error
         if error is not None:
-            self._notify(f"the catalog is out of date: {error}")
+            self._settler.notify(f"the catalog is out of date: {error}")
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,7 @@ class Settler:
         self.publisher = Publisher(objects, self.log, parallelism=parallelism, notify=notify)
         self.catalog_step = CatalogStep(self.log, catalog)
         self._waits = objects.waits
-        self._notify = notify
+        self.notify = notify
 
     def settle(self, view: LogView, stopped: Stopped | None = None) -> Settled:
         """Finish every unfinished record, then bring the catalog into step.
@@ -228,7 +228,7 @@ class Settler:
         # Its author, or another process, has finished it during the wait.
         if ending != "open":
             return self.publisher.after_end(number, record, ending)
-        self._notify(
+        self.notify(
             f"finishing job `{record.job_id}` of pipeline `{record.pipeline}` (record {number}, "
             f"{len(record.uploads)} files), which its process did not finish"
         )

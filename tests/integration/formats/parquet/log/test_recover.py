@@ -1,4 +1,4 @@
-"""`recover_table`, `void_job`, `accept_job`: what they do, refuse and leave behind."""
+"""`recover_table`, `ManualResolution`: what they do, refuse and leave behind."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.formats.parquet.log.publish import RecordDamaged, UnexpectedObject
 from lakeload_jobs.formats.parquet.log.records import EndMarker, LoadRecord, encode
 from lakeload_jobs.formats.parquet.log.recovery import (
+    ManualResolution,
     TableRecovery,
-    accept_job,
     recover_table,
-    void_job,
 )
+from lakeload_jobs.formats.parquet.log.roll_forward import Settler
 from lakeload_jobs.formats.parquet.log.table_log import Committed, NotYetPublished
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.conftest import QUICK, make_destination
@@ -52,16 +52,14 @@ def recover(objects: Objects, *, dry_run: bool = False, **changes: Any) -> Table
 
 def void(objects: Objects, job_id: str = "job-1", **changes: Any) -> str:
     """The operator's `--void`."""
-    location = Writer(objects).location
-    return void_job(objects, location, job_id, parallelism=3, notify=silent, **changes)
+    settler = Settler(objects, Writer(objects).location, parallelism=3)
+    return ManualResolution(settler, job_id, **changes).void()
 
 
 def accept(objects: Objects, job_id: str = "job-1", **changes: Any) -> str:
     """The operator's `--accept`."""
-    location = Writer(objects).location
-    return accept_job(
-        objects, location, job_id, catalog=None, parallelism=3, notify=silent, **changes
-    )
+    settler = Settler(objects, Writer(objects).location, parallelism=3)
+    return ManualResolution(settler, job_id, **changes).accept()
 
 
 def damage(objects: Objects, job_id: str = "job-1", number: int = 1) -> LoadRecord:

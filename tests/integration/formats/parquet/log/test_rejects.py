@@ -12,8 +12,9 @@ from lakeload_jobs.formats.parquet.log.admission import Conflict
 from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
 from lakeload_jobs.formats.parquet.log.publish import RecordDamaged
 from lakeload_jobs.formats.parquet.log.records import LoadRecord
-from lakeload_jobs.formats.parquet.log.recovery import recover_table, void_job
+from lakeload_jobs.formats.parquet.log.recovery import ManualResolution, recover_table
 from lakeload_jobs.formats.parquet.log.reset import LogInUse, Resetter, check_removable
+from lakeload_jobs.formats.parquet.log.roll_forward import Settler
 from lakeload_jobs.formats.parquet.log.run_history import read_runs, recent
 from lakeload_jobs.formats.parquet.log.stale_uploads import StaleUploads
 from lakeload_jobs.storage.objects import Objects
@@ -74,7 +75,7 @@ def test_void_removes_files_of_table_and_side_table(
         Writer(objects, "job-2").open()
 
     location = Writer(objects).location
-    outcome = void_job(admin_objects, location, "job-1", parallelism=4, notify=lambda _: None)
+    outcome = ManualResolution(Settler(admin_objects, location), "job-1").void()
 
     assert outcome == "void"
     assert lake.data_keys() == lake.uploads() == []
