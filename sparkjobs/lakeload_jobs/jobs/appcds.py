@@ -33,7 +33,7 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.formats.base import ExpectedColumns, Reporter
-from lakeload_jobs.formats.data_files.direct import LoadedRows, of_frame
+from lakeload_jobs.formats.data_files.parts import LoadedRows, of_frame
 from lakeload_jobs.formats.iceberg.format import IcebergFormat
 from lakeload_jobs.formats.load_table import TableLoad, load_table
 from lakeload_jobs.formats.read_rows import prepare_rows

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,26 +11,23 @@ from typing import Any
 from lakeload.sources.base import ColumnsRequest, SourceCheck, SourceColumns
 from lakeload.sources.kept_connections import connected
 from lakeload.sources.report import CursorPlan, SourceReport
-from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, RunOptions, TableSpec
+from lakeload_jobs.contract.spec import JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.databases.columns import (
     CatalogColumn,
     CatalogTable,
+    Relation,
     SelectedColumn,
     is_read,
 )
-from lakeload_jobs.sources.databases.cursors import Fetch, Window, find_window, request_of
-from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
-from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
-from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow, find_xmin_window
+from lakeload_jobs.sources.databases.cursors import RowsWindow, find_window, request_of
+from lakeload_jobs.sources.databases.engines.base import Catalog
+from lakeload_jobs.sources.databases.engines.registry import ENGINES
 from lakeload_jobs.sources.databases.identity import password_of
 from lakeload_jobs.sources.position import position_of
 from lakeload_jobs.sources.readers import SourceReaders
 from lakeload_jobs.sources.type_names import UnknownType, spark_name, text_type
-
-_DATABASES: dict[DatabaseType, Any] = {"POSTGRESQL": postgres, "MYSQL": mysql}
-"""The module of each database; they have the functions that are called here."""
 
 
 def list_tables(
@@ -41,28 +38,21 @@ def list_tables(
     Raises `Refused` where the database cannot be reached.
     """
     with _connected(read, readers) as connection:
-        found: tuple[CatalogTable, ...] = _DATABASES[read.database].list_tables(
-            connection, read, schemas
-        )
-    return found
+        return _catalog(read).list_tables(connection, read, schemas)
 
 
 def list_changed(read: JdbcInput, readers: SourceReaders) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return the timestamps of tables that are not null, by schema and table. Raises as
     `list_tables`."""
     with _connected(read, readers) as connection:
-        found: dict[tuple[str, str], tuple[str, ...]] = _DATABASES[read.database].list_changed(
-            connection, read
-        )
-    return found
+        return _catalog(read).list_changed(connection, read)
 
 
 def list_sizes(read: JdbcInput, readers: SourceReaders) -> dict[tuple[str, str], int]:
     """Return the bytes of tables whose size the database knows, by schema and table. Raises as
     `list_tables`."""
     with _connected(read, readers) as connection:
-        found: dict[tuple[str, str], int] = _DATABASES[read.database].list_sizes(connection, read)
-    return found
+        return _catalog(read).list_sizes(connection, read)
 
 
 def inspect(
@@ -78,7 +68,7 @@ def inspect(
     Raises `Refused` where it cannot be reached, `LoadFailed` where it has no such table, and what a
     load raises for its cursor.
     """
-    database = _DATABASES[read.database]
+    engine, database = ENGINES[read.database], _catalog(read)
     with _connected(read, readers) as connection:
         if not read.incremental or read.by_xmin:
             relation = database.find_relation(connection, read)
@@ -89,13 +79,15 @@ def inspect(
         relation, columns, selected = _selected(connection, table, read)
         whole = _report_of_all(relation)
         mark = None if bookmark is None else bookmark()
-        with _one_transaction(read, connection, relation) as fetch:
+        with database.one_transaction(connection, read, relation) as fetch:
             key = database.key_of(connection, relation)
-            request = request_of(read, table, relation, columns, selected, key, options)
+            request = request_of(
+                read, engine.cursors, table, relation, columns, selected, key, options
+            )
             if mark is None or mark.state is None:
                 return whole
             window = find_window(request, mark, fetch)
-            rows = 0
+            rows: int | None = 0
             if not window.idle and window.condition:
                 rows = database.estimate_rows(connection, relation, window.condition)
     size = 0 if not rows else (whole.bytes or 0) * min(1, rows / (whole.rows or rows))
@@ -103,12 +95,12 @@ def inspect(
     return replace(_report_of_window(whole, window), rows=rows, bytes=int(size), cursor=cursor)
 
 
-def _report_of_all(relation: Any) -> SourceReport:
-    rows, size = relation.estimated_rows, relation.bytes or 0
+def _report_of_all(relation: Relation) -> SourceReport:
+    rows, size = relation.estimated_rows, relation.bytes
     return SourceReport(rows=rows, bytes=size, all_rows=rows, all_bytes=size)
 
 
-def _report_of_window(whole: SourceReport, window: Window | XminWindow) -> SourceReport:
+def _report_of_window(whole: SourceReport, window: RowsWindow) -> SourceReport:
     return replace(
         whole,
         sentence=window.sentence,
@@ -124,36 +116,20 @@ def _inspect_by_xmin(
     options: RunOptions,
     mark: Bookmark,
     connection: Any,
-    relation: postgres.Relation,
+    relation: Relation,
     whole: SourceReport,
 ) -> SourceReport:
     """Return whether row versions are new. How many are, no statistics tell."""
     if mark.state is None:
         return whole
-    with _one_transaction(read, connection, relation) as fetch:
-        request = postgres.xmin_request(relation, table, options)
-        server = postgres.server_of(connection)
-        window = find_xmin_window(request, mark, fetch, server, loads=False)
+    with _catalog(read).one_transaction(connection, read, relation) as fetch:
+        engine = ENGINES[read.database]
+        window = engine.xmin_window(connection, relation, table, options, mark, fetch)
     if window.refreshes:
         # The job has to keep the state anew.
         return whole
     report = _report_of_window(whole, window)
     return replace(report, rows=0, bytes=0) if window.idle else report
-
-
-@contextmanager
-def _one_transaction(read: JdbcInput, connection: Any, relation: Any) -> Iterator[Fetch]:
-    """Give what runs SELECTs in one transaction. Raises `LoadFailed` for what fails there."""
-    doing = f"finding what is new in `{relation.shown}`"
-    if read.database == "MYSQL":
-        with mysql.failures(doing, relation):
-            mysql.fetch(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
-            yield partial(mysql.fetch, connection)
-            mysql.fetch(connection, "ROLLBACK")
-        return
-    with postgres.failures(read, doing), connection.transaction(force_rollback=True):
-        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        yield lambda statement: connection.execute(statement.encode()).fetchall()
 
 
 def read_columns(
@@ -181,16 +157,11 @@ def checks(
 ) -> tuple[SourceCheck, ...]:
     """Return the checks of the database of some tables."""
     first = tables[0][1]
-    database = _DATABASES[first.database]
+    database = _catalog(first)
 
     def log_in() -> str:
         with _connected(first, readers) as connection:
-            return str(database.describe_session(connection))
-
-    def export() -> str:
-        postgres.check_pool(first, password_of(readers.session, first))
-        with closing(postgres.Snapshot(first, password_of(readers.session, first))):
-            return ""
+            return database.describe_session(connection)
 
     def select(table: TableSpec, read: JdbcInput) -> str:
         with _connected(read, readers) as connection:
@@ -198,11 +169,10 @@ def checks(
         return f"{len(selected)} columns"
 
     login = "source-login"
-    proves = "a read-only transaction can export its snapshot"
-    snapshot = SourceCheck("source-snapshot", proves, export, (login,))
+    more = database.session_checks(first, partial(password_of, readers.session, first))
     return (
         SourceCheck(login, "the database accepts the user", log_in),
-        *((snapshot,) if database is postgres else ()),
+        *(SourceCheck(name, proves, run, (login,)) for name, proves, run in more),
         *(
             SourceCheck(
                 f"source-table:{table.source}",
@@ -220,9 +190,7 @@ def _selected(
 ) -> tuple[Any, tuple[CatalogColumn, ...], list[SelectedColumn]]:
     """Return the table, its columns, and those that a load selects. Raises `LoadFailed` where it
     may not."""
-    database = _DATABASES[read.database]
-    if database is postgres:
-        postgres.check_encoding(connection, read)
+    database = _catalog(read)
     relation = database.find_relation(connection, read)
     found = database.columns(connection, relation, read)
     names = tuple(column.name for column in found)
@@ -232,12 +200,13 @@ def _selected(
     return relation, found, selected
 
 
+def _catalog(read: JdbcInput) -> Catalog:
+    return ENGINES[read.database].catalog()
+
+
 def _connected(read: JdbcInput, readers: SourceReaders) -> AbstractContextManager[Any]:
     def connect() -> Any:
-        connection = _DATABASES[read.database].connect(read, password_of(readers.session, read))
-        if read.database == "POSTGRESQL":
-            connection.execute("SET default_transaction_read_only = on")
-        return connection
+        return _catalog(read).connect_read_only(read, password_of(readers.session, read))
 
     return connected(_place(read), connect)
 

@@ -5,26 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.spec import BY_DRIVER, DatabaseType, JdbcInput, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.sources.base import Source
-from lakeload_jobs.sources.databases.base import DatabaseSource
-from lakeload_jobs.sources.databases.engines.driver.source import JdbcUrlSource
-from lakeload_jobs.sources.databases.engines.mysql.source import MysqlSource
-from lakeload_jobs.sources.databases.engines.postgres.source import JdbcSource
+from lakeload_jobs.sources.databases.engines.registry import ENGINES
 
 
 def connect_databases(spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, JdbcInput], Source]:
-    """Return what makes the source of a table. Tables of one engine share the connections."""
-    made: dict[type[DatabaseSource], Callable[[TableSpec, JdbcInput], Source]] = {}
-
-    def connect(table: TableSpec, given: JdbcInput) -> Source:
-        kind = _source_class(given.database)
-        return made.setdefault(kind, kind.of_run(spec, aws))(table, given)
-
-    return connect
-
-
-def _source_class(database: DatabaseType) -> type[DatabaseSource]:
-    if database in BY_DRIVER:
-        return JdbcUrlSource
-    return JdbcSource if database == "POSTGRESQL" else MysqlSource
+    """Return what makes the source of a table. The tables of one engine share connections."""
+    databases = {getattr(table.input, "database", None) for table in spec.tables}
+    made = {name: ENGINES[name].connect(spec, aws) for name in ENGINES.keys() & databases}
+    return lambda table, given: made[given.database](table, given)

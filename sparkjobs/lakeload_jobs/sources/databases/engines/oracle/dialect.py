@@ -7,12 +7,7 @@ from __future__ import annotations
 
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.sources.databases.columns import CatalogColumn, Rule, target_of
-from lakeload_jobs.sources.databases.engines.driver.dialect import Fetch, host_of
-
-NAME = "Oracle"
-DRIVER = None
-"""As the jar names it, which is the user's: its licence is Oracle's."""
-COUNT = "COUNT(*)"
+from lakeload_jobs.sources.databases.engines.driver.dialect import Dialect, host_of
 
 _MAX_DIGITS = 38
 _NUMBER = "TO_CHAR({0}, 'TM9', 'NLS_NUMERIC_CHARACTERS = ''.,''')"
@@ -64,40 +59,39 @@ OTHER = Rule("", "string", "TO_CHAR({0})")
 _RULES = {rule.type: rule for rule in RULES}
 
 
-def url_of(read: JdbcInput) -> str:
-    """Return the URL of the driver."""
-    tls = (read.parameters or {}).get("sslmode") == "verify-full"
-    protocol = "tcps:" if tls else ""
-    return f"jdbc:oracle:thin:@{protocol}//{host_of(read)}:{read.port}/{read.name}"
+class OracleDialect(Dialect):
+    """What is known of Oracle."""
 
+    writes_dates = True
 
-def properties_of(read: JdbcInput) -> dict[str, str]:
-    """Return the properties of a connection, without the login."""
-    parameters = read.parameters or {}
-    tls = parameters.get("sslmode") == "verify-full"
-    return {
-        "oracle.net.CONNECT_TIMEOUT": str(1000 * int(parameters.get("connect_timeout", "15"))),
-        "v$session.program": "lakeload",
-        **({"oracle.net.ssl_server_dn_match": "true"} if tls else {}),
-    }
+    def url_of(self, read: JdbcInput) -> str:
+        """Return the URL of the driver."""
+        tls = (read.parameters or {}).get("sslmode") == "verify-full"
+        protocol = "tcps:" if tls else ""
+        return f"jdbc:oracle:thin:@{protocol}//{host_of(read)}:{read.port}/{read.name}"
 
+    def properties_of(self, read: JdbcInput) -> dict[str, str]:
+        """Return the properties of a connection, without the login."""
+        parameters = read.parameters or {}
+        tls = parameters.get("sslmode") == "verify-full"
+        return {
+            "oracle.net.CONNECT_TIMEOUT": str(1000 * int(parameters.get("connect_timeout", "15"))),
+            "v$session.program": "lakeload",
+            **({"oracle.net.ssl_server_dn_match": "true"} if tls else {}),
+        }
 
-def session_of(read: JdbcInput, fetch: Fetch) -> tuple[str, tuple[str, ...]]:
-    """Return what sets up a session, and what is to be said of it: nothing."""
-    return "", ()
-
-
-def rule_of(column: CatalogColumn) -> tuple[Rule, str]:
-    """Return what becomes of a column, and the type of its target."""
-    kind = column.declared.lower()
-    rule = _RULES.get(kind, OTHER)
-    if kind != "number":
-        return rule, target_of(rule, column)
-    digits, scale = column.precision or 0, column.scale
-    if scale is None or scale < -_MAX_DIGITS or (not digits and scale):
-        return _RULES["float"], "string"  # NUMBER: any number of digits before and after the point
-    # A negative scale rounds before the point; one beyond the precision means leading zeros.
-    digits = max((digits or _MAX_DIGITS) - min(scale, 0), scale)
-    if digits > _MAX_DIGITS:
-        return _RULES["float"], "string"
-    return rule, f"decimal({digits},{max(scale, 0)})"
+    def rule_of(self, column: CatalogColumn, read: JdbcInput) -> tuple[Rule, str]:
+        """Return what becomes of a column, and the type of its target."""
+        kind = column.declared.lower()
+        rule = _RULES.get(kind, OTHER)
+        if kind != "number":
+            return rule, target_of(rule, column)
+        digits, scale = column.precision or 0, column.scale
+        if scale is None or scale < -_MAX_DIGITS or (not digits and scale):
+            # NUMBER: any number of digits before and after the point.
+            return _RULES["float"], "string"
+        # A negative scale rounds before the point; one beyond the precision means leading zeros.
+        digits = max((digits or _MAX_DIGITS) - min(scale, 0), scale)
+        if digits > _MAX_DIGITS:
+            return _RULES["float"], "string"
+        return rule, f"decimal({digits},{max(scale, 0)})"

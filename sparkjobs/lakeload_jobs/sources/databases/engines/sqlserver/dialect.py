@@ -6,13 +6,8 @@ Not proven against a server.
 from __future__ import annotations
 
 from lakeload_jobs.contract.spec import JdbcInput
-from lakeload_jobs.sources.databases.columns import CatalogColumn, Rule, target_of
-from lakeload_jobs.sources.databases.engines.driver.dialect import Fetch, host_of
-
-NAME = "SQL Server"
-DRIVER = "com.microsoft.sqlserver.jdbc.SQLServerDriver"
-COUNT = "COUNT_BIG(*)"
-"""COUNT is an error beyond 2³¹ rows."""
+from lakeload_jobs.sources.databases.columns import CatalogColumn, Fetch, Rule, target_of
+from lakeload_jobs.sources.databases.engines.driver.dialect import Dialect, host_of
 
 _TLS = {
     "disable": {"encrypt": "false"},
@@ -88,39 +83,44 @@ _ISOLATION = (
 )
 
 
-def url_of(read: JdbcInput) -> str:
-    """Return the URL of the driver."""
-    return f"jdbc:sqlserver://{host_of(read)}:{read.port}"
+class SqlServerDialect(Dialect):
+    """What is known of SQL Server."""
 
+    driver = "com.microsoft.sqlserver.jdbc.SQLServerDriver"
+    count = "COUNT_BIG(*)"
+    """COUNT is an error beyond 2³¹ rows."""
+    writes_dates = True
 
-def properties_of(read: JdbcInput) -> dict[str, str]:
-    """Return the properties of a connection, without the login."""
-    parameters = read.parameters or {}
-    return {
-        "databaseName": read.name,
-        "applicationName": "lakeload",
-        "loginTimeout": parameters.get("connect_timeout", "15"),
-        **_TLS[parameters.get("sslmode", "verify-full")],
-    }
+    def url_of(self, read: JdbcInput) -> str:
+        """Return the URL of the driver."""
+        return f"jdbc:sqlserver://{host_of(read)}:{read.port}"
 
+    def properties_of(self, read: JdbcInput) -> dict[str, str]:
+        """Return the properties of a connection, without the login."""
+        parameters = read.parameters or {}
+        return {
+            "databaseName": read.name,
+            "applicationName": "lakeload",
+            "loginTimeout": parameters.get("connect_timeout", "15"),
+            **_TLS[parameters.get("sslmode", "verify-full")],
+        }
 
-def session_of(read: JdbcInput, fetch: Fetch) -> tuple[str, tuple[str, ...]]:
-    """Return what sets up a session that reads one moment, and what is to be said of it."""
-    ((snapshot, versions),) = fetch(_ISOLATION)
-    locks = f"SET LOCK_TIMEOUT {1000 * read.lock_timeout}"
-    if snapshot == "1":
-        return f"SET TRANSACTION ISOLATION LEVEL SNAPSHOT; {locks}", ()
-    if versions == "1":
-        return locks, ()
-    return locks, (
-        f"the database `{read.name}` keeps no row versions, so a change during the read may be "
-        f"loaded in part: `ALTER DATABASE [{read.name}] SET ALLOW_SNAPSHOT_ISOLATION ON` prevents "
-        "this",
-    )
+    def session_of(self, read: JdbcInput, fetch: Fetch) -> tuple[str, tuple[str, ...]]:
+        """Return what sets up a session that reads one moment, and what is to be said of it."""
+        ((snapshot, versions),) = fetch(_ISOLATION)
+        locks = f"SET LOCK_TIMEOUT {1000 * read.lock_timeout}"
+        if snapshot == "1":
+            return f"SET TRANSACTION ISOLATION LEVEL SNAPSHOT; {locks}", ()
+        if versions == "1":
+            return locks, ()
+        return locks, (
+            f"the database `{read.name}` keeps no row versions, so a change during the read may be "
+            f"loaded in part: `ALTER DATABASE [{read.name}] SET ALLOW_SNAPSHOT_ISOLATION ON` "
+            "prevents this",
+        )
 
-
-def rule_of(column: CatalogColumn) -> tuple[Rule, str]:
-    """Return what becomes of a column, and the type of its target."""
-    kind = column.declared.lower().removesuffix(" identity")
-    rule = _RULES.get(kind, OTHER)
-    return rule, target_of(rule, column)
+    def rule_of(self, column: CatalogColumn, read: JdbcInput) -> tuple[Rule, str]:
+        """Return what becomes of a column, and the type of its target."""
+        kind = column.declared.lower().removesuffix(" identity")
+        rule = _RULES.get(kind, OTHER)
+        return rule, target_of(rule, column)
