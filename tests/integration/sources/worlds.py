@@ -51,7 +51,8 @@ class FilesWorld(World):
     def settings(self, *, goes_on: bool, missing: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return a folder."""
         (self.folder / "in").mkdir(exist_ok=True)
-        source = {"type": "FILES", "format": "CSV", "incremental": goes_on}
+        options = {"header": True}
+        source = {"type": "FILES", "format": "CSV", "options": options, "incremental": goes_on}
         return source, {"table": "orders", "path": "nowhere/" if missing else "in/"}
 
     def add(self, rows: Rows) -> None:
