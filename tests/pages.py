@@ -25,8 +25,8 @@ from lakeload.app import COMMANDS, app
 from lakeload.commands.schema import RESULTS, DocumentKind, json_schema, result_schema
 from lakeload.config.model import Finding
 from lakeload_jobs.contract.errors import DISK_FULL_HINT, LakeloadError, anchor
-from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
-from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
+from lakeload_jobs.sources.databases.engines.mysql import connection as mysql
+from lakeload_jobs.sources.databases.engines.postgres import failures as postgres
 from tests import advisories, reference
 from tests.prose import reflow
 

@@ -213,17 +213,17 @@ def _show_recipes(
     show_snippets(recipes(destination, cast("Engine", target.value), request))
 
 
-def _show_database_role(target: For, document: PipelineDocument | DestinationDocument) -> None:
+def _show_database_role(target: str, document: PipelineDocument | DestinationDocument) -> None:
     """Show the statements that make the user who reads the source's tables."""
     from lakeload.documents.load import PipelineDocument
     from lakeload.documents.spec import specs_of
-    from lakeload.policy.database_roles import Server, database_role
+    from lakeload.policy.database_roles import database_role
     from lakeload.ui.policy import show_snippets
 
     _, tables = specs_of(document)
     listed = document.model.tables if isinstance(document, PipelineDocument) else ()
     globs = frozenset(table.table for table in listed if table.is_glob)
-    show_snippets([database_role(cast("Server", target.value), tables, globs)])
+    show_snippets([database_role(target, tables, globs)])
 
 
 def _grantees(principals: Sequence[str], region: str) -> tuple[str, ...]:

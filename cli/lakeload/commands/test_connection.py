@@ -21,7 +21,8 @@ from lakeload.sources.registry import facts_of
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, Refused
-from lakeload_jobs.contract.spec import BY_DRIVER, TableSpec
+from lakeload_jobs.contract.spec import TableSpec
+from lakeload_jobs.sources.databases.engines.registry import ENGINES
 
 if TYPE_CHECKING:
     from lakeload.documents.load import DestinationDocument
@@ -33,7 +34,7 @@ def _drivers(tables: Sequence[TableSpec]) -> JavaDrivers | None:
     """Return the JDBC drivers of the source, None where it is read without."""
     found = (facts_of(table.input).database for table in tables[:1])
     read = next(found, None)
-    if read is None or read.database not in BY_DRIVER:
+    if read is None or not ENGINES[read.database].facts.by_driver:
         return None
     # With py4j, which other sources do without.
     from lakeload.machine.java_drivers import JavaDrivers

@@ -13,12 +13,15 @@ from pydantic import ValidationError
 from lakeload.config.model import Finding, first_finding
 from lakeload.init.documents import Answers, Variable
 from lakeload.init.table_settings import yaml_text
-from lakeload.sources.databases.source_type import JDBC, JdbcSettings, JdbcTable, parse_url
+from lakeload.sources.databases.settings import JdbcSettings, JdbcTable
+from lakeload.sources.databases.source_type import JDBC
 from lakeload.sources.databases.table_names import name_parts
+from lakeload.sources.databases.url import parse_url
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import BY_DRIVER, DestinationSpec
+from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.names import normalize, visible_name
+from lakeload_jobs.sources.databases.engines.registry import ENGINES
 from lakeload_jobs.sources.databases.table_names import written_name
 
 PASSWORD = Variable("LAKELOAD_SOURCE_PASSWORD", "The password of the database's user.")
@@ -82,12 +85,12 @@ class Database:
     def table_lines(self, mode: str, *, append_only: bool) -> Iterator[list[str]]:
         """Yield the lines of each table, those of views as comments. `mode` '': the one that loads
         each row of the table once."""
-        postgres = parse_url(self.url).database == "POSTGRESQL"
+        has_xmin = parse_url(self.url).engine.facts.has_xmin
         names = [visible_name(table.source_table) for table in self.tables]
         # Case makes no difference to a target.
         taken = Counter(name.lower() for name in names)
         for table, visible in zip(self.tables, names, strict=True):
-            by_xmin = postgres and table.kind in TABLES
+            by_xmin = has_xmin and table.kind in TABLES
             lines = list(_lines(table, _mode(table, mode, append_only=append_only), by_xmin))
             if taken[visible.lower()] == 1:
                 lines[1:1] = self._name_lines(table, visible)
@@ -153,14 +156,16 @@ def find_database(answers: Answers, folder: Path, environment: Mapping[str, str]
     """
     # With the drivers and boto3, which other choices do without.
     from lakeload.connections import Connections
-    from lakeload.sources.databases.inspection import list_changed, list_sizes, list_tables
+    from lakeload.sources.databases.inspection import connected_catalog
     from lakeload_jobs.sources.readers import SourceReaders
 
     settings = _settings(answers.from_url)
-    if parse_url(settings.url).database in BY_DRIVER:
+    facts = parse_url(settings.url).engine.facts
+    if facts.by_driver:
+        *most, last = _listed()
         raise InvalidInput(
-            f"`--from-url {answers.from_url}`: lakeload lists tables of PostgreSQL, MySQL and "
-            "MariaDB",
+            f"`--from-url {answers.from_url}`: lakeload lists tables of {', '.join(most)} and "
+            f"{last}",
             hint="write `source` and `tables` yourself: docs/databases.md has an example",
         )
     written = JDBC.written(settings, JdbcTable.model_construct(table="any.table"))
@@ -172,9 +177,10 @@ def find_database(answers: Answers, folder: Path, environment: Mapping[str, str]
     destination = DestinationSpec(answers.bucket, answers.region)
     readers = SourceReaders(destination, Connections(destination, "init").before_spark)
     try:
-        found = list_tables(read, None, readers)
-        changed = list_changed(read, readers)
-        sizes = list_sizes(read, readers)
+        with connected_catalog(read, readers) as (catalog, connection):
+            found = catalog.list_tables(connection, read, None)
+            changed = catalog.list_changed(connection, read)
+            sizes = catalog.list_sizes(connection, read)
     except Refused as error:
         hint = f"`lakeload init` reads the password from `{PASSWORD.name}`; {error.hint}"
         raise Refused(error.message, hint=hint, retryable=error.retryable) from error
@@ -194,8 +200,14 @@ def find_database(answers: Answers, folder: Path, environment: Mapping[str, str]
             f"the database `{read.name}` has no tables that the user sees",
             hint="check the database in `--from-url`, and the rights of the user",
         )
-    password = given or read.database == "MYSQL"
+    password = given or facts.needs_login
     return Database(answers.from_url, password, tables)
+
+
+def _listed() -> list[str]:
+    """Return the databases whose tables are listed."""
+    facts = (engine.facts for engine in ENGINES.values())
+    return [name for one in facts if not one.by_driver for name in one.names]
 
 
 def _settings(url: str) -> JdbcSettings:

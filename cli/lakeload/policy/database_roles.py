@@ -2,50 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Collection, Sequence
 
 from lakeload.policy.templates import Snippet
 from lakeload.sources.databases.table_names import name_parts
 from lakeload.sources.registry import facts_of
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, TableSpec
-from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
-from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
+from lakeload_jobs.contract.spec import TableSpec
+from lakeload_jobs.sources.databases.engines.registry import ENGINES
 
-Server = Literal["postgres", "mysql"]
-
-_PASSWORD = "<PASSWORD>"  # noqa: S105 - a placeholder
+GRANTS = {one.facts.grants: one for one in ENGINES.values() if one.facts.grants}
+"""The engines whose grants we write, by the names that `policy --for` has for them."""
 _USER = "lakeload"
 """The user where the pipeline names none."""
-_VERIFIED = ("require", "verify-ca", "verify-full")
 
 
-@dataclass(frozen=True)
-class _Dialect:
-    """How one database writes users and grants."""
-
-    database: DatabaseType
-    title: str
-    statements: Callable[[JdbcInput, str, Sequence[JdbcInput], Sequence[str]], list[str]]
-
-
-def database_role(
-    server: Server, tables: Sequence[TableSpec], globs: Collection[str] = ()
-) -> Snippet:
+def database_role(server: str, tables: Sequence[TableSpec], globs: Collection[str] = ()) -> Snippet:
     """Return the statements that make the user and grant what a load of the tables reads. Those in
     `globs` stand for tables of a schema: the user may read all that it has now and later.
 
     Raises `InvalidInput` for tables that are not read from such a database, and for a glob of
     schemas.
     """
-    dialect = _DIALECTS[server]
+    engine = GRANTS[server]
+    title = " or ".join(engine.facts.names)
     found = [(table, facts_of(table.input).database) for table in tables]
-    inputs = [read for _, read in found if read and read.database == dialect.database]
+    inputs = [read for _, read in found if read and read.database == engine.facts.database]
     if not inputs:
         raise InvalidInput(
-            f"`--for {server}` needs a pipeline whose source is {dialect.title}",
+            f"`--for {server}` needs a pipeline whose source is {title}",
             hint="give the pipeline's file; a destination has no tables",
         )
     first = inputs[0]
@@ -63,21 +48,9 @@ def database_role(
     why = [f"Run it as an administrator of `{first.name}`{own}."]
     if any(read.query is not None for read in inputs):
         why.append("Grant SELECT, too, on what the queries of the pipeline read.")
-    if dialect.database == "MYSQL" and first.name not in {
-        *schemas,
-        *(read.schema for read in named),
-    }:
-        why.append(
-            f"The user cannot connect to `{first.name}`, which `url` names, without a right there: "
-            "name the database of a table in `url`."
-        )
-    if schemas and dialect.database == "POSTGRESQL":
-        why.append(
-            "`ALTER DEFAULT PRIVILEGES` is about tables that the role creates who runs it: run it "
-            "as the role that creates them, too."
-        )
-    text = "\n".join(dialect.statements(first, user, named, schemas))
-    return Snippet(f"{dialect.title}: the user who reads", text, "\n".join(why))
+    grants = engine.grants(first, user, named, schemas)
+    why += grants.notes
+    return Snippet(f"{title}: the user who reads", "\n".join(grants.statements), "\n".join(why))
 
 
 def _schemas(globs: Collection[str]) -> list[str]:
@@ -89,58 +62,3 @@ def _schemas(globs: Collection[str]) -> list[str]:
                 hint="write an entry for each schema, such as `public.*`",
             )
     return sorted({name_parts(glob)[0].text for glob in globs})
-
-
-def _postgres(
-    first: JdbcInput, user: str, named: Sequence[JdbcInput], whole: Sequence[str]
-) -> list[str]:
-    quoted = postgres.quoted
-    role, schemas = quoted(user), sorted({*whole, *(read.schema for read in named)})
-    login = f"LOGIN PASSWORD '{_PASSWORD}'"
-    if first.iam_authentication:
-        login = "LOGIN IN ROLE rds_iam"
-    return [
-        f"CREATE ROLE {role} {login};",
-        f"ALTER ROLE {role} SET default_transaction_read_only = on;",
-        f"GRANT CONNECT ON DATABASE {quoted(first.name)} TO {role};",
-        *(f"GRANT USAGE ON SCHEMA {quoted(schema)} TO {role};" for schema in schemas),
-        *(
-            f"GRANT SELECT ON {quoted(read.schema)}.{quoted(read.table)} TO {role};"
-            for read in named
-        ),
-        *(f"GRANT SELECT ON ALL TABLES IN SCHEMA {quoted(schema)} TO {role};" for schema in whole),
-        *(
-            f"ALTER DEFAULT PRIVILEGES IN SCHEMA {quoted(schema)} GRANT SELECT ON TABLES TO {role};"
-            for schema in whole
-        ),
-    ]
-
-
-def _mysql(
-    first: JdbcInput, user: str, named: Sequence[JdbcInput], whole: Sequence[str]
-) -> list[str]:
-    quoted = mysql.quoted
-    account = f"{quoted(user)}@'%'"
-    tls = (first.parameters or {}).get("sslmode") in _VERIFIED
-    login = f"BY '{_PASSWORD}'"
-    if first.iam_authentication:
-        login = "WITH AWSAuthenticationPlugin AS 'RDS'"
-    return [
-        f"CREATE USER {account} IDENTIFIED {login}{' REQUIRE SSL' if tls else ''};",
-        *(
-            f"GRANT SELECT ON {quoted(read.schema)}.{quoted(read.table)} TO {account};"
-            for read in named
-        ),
-        *(f"GRANT SELECT ON {quoted(schema)}.* TO {account};" for schema in whole),
-        *(
-            f"GRANT LOCK TABLES ON {quoted(schema)}.* TO {account};"
-            for schema in sorted({*whole, *(read.schema for read in named)})
-            if first.consistency == "LOCK"
-        ),
-    ]
-
-
-_DIALECTS: dict[Server, _Dialect] = {
-    "postgres": _Dialect("POSTGRESQL", "PostgreSQL", _postgres),
-    "mysql": _Dialect("MYSQL", "MySQL or MariaDB", _mysql),
-}

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lakeload_jobs.contract.spec import DatabaseType, JdbcInput
+from lakeload_jobs.contract.spec import JdbcInput
+from lakeload_jobs.sources.databases.engines.registry import ENGINES
 from lakeload_jobs.sources.paths.file_state import is_s3
 
 _MAGIC = re.compile(r"[*?\[]")
@@ -15,12 +16,6 @@ _WHOLE_FOLDER = re.compile(r"\*\*?|\*(?:\.[A-Za-z0-9]+)+")
 _JDBC_URL = re.compile(
     r"jdbc:(?P<database>[a-z0-9+.-]+)://(?P<place>[^/;?@]+)(?=[/;?]|$)(?:/(?P<name>\w+))?"
 )
-_SCHEMES: dict[DatabaseType, str] = {
-    "POSTGRESQL": "postgres",
-    "MYSQL": "mysql",
-    "SQLSERVER": "mssql",
-    "ORACLE": "oracle",
-}
 
 
 @dataclass(frozen=True)
@@ -86,8 +81,7 @@ def dataset_of_table(read: JdbcInput) -> Dataset | None:
             return None
         names = (found["name"], read.schema, read.table)
         return Dataset(f"{found['database']}://{found['place']}", ".".join(filter(None, names)))
-    scheme = _SCHEMES[read.database]
-    # A schema of MySQL and MariaDB is a database.
-    first = () if scheme == "mysql" and read.schema else (read.name,)
+    facts = ENGINES[read.database].facts
+    first = () if facts.schema_is_database and read.schema else (read.name,)
     names = (*first, read.schema, read.table)
-    return Dataset(f"{scheme}://{read.host}:{read.port}", ".".join(filter(None, names)))
+    return Dataset(f"{facts.lineage}://{read.host}:{read.port}", ".".join(filter(None, names)))

@@ -20,7 +20,7 @@ from lakeload_jobs.contract.errors import DISK_FULL_HINT, ExitCode, LakeloadErro
 from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.rows.failures import expected_failure, failure_in
-from lakeload_jobs.sources.databases.engines.driver import catalog as jdbc_driver
+from lakeload_jobs.sources.databases.engines.registry import BY_URL, ENGINES
 from lakeload_jobs.sources.files.files_in_use import FOLDER, take_left_in_use
 from lakeload_jobs.sources.paths.spark_paths import plain_path
 
@@ -36,7 +36,9 @@ _MEMORY_HINT = (
     "set `spark: {driver_memory: …}` in the pipeline higher (with executors of their own: "
     "`spark.executor.memory` in `spark.conf`)"
 )
-_OF_POSTGRES = "org.postgresql.util.PSQLException"
+_JAVA_ERRORS = {
+    engine.facts.java_error: engine for engine in ENGINES.values() if engine.facts.java_error
+}
 JAVA_GONE = "JavaGone"
 """The type of the error of a job whose JVM has died."""
 _MAX_TEXT = 400
@@ -156,16 +158,10 @@ def _disk_full(causes: list[_Cause]) -> ErrorInfo | None:
 def _sql_error(causes: list[_Cause]) -> ErrorInfo | None:
     """A statement that a database has rejected, or a connection that was lost."""
     for cause in causes:
-        if cause.name == _OF_POSTGRES:
-            # A load of files starts sooner without the client of PostgreSQL.
-            from lakeload_jobs.sources.databases.engines.postgres.catalog import failure
-
-            text = cause.text.removeprefix("ERROR: ")
-            return ErrorInfo.of(failure("reading the source", cause.sqlstate, text))
+        if (engine := _JAVA_ERRORS.get(cause.name)) is not None:
+            return ErrorInfo.of(engine.failure("reading the source", cause.sqlstate, cause.text))
         if cause.sqlstate is not None:
-            return ErrorInfo.of(
-                jdbc_driver.failure("reading the source", cause.sqlstate, cause.text)
-            )
+            return ErrorInfo.of(BY_URL.failure("reading the source", cause.sqlstate, cause.text))
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,58 +11,22 @@ from typing import Any
 from lakeload.sources.base import ColumnsRequest, SourceCheck, SourceColumns
 from lakeload.sources.kept_connections import connected
 from lakeload.sources.report import CursorPlan, SourceReport
-from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, RunOptions, TableSpec
+from lakeload_jobs.contract.spec import JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.databases.columns import (
     CatalogColumn,
-    CatalogTable,
+    Relation,
     SelectedColumn,
     is_read,
 )
-from lakeload_jobs.sources.databases.cursors import Fetch, Window, find_window, request_of
-from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
-from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
-from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow, find_xmin_window
+from lakeload_jobs.sources.databases.cursors import RowsWindow, find_window, request_of
+from lakeload_jobs.sources.databases.engines.base import Catalog
+from lakeload_jobs.sources.databases.engines.registry import ENGINES
 from lakeload_jobs.sources.databases.identity import password_of
 from lakeload_jobs.sources.position import position_of
 from lakeload_jobs.sources.readers import SourceReaders
 from lakeload_jobs.sources.type_names import UnknownType, spark_name, text_type
-
-_DATABASES: dict[DatabaseType, Any] = {"POSTGRESQL": postgres, "MYSQL": mysql}
-"""The module of each database; they have the functions that are called here."""
-
-
-def list_tables(
-    read: JdbcInput, schemas: Sequence[str] | None, readers: SourceReaders
-) -> tuple[CatalogTable, ...]:
-    """Return the tables and views of some schemas, or of all that are not the system's own.
-
-    Raises `Refused` where the database cannot be reached.
-    """
-    with _connected(read, readers) as connection:
-        found: tuple[CatalogTable, ...] = _DATABASES[read.database].list_tables(
-            connection, read, schemas
-        )
-    return found
-
-
-def list_changed(read: JdbcInput, readers: SourceReaders) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the timestamps of tables that are not null, by schema and table. Raises as
-    `list_tables`."""
-    with _connected(read, readers) as connection:
-        found: dict[tuple[str, str], tuple[str, ...]] = _DATABASES[read.database].list_changed(
-            connection, read
-        )
-    return found
-
-
-def list_sizes(read: JdbcInput, readers: SourceReaders) -> dict[tuple[str, str], int]:
-    """Return the bytes of tables whose size the database knows, by schema and table. Raises as
-    `list_tables`."""
-    with _connected(read, readers) as connection:
-        found: dict[tuple[str, str], int] = _DATABASES[read.database].list_sizes(connection, read)
-    return found
 
 
 def inspect(
@@ -78,24 +42,26 @@ def inspect(
     Raises `Refused` where it cannot be reached, `LoadFailed` where it has no such table, and what a
     load raises for its cursor.
     """
-    database = _DATABASES[read.database]
-    with _connected(read, readers) as connection:
+    engine = ENGINES[read.database]
+    with connected_catalog(read, readers) as (database, connection):
         if not read.incremental or read.by_xmin:
             relation = database.find_relation(connection, read)
             whole = _report_of_all(relation)
             if not read.by_xmin or bookmark is None:
                 return whole
             return _inspect_by_xmin(read, table, options, bookmark(), connection, relation, whole)
-        relation, columns, selected = _selected(connection, table, read)
+        relation, columns, selected = _selected(database, connection, table, read)
         whole = _report_of_all(relation)
         mark = None if bookmark is None else bookmark()
-        with _one_transaction(read, connection, relation) as fetch:
+        with database.one_transaction(connection, read, relation) as fetch:
             key = database.key_of(connection, relation)
-            request = request_of(read, table, relation, columns, selected, key, options)
+            request = request_of(
+                read, engine.cursors, table, relation, columns, selected, key, options
+            )
             if mark is None or mark.state is None:
                 return whole
             window = find_window(request, mark, fetch)
-            rows = 0
+            rows: int | None = 0
             if not window.idle and window.condition:
                 rows = database.estimate_rows(connection, relation, window.condition)
     size = 0 if not rows else (whole.bytes or 0) * min(1, rows / (whole.rows or rows))
@@ -103,12 +69,12 @@ def inspect(
     return replace(_report_of_window(whole, window), rows=rows, bytes=int(size), cursor=cursor)
 
 
-def _report_of_all(relation: Any) -> SourceReport:
-    rows, size = relation.estimated_rows, relation.bytes or 0
+def _report_of_all(relation: Relation) -> SourceReport:
+    rows, size = relation.estimated_rows, relation.bytes
     return SourceReport(rows=rows, bytes=size, all_rows=rows, all_bytes=size)
 
 
-def _report_of_window(whole: SourceReport, window: Window | XminWindow) -> SourceReport:
+def _report_of_window(whole: SourceReport, window: RowsWindow) -> SourceReport:
     return replace(
         whole,
         sentence=window.sentence,
@@ -124,36 +90,20 @@ def _inspect_by_xmin(
     options: RunOptions,
     mark: Bookmark,
     connection: Any,
-    relation: postgres.Relation,
+    relation: Relation,
     whole: SourceReport,
 ) -> SourceReport:
     """Return whether row versions are new. How many are, no statistics tell."""
     if mark.state is None:
         return whole
-    with _one_transaction(read, connection, relation) as fetch:
-        request = postgres.xmin_request(relation, table, options)
-        server = postgres.server_of(connection)
-        window = find_xmin_window(request, mark, fetch, server, loads=False)
+    engine = ENGINES[read.database]
+    with engine.catalog().one_transaction(connection, read, relation) as fetch:
+        window = engine.xmin_window(connection, relation, table, options, mark, fetch)
     if window.refreshes:
         # The job has to keep the state anew.
         return whole
     report = _report_of_window(whole, window)
     return replace(report, rows=0, bytes=0) if window.idle else report
-
-
-@contextmanager
-def _one_transaction(read: JdbcInput, connection: Any, relation: Any) -> Iterator[Fetch]:
-    """Give what runs SELECTs in one transaction. Raises `LoadFailed` for what fails there."""
-    doing = f"finding what is new in `{relation.shown}`"
-    if read.database == "MYSQL":
-        with mysql.failures(doing, relation):
-            mysql.fetch(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
-            yield partial(mysql.fetch, connection)
-            mysql.fetch(connection, "ROLLBACK")
-        return
-    with postgres.failures(read, doing), connection.transaction(force_rollback=True):
-        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        yield lambda statement: connection.execute(statement.encode()).fetchall()
 
 
 def read_columns(
@@ -163,8 +113,8 @@ def read_columns(
 
     Raises as `estimate` does, and `LoadFailed` for columns that the user may not read.
     """
-    with _connected(read, readers) as connection:
-        relation, found, selected = _selected(connection, request.table, read)
+    with connected_catalog(read, readers) as (database, connection):
+        relation, found, selected = _selected(database, connection, request.table, read)
     names = tuple(column.name for column in found)
     columns = in_source_spelling(request.table.columns, names)
     types = {column.name: column.type for column in selected}
@@ -181,28 +131,25 @@ def checks(
 ) -> tuple[SourceCheck, ...]:
     """Return the checks of the database of some tables."""
     first = tables[0][1]
-    database = _DATABASES[first.database]
 
     def log_in() -> str:
-        with _connected(first, readers) as connection:
-            return str(database.describe_session(connection))
-
-    def export() -> str:
-        postgres.check_pool(first, password_of(readers.session, first))
-        with closing(postgres.Snapshot(first, password_of(readers.session, first))):
-            return ""
+        with connected_catalog(first, readers) as (database, connection):
+            return database.describe_session(connection)
 
     def select(table: TableSpec, read: JdbcInput) -> str:
-        with _connected(read, readers) as connection:
-            _, _, selected = _selected(connection, table, read)
+        with connected_catalog(read, readers) as (database, connection):
+            _, _, selected = _selected(database, connection, table, read)
         return f"{len(selected)} columns"
 
     login = "source-login"
-    proves = "a read-only transaction can export its snapshot"
-    snapshot = SourceCheck("source-snapshot", proves, export, (login,))
+    more = (
+        ENGINES[first.database]
+        .catalog()
+        .session_checks(first, partial(password_of, readers.session, first))
+    )
     return (
         SourceCheck(login, "the database accepts the user", log_in),
-        *((snapshot,) if database is postgres else ()),
+        *(SourceCheck(name, proves, run, (login,)) for name, proves, run in more),
         *(
             SourceCheck(
                 f"source-table:{table.source}",
@@ -216,13 +163,10 @@ def checks(
 
 
 def _selected(
-    connection: Any, table: TableSpec, read: JdbcInput
+    database: Catalog, connection: Any, table: TableSpec, read: JdbcInput
 ) -> tuple[Any, tuple[CatalogColumn, ...], list[SelectedColumn]]:
     """Return the table, its columns, and those that a load selects. Raises `LoadFailed` where it
     may not."""
-    database = _DATABASES[read.database]
-    if database is postgres:
-        postgres.check_encoding(connection, read)
     relation = database.find_relation(connection, read)
     found = database.columns(connection, relation, read)
     names = tuple(column.name for column in found)
@@ -232,14 +176,17 @@ def _selected(
     return relation, found, selected
 
 
-def _connected(read: JdbcInput, readers: SourceReaders) -> AbstractContextManager[Any]:
-    def connect() -> Any:
-        connection = _DATABASES[read.database].connect(read, password_of(readers.session, read))
-        if read.database == "POSTGRESQL":
-            connection.execute("SET default_transaction_read_only = on")
-        return connection
+@contextmanager
+def connected_catalog(read: JdbcInput, readers: SourceReaders) -> Iterator[tuple[Catalog, Any]]:
+    """Give the catalog of a database, and a connection to it. Raises `Refused` where the database
+    cannot be reached."""
+    catalog = ENGINES[read.database].catalog()
 
-    return connected(_place(read), connect)
+    def connect() -> Any:
+        return catalog.connect_read_only(read, password_of(readers.session, read))
+
+    with connected(_place(read), connect) as connection:
+        yield catalog, connection
 
 
 def _place(read: JdbcInput) -> str:

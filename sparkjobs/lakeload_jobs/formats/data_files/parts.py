@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.types as pt
-from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,14 +19,13 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.rows.arrow import Column, Kind, with_child
-from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.conditions import Condition, arrow_condition, evaluated
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
 from lakeload_jobs.rows.tracking import DELETED_HELPER
 from lakeload_jobs.sources.base import Rows, Splits
-from lakeload_jobs.sources.spark_frames import as_handed_over, frame_of
+from lakeload_jobs.sources.spark_frames import as_handed_over, frame_of, part_tasks
 
 pc: Any = pyarrow.compute
 
@@ -98,11 +96,9 @@ class TableParts:
         schema: str | StructType,
     ) -> DataFrame:
         """Return the batches that `work` yields for each part, as partitions of a DataFrame."""
-        if self.frame is None:
-            numbered = part_numbers(spark, len(self.parts))
-            return map_batches(numbered, _WorkOnNumbers(self.parts, self.read, work), schema)
-        rows = tuple(part.rows for part in self.parts)
-        return map_batches(self.frame, _WorkOnPartition(rows, self.read, work), schema)
+        rows = None if self.frame is None else tuple(part.rows for part in self.parts)
+        read = _ReadAndWork(self.read, rows, work)
+        return part_tasks(spark, self.parts, self.frame, read, schema)
 
     def without_columns(self) -> TableParts:
         """Return them without columns where Spark need not make any, to be counted."""
@@ -153,30 +149,16 @@ class _WorkOnPart:
 
 
 @dataclass(frozen=True)
-class _WorkOnNumbers:
-    """The function of tasks that are given numbers of parts."""
+class _ReadAndWork:
+    """The work of tasks that read a part. `rows` are those of each where parts are batches."""
 
-    parts: tuple[SplitPart, ...]
     read: ReadWritten
+    rows: tuple[int | None, ...] | None
     work: Callable[[int, LoadedRows], Iterator[pa.RecordBatch]]
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in numbers(batches):
-            yield from self.work(number, self.read(self.parts[number]))
-
-
-@dataclass(frozen=True)
-class _WorkOnPartition:
-    """The function of tasks that are given the batches of a partition. `rows` are those of each."""
-
-    rows: tuple[int | None, ...]
-    read: ReadWritten
-    work: Callable[[int, LoadedRows], Iterator[pa.RecordBatch]]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        number = 0 if context is None else context.partitionId()
-        yield from self.work(number, self.read(SplitPart(batches, self.rows[number])))
+    def __call__(self, number: int, part: Any) -> Iterator[pa.RecordBatch]:
+        own = part if self.rows is None else SplitPart(part, self.rows[number])
+        yield from self.work(number, self.read(own))
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self
+from typing import Any
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.secrets import Secret
@@ -16,16 +16,17 @@ from lakeload_jobs.core.comments import Comments
 from lakeload_jobs.rows.columns import in_source_spelling, source_names
 from lakeload_jobs.sources.base import (
     Slice,
-    Source,
 )
-from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn, is_read
-from lakeload_jobs.sources.databases.cursors import (
-    Cursor,
+from lakeload_jobs.sources.databases.columns import (
+    CatalogColumn,
     Fetch,
-    Window,
-    find_window,
-    request_of,
+    Relation,
+    SelectedColumn,
+    is_read,
 )
+from lakeload_jobs.sources.databases.cursor_sql import Cursor
+from lakeload_jobs.sources.databases.cursors import RowsWindow, Window, find_window, request_of
+from lakeload_jobs.sources.databases.engines.base import Engine
 from lakeload_jobs.sources.databases.identity import password_of
 from lakeload_jobs.sources.databases.keys import key_change, remembered
 from lakeload_jobs.sources.databases.seen import Seen, digests
@@ -42,11 +43,6 @@ class ConnectionBudget:
         self._tables = max(1, tables)
         self._open = 0
         self._changed = threading.Condition()
-
-    @classmethod
-    def of_run(cls, spec: JobSpec) -> Self:
-        """Return that of the tables of a run."""
-        return cls(min(spec.concurrency, len(spec.tables)))
 
     def take(self, most: int, share: int | None = None) -> int:
         """Wait until no more than `most` are open with those of one more table, and return how
@@ -65,29 +61,27 @@ class ConnectionBudget:
             self._changed.notify_all()
 
 
+class DatabaseRun:
+    """What the tables of a run have in common: their engine, and its connections."""
+
+    def __init__(self, engine: Engine, spec: JobSpec, aws: AwsSession) -> None:
+        self.engine = engine
+        self.spec = spec
+        self.aws = aws
+        self.budget = ConnectionBudget(min(spec.concurrency, len(spec.tables)))
+
+
 class DatabaseSource(ABC):
     """One table of a database, and the connections that it has of the run."""
 
-    def __init__(
-        self,
-        spec: JobSpec,
-        table: TableSpec,
-        given: JdbcInput,
-        aws: AwsSession,
-        budget: ConnectionBudget,
-    ) -> None:
-        self.spec = spec
+    def __init__(self, run: DatabaseRun, table: TableSpec, given: JdbcInput) -> None:
+        self.engine = run.engine
+        self.spec = run.spec
         self.table = table
         self.given = given
-        self._aws = aws
-        self._budget = budget
+        self._aws = run.aws
+        self._budget = run.budget
         self._connections = 0
-
-    @classmethod
-    def of_run(cls, spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, JdbcInput], Source]:
-        """Return what makes the source of a table. The tables of a run share the connections."""
-        budget = ConnectionBudget.of_run(spec)
-        return lambda table, given: cls(spec, table, given, aws, budget)
 
     @abstractmethod
     def slice(self, bookmark: Bookmark) -> Slice:
@@ -97,6 +91,11 @@ class DatabaseSource(ABC):
     def incremental(self) -> bool:
         """Whether the table has a `cursor`."""
         return self.given.incremental
+
+    @property
+    def only_spark(self) -> str:
+        """Why Spark reads the table; '' where it does not."""
+        return self.engine.only_spark(self.spec.reader)
 
     def close(self) -> None:
         """Give the connections back."""
@@ -123,7 +122,10 @@ class DatabaseSource(ABC):
         return password_of(self._aws, self.given)
 
     def _found(
-        self, relation: Any, columns: Sequence[CatalogColumn], selected: Sequence[SelectedColumn]
+        self,
+        relation: Relation,
+        columns: Sequence[CatalogColumn],
+        selected: Sequence[SelectedColumn],
     ) -> FoundTable:
         names = tuple(column.name for column in columns)
         table = replace(self.table, columns=in_source_spelling(self.table.columns, names))
@@ -139,7 +141,14 @@ class DatabaseSource(ABC):
         refuse_limit(incremental=True, limit=self.spec.options.limit)
         table, options = self.table, self.spec.options
         request = request_of(
-            self.given, table, found.relation, found.columns, found.selected, key, options
+            self.given,
+            self.engine.cursors,
+            table,
+            found.relation,
+            found.columns,
+            found.selected,
+            key,
+            options,
         )
         window = find_window(request, bookmark, fetch)
         before, after = window.state.before, window.state.after
@@ -154,6 +163,7 @@ class FoundTable:
 
     table: TableSpec
     relation: Any
+    """The `Relation`, of the engine's own class."""
     columns: tuple[CatalogColumn, ...]
     selected: tuple[SelectedColumn, ...]
 
@@ -193,42 +203,6 @@ class _Noted:
         appended = window.appended
         if appended is not None and appended.kept_from is not None:
             self.seen = Seen(appended.kept_from, digests(found.selected), found.key, packed)
-
-
-class RowsWindow(Protocol):
-    """The rows that an incremental load reads."""
-
-    @property
-    def condition(self) -> str:
-        """The condition of the rows in SQL, '' for all."""
-
-    @property
-    def idle(self) -> bool:
-        """Whether no row is new."""
-
-    @property
-    def state(self) -> StateChange:
-        """The state when they are loaded."""
-
-    @property
-    def evidence(self) -> Evidence | None:
-        """What is noted beside the state before a row is read."""
-
-    @property
-    def refreshes(self) -> bool:
-        """Whether the state is worth a commit without rows."""
-
-    @property
-    def more(self) -> bool:
-        """Whether there are later rows, which a limit leaves for later loads."""
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What may not be meant."""
-
-    @property
-    def sentence(self) -> str:
-        """What is read, for people."""
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from lakeload_jobs.contract.spec import ColumnsSpec, TableSpec
+from lakeload_jobs.sources.databases.relation_identity import RelationIdentity
 
-Carried = Literal["VALUE", "TEXT", "HEX"]
+Carried = Literal["VALUE", "TEXT"]
+Fetch = Callable[[str], Sequence[Sequence[Any]]]
+"""Runs a SELECT and returns its rows, whose values are those of the driver, text or its bytes."""
+
+
+def text_of(value: Any) -> str | None:
+    """Return a value that the driver may give as bytes."""
+    return value.decode() if isinstance(value, bytes) else value
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What rows are read from: a table or view, or a query."""
+
+    shown: str
+    """The name in messages."""
+    sql: str
+    """What stands behind FROM."""
+    estimated_rows: int | None = None
+    bytes: int = 0
+    """0 where the database does not know them."""
+    warnings: tuple[str, ...] = ()
+    """What is not as one expects of a table."""
+    comment: str = ""
+    identity: RelationIdentity | None = None
+    """Of a table: other relations have no rows of their own."""
+
+    def quoted(self, name: str) -> str:
+        """Return an identifier as the database has it: here as standard SQL does."""
+        return '"' + name.replace('"', '""') + '"'
+
+
+def query_sql(query: str, alias: str) -> str:
+    """Return what stands behind FROM for a query."""
+    # The line break ends a comment at the end of the query.
+    return f"({query.strip().rstrip(';')}\n) {alias}"
 
 
 @dataclass(frozen=True)
@@ -101,8 +137,8 @@ class SelectedColumn:
     type: str
     """The type of the target column, as Spark names it."""
     carried: Carried = "VALUE"
-    """How the value crosses: as a value of the database's own type, as text that writes one of
-    `type`, or as hexadecimal digits of its bytes."""
+    """How the value crosses: as a value of the database's own type, or as text that writes one of
+    `type`."""
     bad: str = ""
     """A condition that is true, and never null, for a value that `type` cannot represent; '' where
     there is none."""

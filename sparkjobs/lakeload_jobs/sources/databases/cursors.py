@@ -1,19 +1,18 @@
 """Incremental loads of tables of a database: cursor columns, and which rows a load reads.
 
-Only the database compares values of a cursor. Between loads the greatest one is kept as text, which
-becomes a literal of the column's own type: no driver, time zone or locale touches it.
+Only the database compares values of a cursor (`cursor_sql`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from typing import Any, ClassVar
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar, Protocol
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.contract.spec import BY_DRIVER, DatabaseType, JdbcInput, RunOptions, TableSpec
-from lakeload_jobs.contract.state import Bookmark, StateChange
+from lakeload_jobs.contract.spec import JdbcInput, RunOptions, TableSpec
+from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.core.yaml_lines import yaml_text
 from lakeload_jobs.rows.columns import source_names
@@ -25,9 +24,14 @@ from lakeload_jobs.sources.databases.bookmark import (
     read_state,
     rows_between,
 )
-from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
-from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
-from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
+from lakeload_jobs.sources.databases.columns import (
+    CatalogColumn,
+    Fetch,
+    Relation,
+    SelectedColumn,
+    text_of,
+)
+from lakeload_jobs.sources.databases.cursor_sql import Cursor, CursorSql
 from lakeload_jobs.sources.databases.relation_identity import NotedRelation, RelationIdentity
 from lakeload_jobs.sources.databases.seen import (
     LOAD_AGAIN,
@@ -39,136 +43,7 @@ from lakeload_jobs.sources.databases.seen import (
     read_seen,
 )
 
-Fetch = Callable[[str], Sequence[Sequence[Any]]]
-"""Runs a SELECT and returns its rows, whose values are text or its bytes."""
-
-_POSTGRES: dict[str, tuple[Kind, str]] = {
-    **dict.fromkeys(("int2", "int4", "int8"), ("INTEGER", "int8")),
-    "numeric": ("INTEGER", "numeric"),
-    "date": ("DATE", "date"),
-    "timestamp": ("TIMESTAMP", "timestamp"),
-    "timestamptz": ("TIMESTAMPTZ", "timestamptz"),
-    **dict.fromkeys(("text", "varchar"), ("TEXT", "text")),
-}
-_MYSQL: dict[str, tuple[Kind, str]] = {
-    **{
-        f"{size}int{sign}": ("INTEGER", "")
-        for size in ("tiny", "small", "medium", "", "big")
-        for sign in ("", " unsigned")
-    },
-    "decimal": ("INTEGER", ""),
-    "date": ("DATE", "DATE"),
-    "datetime": ("TIMESTAMP", "TIMESTAMP"),
-    "timestamp": ("TIMESTAMPTZ", "TIMESTAMP"),
-    **dict.fromkeys(
-        ("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), ("TEXT", "")
-    ),
-}
-_INTEGERS: dict[str, tuple[Kind, str]] = dict.fromkeys(
-    ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "NUMERIC", "DECIMAL"), ("INTEGER", "")
-)
-_OTHER: dict[str, tuple[Kind, str]] = {
-    **_INTEGERS,
-    # The escapes of JDBC, which drivers make the literals of their databases of.
-    "DATE": ("DATE", "d"),
-    "TIMESTAMP": ("TIMESTAMP", "ts"),
-}
-_TYPES: dict[DatabaseType, dict[str, tuple[Kind, str]]] = {
-    "POSTGRESQL": _POSTGRES,
-    "MYSQL": _MYSQL,
-    # Literals and text of other kinds are not proven there.
-    "SQLSERVER": _INTEGERS,
-    "ORACLE": _INTEGERS,
-    "OTHER": _OTHER,
-}
-"""The kind of a column by its type in the catalog, and the type of its literals."""
-_KINDS: dict[DatabaseType, str] = {
-    "SQLSERVER": "set `cursor` to a column of integers",
-    "ORACLE": "set `cursor` to a column of integers, such as `NUMBER(18)`",
-    "OTHER": "set `cursor` to a column of integers, dates or timestamps without time zone",
-}
-"""The hint of each database whose cursors are of fewer kinds."""
 _WITH_SCALE = ("numeric", "decimal", "NUMERIC", "DECIMAL")
-_QUOTES: dict[DatabaseType, Callable[[str], str]] = {
-    "POSTGRESQL": postgres.quoted,
-    "MYSQL": mysql.quoted,
-}
-
-
-@dataclass(frozen=True)
-class Cursor:
-    """A column by which the rows of a table are in the order in which they came or were changed.
-
-    `value` is the SQL that is compared, `unusable` a condition that is true for a row without a
-    place in this order, '' where there is none.
-    """
-
-    database: DatabaseType
-    name: str
-    kind: Kind
-    literal_type: str
-    value: str
-    unusable: str
-
-    @property
-    def functions(self) -> str:
-        """The schema of functions, with which a user's own are not taken for them."""
-        return "pg_catalog." if self.database == "POSTGRESQL" else ""
-
-    def literal(self, text: str) -> str:
-        """Return a value as SQL. Raises `ValueError` for text that writes no value of the kind."""
-        check_text(self.kind, text)
-        if self.database == "POSTGRESQL":
-            return f"{postgres.literal(text)}::{self.literal_type}"
-        if self.database in BY_DRIVER:
-            return f"{{{self.literal_type} '{text}'}}" if self.literal_type else text
-        if self.kind == "TEXT":
-            return f"X'{text.encode().hex()}'"
-        return f"{self.literal_type}'{text}'" if self.literal_type else text
-
-    def between(self, low: str | None, high: str | None, *, after: bool = False) -> str:
-        """Return the condition of the rows from `low` to `high`, both included; None: no bound.
-        `after`: without those of `low`."""
-        bounds = ((">" if after else ">=", low), ("<=", high))
-        return " AND ".join(
-            f"{self.value} {sign} {self.literal(text)}" for sign, text in bounds if text is not None
-        )
-
-    def is_greater(self, text: str, than: str) -> str:
-        """Return the SELECT of whether a value is greater than another."""
-        order = ' COLLATE "C"' if self.kind == "TEXT" and self.functions else ""
-        greater = f"{self.literal(text)} > {self.literal(than)}{order}"
-        return f"SELECT ({greater})::int4::text" if self.functions else f"SELECT {greater}"
-
-    def greatest(self, relation: str, than: str | None) -> str:
-        """Return the SELECT of the greatest value, and of whether it is less than `than`."""
-        greatest = f"{self.functions}max({self.value})"
-        text, less = greatest, "NULL" if than is None else f"{greatest} < {self.literal(than)}"
-        if self.database == "POSTGRESQL":
-            text, less = f"{greatest}::text", f"({less})::int4::text"
-        elif self.database in BY_DRIVER:
-            less = "0" if than is None else f"CASE WHEN {less} THEN 1 ELSE 0 END"
-        return f"SELECT {text}, {less} FROM {relation}"  # noqa: S608
-
-    def bound(self, relation: str, last: str | None, rows: int) -> str:
-        """Return the SELECT of the value of the last of so many rows that are greater than `last`,
-        in the order of the cursor. It finds nothing where there are fewer."""
-        where = "" if last is None else f" WHERE {self.value} > {self.literal(last)}"
-        order = f"ORDER BY 1 LIMIT 1 OFFSET {rows - 1}"
-        select = f"SELECT {self.value} AS bound FROM {relation}{where} {order}"  # noqa: S608
-        if self.database != "POSTGRESQL":
-            return select
-        # As text only here: `ORDER BY` means what is selected.
-        return f"SELECT bound::text FROM ({select}) lakeload"  # noqa: S608
-
-
-def value_of(kind: Kind, text: str) -> Any:
-    """Return the value that text writes, as Python has it."""
-    if kind == "INTEGER":
-        return int(text)
-    if kind == "TEXT":
-        return text
-    return date.fromisoformat(text) if kind == "DATE" else datetime.fromisoformat(text)
 
 
 def parse_value(kind: Kind, given: str) -> str:
@@ -188,7 +63,7 @@ def parse_value(kind: Kind, given: str) -> str:
 
 
 def find_cursor(
-    database: DatabaseType,
+    sql: CursorSql,
     columns: Sequence[CatalogColumn],
     wanted: str,
     table: str,
@@ -203,29 +78,18 @@ def find_cursor(
             f"`cursor` of `{table}`: there is no column `{wanted}`",
             hint=did_you_mean(wanted, by_name) or "set `cursor` to a column of the table",
         )
-    found = _TYPES[database].get(column.type)
+    found = sql.types.get(column.type)
     if found is None or (column.type in _WITH_SCALE and column.scale != 0):
         raise InvalidInput(
             f"`cursor` of `{table}`: column `{column.name}` has the type `{column.declared}`",
-            hint=_KINDS.get(
-                database, "set `cursor` to a column of integers, dates, timestamps or text"
-            ),
+            hint=sql.hint,
         )
     kind, literal_type = found
     name = quote(column.name)
-    value = name
-    if kind == "TEXT" and database == "POSTGRESQL":
-        value = f'{name} COLLATE "C"'
-    elif kind == "TEXT":
-        # Byte by byte: collations of MySQL take blanks at the end, and letters, for equal.
-        value = f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)"
     unusable = [f"{name} IS NULL"] if column.nullable else []
-    if kind in ("DATE", "TIMESTAMP", "TIMESTAMPTZ") and database not in BY_DRIVER:
-        first = f"'0001-01-01'::{literal_type}" if literal_type.islower() else "'0001-01-01'"
-        unusable.append(f"{name} < {first}")
-        if database == "POSTGRESQL":
-            unusable.append(f"{name} >= '10000-01-01'::{literal_type}")
-    return Cursor(database, column.name, kind, literal_type, value, " OR ".join(unusable))
+    unusable += sql.outside(kind, literal_type, name)
+    value = sql.value(kind, name)
+    return Cursor(sql, column.name, kind, literal_type, value, " OR ".join(unusable))
 
 
 @dataclass(frozen=True)
@@ -239,6 +103,42 @@ class AppendedWindow:
     last: str | None
     seen: Seen | None
     kept_from: str | None
+
+
+class RowsWindow(Protocol):
+    """The rows that an incremental load reads."""
+
+    @property
+    def condition(self) -> str:
+        """The condition of the rows in SQL, '' for all."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether no row is new."""
+
+    @property
+    def state(self) -> StateChange:
+        """The state when they are loaded."""
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What is noted beside the state before a row is read."""
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether the state is worth a commit without rows."""
+
+    @property
+    def more(self) -> bool:
+        """Whether there are later rows, which a limit leaves for later loads."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may not be meant."""
+
+    @property
+    def sentence(self) -> str:
+        """What is read, for people."""
 
 
 @dataclass(frozen=True)
@@ -310,8 +210,9 @@ class CursorRequest:
 
 def request_of(
     given: JdbcInput,
+    sql: CursorSql,
     table: TableSpec,
-    relation: Any,
+    relation: Relation,
     columns: Sequence[CatalogColumn],
     selected: Sequence[SelectedColumn],
     key: tuple[str, ...],
@@ -320,8 +221,7 @@ def request_of(
     """Return the request of a table. Raises as `find_cursor` does, and `InvalidInput` for a
     `lookback` that it cannot have."""
     name = relation.shown
-    quote = _QUOTES.get(given.database) or relation.quoted
-    cursor = find_cursor(given.database, columns, table.cursor or "", name, quote)
+    cursor = find_cursor(sql, columns, table.cursor or "", name, relation.quoted)
     lookback = check_lookback(given.lookback, cursor.kind, name)
     appends = table.mode == "APPEND"
     if lookback and appends and not table.primary_key:
@@ -360,7 +260,7 @@ def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Windo
     if given.appends and before is None:
         check_first(given.name, bookmark, reload=given.options.reload)
     last = before.last if before else None
-    high, behind = map(_text, fetch(cursor.greatest(given.relation, last))[0])
+    high, behind = map(text_of, fetch(cursor.sql.greatest(cursor, given.relation, last))[0])
     if high is not None:
         _check_greatest(given, high)
     warnings: tuple[str, ...] = ()
@@ -377,11 +277,11 @@ def find_window(given: CursorRequest, bookmark: Bookmark, fetch: Fetch) -> Windo
         high = last
     more = False
     if given.limit is not None and high is not None and high != last:
-        found = fetch(cursor.bound(given.relation, last, given.limit))
-        bound = _text(found[0][0]) if found else high
+        found = fetch(cursor.sql.bound(cursor, given.relation, last, given.limit))
+        bound = text_of(found[0][0]) if found else high
         high, more = bound, bound != high
     kept_from = None if high is None else earlier(high, given.lookback)
-    at = None if kept_from is None else _text(fetch(_digest(given, kept_from, high))[0][0])
+    at = None if kept_from is None else text_of(fetch(_digest(given, kept_from, high))[0][0])
     idle = before is not None and (before.last, before.at) == (high, at)
     low = None if last is None else earlier(last, given.lookback)
     appended = None
@@ -414,7 +314,7 @@ def _window_since(
     it would be left out that no load has read."""
     cursor = given.cursor
     last = before.last if before else None
-    high, behind = map(_text, fetch(cursor.greatest(given.relation, since))[0])
+    high, behind = map(text_of, fetch(cursor.sql.greatest(cursor, given.relation, since))[0])
     if high is None or behind == "1":
         raise InvalidInput(
             f"`--from {since}`: `{given.name}` has no such rows"
@@ -425,13 +325,13 @@ def _window_since(
     kept_from = earlier(high, given.lookback)
     # No load may begin later than it would without the value: what comes late is in between.
     for bound in () if last is None else (earlier(last, given.lookback), kept_from):
-        if bound is None or _is_greater(cursor, since, bound, fetch):
+        if bound is None or cursor.sql.is_greater(cursor, since, bound, fetch):
             raise InvalidInput(
                 f"`--from {since}`: without it a load of `{given.name}` reads the rows from "
                 f"{bound} on, and some of them would be left out",
                 hint="leave `--from` out, or write a value that is not greater than this",
             )
-    at = None if kept_from is None else _text(fetch(_digest(given, kept_from, high))[0][0])
+    at = None if kept_from is None else text_of(fetch(_digest(given, kept_from, high))[0][0])
     warnings: tuple[str, ...] = ()
     if before is None:
         warnings = (f"rows of `{given.name}` before `--from {since}` were left out",)
@@ -446,13 +346,6 @@ def _window_since(
     return Window(cursor, since, high, False, state, warnings, appended, looks_back, given=True)
 
 
-def _is_greater(cursor: Cursor, text: str, than: str, fetch: Fetch) -> bool:
-    if cursor.database in BY_DRIVER:
-        # Not every database has a SELECT without a table, or of a condition.
-        return bool(value_of(cursor.kind, text) > value_of(cursor.kind, than))
-    return _text(fetch(cursor.is_greater(text, than))[0][0]) == "1"
-
-
 def _seen(given: CursorRequest, before: CursorState, bookmark: Bookmark) -> Seen:
     if before.seen is None:
         raise LoadFailed(
@@ -461,11 +354,6 @@ def _seen(given: CursorRequest, before: CursorState, bookmark: Bookmark) -> Seen
             hint=f"set `mode: UPSERT` again, or {LOAD_AGAIN}",
         )
     return read_seen(bookmark.evidence(before.seen))
-
-
-def _text(value: Any) -> str | None:
-    """Return a value that the driver may give as bytes."""
-    return value.decode() if isinstance(value, bytes) else value
 
 
 def _check_same(given: CursorRequest, before: CursorState | None) -> None:
@@ -503,7 +391,7 @@ def _check_relation(given: CursorRequest, before: CursorState | None, fetch: Fet
         return
     cursor, last = given.cursor, before.last
     earlier_rows = f"{given.relation} WHERE {cursor.between(None, last)}"
-    ((count,),) = fetch(f"SELECT {cursor.functions}count(*) FROM {earlier_rows}")  # noqa: S608
+    ((count,),) = fetch(f"SELECT {cursor.sql.functions}count(*) FROM {earlier_rows}")  # noqa: S608
     if not int(count):
         # It was emptied, and all rows that have come since are new.
         return
@@ -522,20 +410,11 @@ def _check_relation(given: CursorRequest, before: CursorState | None, fetch: Fet
 
 def _row_digests(given: CursorRequest, value: str, fetch: Fetch) -> dict[str, str]:
     """Return a digest of each column of the rows with a value of the cursor."""
-    digest = "COALESCE(SUM(CAST(CONV(LEFT(SHA2({0}, 256), 15), 16, 10) AS SIGNED)), 0)"
-    expressions = [column.expression for column in given.selected]
-    count, text = "COUNT(*)", "CONCAT({0}, ':', {1})"
-    if given.cursor.database == "POSTGRESQL":
-        hashed = "pg_catalog.sha256(pg_catalog.convert_to({0}::text, 'UTF8'))"
-        bits = f"('x' || pg_catalog.left(pg_catalog.encode({hashed}, 'hex'), 16))::bit(64)::int8"
-        digest = f"COALESCE(pg_catalog.sum({bits}), 0)"
-        expressions = [postgres.quoted(column.name) for column in given.selected]
-        count, text = "pg_catalog.count(*)", "{0} || ':' || {1}"
-    digests = [text.format(count, digest.format(expression)) for expression in expressions]
+    digests = map(given.cursor.sql.digest_of_column, given.selected)
     where = given.cursor.between(value, value)
     (row,) = fetch(f"SELECT {', '.join(digests)} FROM {given.relation} WHERE {where}")  # noqa: S608
     names = [column.name for column in given.selected]
-    return {name: str(_text(found)) for name, found in zip(names, row, strict=True)}
+    return {name: str(text_of(found)) for name, found in zip(names, row, strict=True)}
 
 
 def _check_usable(given: CursorRequest, fetch: Fetch) -> None:
@@ -543,18 +422,10 @@ def _check_usable(given: CursorRequest, fetch: Fetch) -> None:
     if not cursor.unusable:
         return
     where = f" FROM {given.relation} WHERE {cursor.unusable}"
-    ((count,),) = fetch(f"SELECT {cursor.functions}count(*){where}")
+    ((count,),) = fetch(f"SELECT {cursor.sql.functions}count(*){where}")
     if not int(count):
         return
-    quote, text = postgres.quoted, "{0}::text"
-    if cursor.database == "MYSQL":
-        quote, text = mysql.quoted, "CAST({0} AS CHAR)"
-    names = (cursor.name, *given.key)
-    shown = ", ".join(text.format(quote(name)) for name in names)
-    select = f"SELECT {shown}{where} LIMIT 1"
-    if cursor.database in BY_DRIVER:
-        select = f"SELECT {cursor.value}{where}"
-    (value, *key) = fetch(select)[0]
+    (value, *key) = fetch(cursor.sql.unusable(cursor, given.key, where))[0]
     at = ", ".join(f"{name} = {part}" for name, part in zip(given.key, key, strict=bool(key)))
     first = f", such as the row with {at}" if at else ""
     raise LoadFailed(
@@ -578,25 +449,5 @@ def _check_greatest(given: CursorRequest, high: str) -> None:
 
 def _digest(given: CursorRequest, low: str, high: str | None) -> str:
     """Return the SELECT of a digest of the rows that the next load reads again."""
-    cursor = given.cursor
-    where = cursor.between(low, high)
-    if cursor.database in BY_DRIVER:
-        # No two databases have the same hash function.
-        return f"SELECT COUNT(*) FROM {given.relation} WHERE {where}"  # noqa: S608
-    if cursor.database == "POSTGRESQL":
-        values = ", ".join(postgres.quoted(column.name) for column in given.selected)
-        row = f"pg_catalog.convert_to(ROW({values})::text, 'UTF8')"
-        bits = f"'x' || pg_catalog.left(pg_catalog.encode(pg_catalog.sha256({row}), 'hex'), 16)"
-        total = f"COALESCE(pg_catalog.sum(({bits})::bit(64)::int8), 0)::text"
-        return (
-            f"SELECT pg_catalog.count(*)::text || ':' || {total}"  # noqa: S608
-            f" FROM {given.relation} WHERE {where}"
-        )
-    values = ", ".join(
-        f"COALESCE(SHA2({column.expression}, 256), '-')" for column in given.selected
-    )
-    bits = f"CAST(CONV(LEFT(SHA2(CONCAT_WS(',', {values}), 256), 15), 16, 10) AS SIGNED)"
-    return (
-        f"SELECT CONCAT(COUNT(*), ':', COALESCE(SUM({bits}), 0))"  # noqa: S608
-        f" FROM {given.relation} WHERE {where}"
-    )
+    where = given.cursor.between(low, high)
+    return f"SELECT {given.cursor.sql.digest(given.selected)} FROM {given.relation} WHERE {where}"  # noqa: S608

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import pairwise
-from uuid import UUID
 
 _MINUTE = timedelta(minutes=1)
 _MINUTES = (datetime.max - datetime.min) // _MINUTE
-_DIGITS = 10**20
 _NEAR = 0.05
 """How far from its place in the order of the rows a bound may be, as a share of one part."""
 
@@ -29,42 +27,19 @@ class Places:
     """The value of a number, as the database writes it."""
 
 
-def _integers(bits: int) -> Places:
+def integers(bits: int) -> Places:
+    """Return the values of a signed type."""
     return Places(-(1 << bits - 1), (1 << bits - 1) - 1, str)
 
 
-def _unsigned(bits: int) -> Places:
+def unsigned(bits: int) -> Places:
+    """Return the values of an unsigned type."""
     return Places(0, (1 << bits) - 1, str)
 
 
-_LAST_DAY = date.max.toordinal()
-_TIMES = Places(0, _MINUTES, lambda number: str(datetime.min + number * _MINUTE))
-PLACES = {
-    "int2": _integers(16),
-    "int4": _integers(32),
-    "int8": _integers(64),
-    "numeric": Places(-_DIGITS, _DIGITS, str),
-    "date": Places(1, _LAST_DAY, lambda number: str(date.fromordinal(number))),
-    "timestamp": _TIMES,
-    "timestamptz": _TIMES,
-    "uuid": Places(0, (1 << 64) - 1, lambda number: str(UUID(int=number << 64))),
-}
-"""The types of keys of PostgreSQL that are split. Texts are not: an index of a collation whose
-rules have changed does not find all of them."""
-
-
-MYSQL_PLACES = {
-    **{
-        name + sign: _unsigned(bits) if sign else _integers(bits)
-        for name, bits in (
-            *(("tinyint", 8), ("smallint", 16), ("mediumint", 24), ("int", 32), ("bigint", 64)),
-        )
-        for sign in ("", " unsigned")
-    },
-    "date": Places(1, _LAST_DAY, lambda number: f"'{date.fromordinal(number)}'"),
-    "binary": Places(0, (1 << 64) - 1, lambda number: f"X'{number:016x}'"),
-}
-"""The types of keys of MySQL that are split; the values are SQL."""
+LAST_DAY = date.max.toordinal()
+MINUTES = Places(0, _MINUTES, lambda number: str(datetime.min + number * _MINUTE))
+"""Of a type with times."""
 
 
 def find_bounds(

@@ -26,14 +26,16 @@ from lakeload_jobs.contract.spec import RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
-from lakeload_jobs.sources.databases.cursors import (
-    Fetch,
-    Window,
-    find_window,
-    request_of,
-)
+from lakeload_jobs.sources.databases.columns import Fetch
+from lakeload_jobs.sources.databases.cursors import Window, find_window, request_of
 from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
+from lakeload_jobs.sources.databases.engines.mysql import connection as mysql_connection
+from lakeload_jobs.sources.databases.engines.mysql import types as mysql_types
+from lakeload_jobs.sources.databases.engines.mysql.engine import MYSQL
 from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
+from lakeload_jobs.sources.databases.engines.postgres import connection as postgres_connection
+from lakeload_jobs.sources.databases.engines.postgres import types as postgres_types
+from lakeload_jobs.sources.databases.engines.postgres.engine import POSTGRES
 from lakeload_jobs.sources.databases.engines.postgres.xids import XminRequest, find_xmin_window
 from lakeload_jobs.storage.objects import Objects
 from tests.integration.formats.worlds import World, load
@@ -91,15 +93,17 @@ def postgres_windows(database: Database) -> Windows:
     ) -> Window:
         relation = postgres.find_relation(database.admin, database.input)
         columns = postgres.columns(database.admin, relation, database.input)
-        selected = postgres.select(columns)
+        selected = postgres_types.select(columns)
         key = postgres.key_of(database.admin, relation)
         options = RunOptions(reload=reload, since=since)
         table = TableSpec("orders", "", "orders", database.input, "", mode="UPSERT", cursor=name)
-        request = request_of(database.input, table, relation, columns, selected, key, options)
+        request = request_of(
+            database.input, POSTGRES.cursors, table, relation, columns, selected, key, options
+        )
         return find_window(request, bookmark(state), lambda sql: database.run(sql).fetchall())
 
     # As the sessions of a load are.
-    database.run(postgres.session_settings(database.input))
+    database.run(postgres_connection.session_settings(database.input))
     # They create no tables, and these would be in the schema of the catalog.
     database.run("SET search_path = public")
     return find
@@ -113,14 +117,16 @@ def mariadb_windows(maria: MariaDatabase) -> Windows:
         state: Any = None, name: str = "c", reload: bool = False, since: str | None = None
     ) -> Window:
         given = replace(maria.input, table="orders")
-        with closing(mysql.connect(given, password_of(maria))) as connection:
+        with closing(mysql_connection.connect(given, password_of(maria))) as connection:
             relation = mysql.find_relation(connection, given)
             columns = mysql.columns(connection, relation, given)
-            selected, key = mysql.select(columns), mysql.key_of(connection, relation)
+            selected, key = mysql_types.select(columns), mysql.key_of(connection, relation)
             options = RunOptions(reload=reload, since=since)
             table = TableSpec("orders", "", "orders", given, "", mode="UPSERT", cursor=name)
-            request = request_of(given, table, relation, columns, selected, key, options)
-            fetch: Fetch = partial(mysql.fetch, connection)
+            request = request_of(
+                given, MYSQL.cursors, table, relation, columns, selected, key, options
+            )
+            fetch: Fetch = partial(mysql_connection.fetch, connection)
             return find_window(request, bookmark(state), fetch)
 
     return find
@@ -153,12 +159,12 @@ def test_mariadb_finds_every_value_from_a_bound_on(
 ) -> None:
     values = MARIADB_VALUES[kind]
     maria.run(f"CREATE TABLE orders (n int PRIMARY KEY, c {kind} NOT NULL) CHARSET utf8mb4")
-    with closing(mysql.connect(maria.input, password_of(maria))) as connection:
+    with closing(mysql_connection.connect(maria.input, password_of(maria))) as connection:
         connection.cursor().execute("SET SESSION TRANSACTION READ WRITE")
         for place, value in enumerate(values):
-            mysql.fetch(connection, f"INSERT INTO orders VALUES ({place}, %s)", value)
+            mysql_connection.fetch(connection, f"INSERT INTO orders VALUES ({place}, %s)", value)
 
-        check_bounds(mariadb_windows, values, partial(mysql.fetch, connection))
+        check_bounds(mariadb_windows, values, partial(mysql_connection.fetch, connection))
 
 
 def check_bounds(windows: Windows, values: list[str], fetch: Fetch) -> None:
@@ -316,7 +322,15 @@ def test_rows_that_were_loaded_without_a_cursor_are_not_appended_again(
     relation = postgres.find_relation(database.admin, database.input)
     columns = postgres.columns(database.admin, relation, database.input)
     table = TableSpec("orders", "", "orders", database.input, "", cursor="c")
-    about = (database.input, table, relation, columns, postgres.select(columns), ())
+    about = (
+        database.input,
+        POSTGRES.cursors,
+        table,
+        relation,
+        columns,
+        postgres_types.select(columns),
+        (),
+    )
     loaded = Bookmark(None, False, 2, lambda _: ())
 
     def find(options: RunOptions) -> Window:

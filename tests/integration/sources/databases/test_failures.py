@@ -22,6 +22,7 @@ from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
 from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
+from lakeload_jobs.sources.databases.engines.postgres.sql import literal
 from tests.integration.formats.worlds import World, load
 from tests.integration.sources.databases.conftest import Database
 from tests.servers.free_ports import free_ports
@@ -168,7 +169,7 @@ def postgres_user(*grants: str, options: str = "") -> Callable[[Given], None]:
 
     def prepare(given: Given) -> None:
         user = f"limited_{given.input.name}"
-        given.run(f"CREATE ROLE {user} LOGIN PASSWORD {postgres.literal(PASSWORD)} {options}")
+        given.run(f"CREATE ROLE {user} LOGIN PASSWORD {literal(PASSWORD)} {options}")
         given.stack.callback(given.run, f"DROP OWNED BY {user}; DROP ROLE {user}")
         for grant in grants:
             given.run(grant.format(user))

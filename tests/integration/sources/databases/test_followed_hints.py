@@ -17,7 +17,11 @@ from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.sources import batch_sizes
 from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
-from lakeload_jobs.sources.databases.engines.postgres import catalog as product
+from lakeload_jobs.sources.databases.engines.mysql import connection as mysql_connection
+from lakeload_jobs.sources.databases.engines.mysql import read as mysql_read
+from lakeload_jobs.sources.databases.engines.mysql import types as mysql_types
+from lakeload_jobs.sources.databases.engines.mysql.read import MysqlPart, ReadTable
+from lakeload_jobs.sources.databases.engines.postgres.sql import literal, quoted
 from tests.hints import ROOT, follows, hints_of, names_setting
 from tests.integration.sources.databases.conftest import Database, MariaDatabase
 from tests.integration.sources.databases.test_mysql_reads import identity
@@ -203,9 +207,9 @@ def test_a_hint_about_postgresql_lets_its_rows_be_read(
     database.run("CREATE TABLE orders (id int PRIMARY KEY, note text)")
     database.run("INSERT INTO orders VALUES (1, 'x')")
     source = Source(database.run, replace(database.input, **case.table), tmp_path / "login")
-    user = product.quoted(f"{case.user} {database.input.name}")
+    user = quoted(f"{case.user} {database.input.name}")
     if case.user:
-        database.run(f"CREATE ROLE {user} LOGIN PASSWORD {product.literal(PASSWORD)}")
+        database.run(f"CREATE ROLE {user} LOGIN PASSWORD {literal(PASSWORD)}")
         drops.callback(database.run, f"DROP OWNED BY {user}; DROP ROLE {user}")
         source.login(f"{case.user} {database.input.name}")
     for statement in case.given:
@@ -256,15 +260,15 @@ MARIADB = {
 
 
 def _read(given: JdbcInput, *, locks: bool = False, exclude: tuple[str, ...] = ()) -> int:
-    with closing(mysql.connect(given, identity().password(given))) as connection:
+    with closing(mysql_connection.connect(given, identity().password(given))) as connection:
         relation = mysql.find_relation(connection, given)
         columns = mysql.columns(connection, relation, given)
-        selected = mysql.select([column for column in columns if column.name not in exclude])
+        selected = mysql_types.select([column for column in columns if column.name not in exclude])
         mysql.check_select(connection, relation, selected, given)
     if locks:
-        mysql._lock(given, identity().password(given), relation).close()
-    reader = mysql.ReadTable(given, identity(), relation, selected, "FAIL")
-    return sum(batch.num_rows for batch in reader(mysql.Part()))
+        mysql_read._lock(given, identity().password(given), relation).close()
+    reader = ReadTable(given, identity(), relation, selected, "FAIL")
+    return sum(batch.num_rows for batch in reader(MysqlPart()))
 
 
 @pytest.mark.parametrize("case", MARIADB.values(), ids=MARIADB.keys())

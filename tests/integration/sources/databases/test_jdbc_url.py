@@ -16,12 +16,10 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import ColumnsSpec, JdbcInput, RunOptions, TableSpec
-from lakeload_jobs.sources.databases.columns import CatalogColumn, Rule
-from lakeload_jobs.sources.databases.engines.driver import catalog as jdbc_driver
+from lakeload_jobs.sources.databases.columns import CatalogColumn, Fetch, Rule
 from lakeload_jobs.sources.databases.engines.driver import source as jdbc_url
-from lakeload_jobs.sources.databases.engines.driver.dialect import Fetch
-from lakeload_jobs.sources.databases.engines.oracle import dialect as oracle
-from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS
+from lakeload_jobs.sources.databases.engines.oracle.engine import ORACLE, OracleDialect
+from lakeload_jobs.sources.databases.engines.registry import ENGINES
 from tests.integration.formats.worlds import World, load
 
 PASSWORD = "h2 secret"
@@ -86,7 +84,7 @@ def test_rows_are_read_once_with_the_values_of_the_database(world: World, h2: H2
 
     assert result.error is None, result.error
     assert (result.status, result.rows, result.reader) == ("LOADED", 2, "jvm")
-    assert DRIVER_WARNINGS["OTHER"] in result.warnings
+    assert ENGINES["OTHER"].facts.warning in result.warnings
     first, second = sorted(world.rows(), key=lambda row: row["ID"])
     assert {name: value for name, value in first.items() if not name.startswith("_supa")} == {
         "ID": 1, "Note": "a", "note_1": "b", "PRICE": Decimal("1.50"),
@@ -139,12 +137,12 @@ def test_rows_that_are_not_those_that_were_counted_are_not_committed(
     world: World, h2: H2, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     h2.run("CREATE TABLE orders (id int)", "INSERT INTO orders VALUES (1), (2)")
-    whole = jdbc_url.JdbcUrlSlice._frame
+    whole = jdbc_url.DriverSlice._frame
 
-    def loses_one(self: jdbc_url.JdbcUrlSlice, spark: SparkSession) -> Any:
+    def loses_one(self: jdbc_url.DriverSlice, spark: SparkSession) -> Any:
         return whole(self, spark).where("c0 = 1")
 
-    monkeypatch.setattr(jdbc_url.JdbcUrlSlice, "_frame", loses_one)
+    monkeypatch.setattr(jdbc_url.DriverSlice, "_frame", loses_one)
 
     result = load(world, h2.table(world))
 
@@ -293,10 +291,10 @@ def test_integers_of_sqlite_have_64_bits(
     assert result.target == "public.orders" or result.rows == 2
 
 
-class OracleOfH2:
+class OracleOfH2(OracleDialect):
     """The module of Oracle for H2, which runs its SELECT in `MODE=Oracle`."""
 
-    NAME, DRIVER, COUNT = oracle.NAME, "org.h2.Driver", oracle.COUNT
+    driver = "org.h2.Driver"
     KINDS: Mapping[str, str] = {"NUMERIC": "NUMBER", "CHARACTER VARYING": "VARCHAR2"}
 
     def url_of(self, read: JdbcInput) -> str:
@@ -309,17 +307,17 @@ class OracleOfH2:
         assert fetch("SELECT COUNT(*) FROM orders") == (("3",),)
         return "SET SCHEMA later", ("a warning of the session",)
 
-    def rule_of(self, column: CatalogColumn) -> tuple[Rule, str]:
+    def rule_of(self, column: CatalogColumn, read: JdbcInput) -> tuple[Rule, str]:
         # What H2 calls DATE has no time of day.
         kind = "DATE" if column.name == "BORN" else self.KINDS.get(column.declared, column.declared)
-        return oracle.rule_of(replace(column, declared=kind))
+        return super().rule_of(replace(column, declared=kind), read)
 
 
 @parquet_only
 def test_values_that_cross_as_text_are_exact_or_bad(
     world: World, h2: H2, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(jdbc_driver._DIALECTS, "ORACLE", OracleOfH2())
+    monkeypatch.setattr(ORACLE, "dialect", OracleOfH2())
     h2.run(
         "CREATE SCHEMA later",
         "CREATE TABLE orders (id numeric(9) PRIMARY KEY, price numeric(10, 2), far numeric(50),"
@@ -342,7 +340,7 @@ def test_values_that_cross_as_text_are_exact_or_bad(
     assert "row with ID = 2: column `BORN`: the value `1500-01-01 00:00:00` cannot be" in said
     assert "column `AT`: the value `2024-01-01 00:00:00.123456789` cannot be loaded" in said
     assert loaded.error is None, loaded.error
-    assert {DRIVER_WARNINGS["ORACLE"], "a warning of the session"} < set(loaded.warnings)
+    assert {ENGINES["ORACLE"].facts.warning, "a warning of the session"} < set(loaded.warnings)
     assert any("2 values" in warning for warning in loaded.warnings), loaded.warnings
     first, second, _ = sorted(world.rows(), key=lambda row: row["ID"])
     assert (first["ID"], first["PRICE"], first["FAR"]) == (

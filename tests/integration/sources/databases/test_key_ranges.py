@@ -9,6 +9,9 @@ import pytest
 
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.sources.databases.engines.postgres import catalog as product
+from lakeload_jobs.sources.databases.engines.postgres import snapshot as product_snapshot
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import ByKey
+from lakeload_jobs.sources.databases.engines.postgres.sql import literal
 from tests.integration.sources.databases.conftest import Database
 from tests.integration.sources.databases.test_postgres_relations import opened
 from tests.servers.postgres import PASSWORD, USER
@@ -19,7 +22,7 @@ _ROWS = 3000
 @pytest.fixture(autouse=True)
 def small_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Views of some kilobytes are split."""
-    monkeypatch.setattr(product, "_SPLIT_BYTES", 8192)
+    monkeypatch.setattr(product_snapshot, "_SPLIT_BYTES", 8192)
 
 
 def counts_and_rows(given: JdbcInput, *key: str, **changes: Any) -> tuple[tuple[int, ...], Any]:
@@ -125,7 +128,7 @@ def test_what_may_differ_between_sessions_or_costs_more_in_ranges_is_read_by_one
         f"{_TABLES} CREATE SERVER other FOREIGN DATA WRAPPER postgres_fdw OPTIONS ("
         f"host '127.0.0.1', port '{database.input.port}', dbname '{database.input.name}');"
         f" CREATE USER MAPPING FOR {USER} SERVER other OPTIONS (user '{USER}', password"
-        f" {product.literal(PASSWORD)}); CREATE FOREIGN TABLE far (n int, b int, more text)"
+        f" {literal(PASSWORD)}); CREATE FOREIGN TABLE far (n int, b int, more text)"
         " SERVER other OPTIONS (table_name 't')"
     )
 
@@ -148,9 +151,9 @@ def test_without_a_key_without_rights_on_it_and_for_few_rows_one_session_reads(
     assert len(counts_and_rows(replace(given, max_connections=2), "n")[0]) == 1
     assert len(counts_and_rows(replace(given, max_connections=3), "n")[0]) == 2
     # Servers before PostgreSQL 14 do not read ranges of pages.
-    monkeypatch.setattr(product, "_TID_RANGES", 10**9)
+    monkeypatch.setattr(product_snapshot, "_TID_RANGES", 10**9)
     assert len(counts_and_rows(replace(given, table="t"), "n")[0]) == 3
-    monkeypatch.setattr(product, "_SPLIT_BYTES", 1 << 20)
+    monkeypatch.setattr(product_snapshot, "_SPLIT_BYTES", 1 << 20)
     assert len(counts_and_rows(given, "n")[0]) == 1
 
 
@@ -160,7 +163,7 @@ def test_ranges_of_an_incremental_load_have_the_rows_of_its_window(database: Dat
 
     with opened(given, ("n",)) as rows:
         snapshot, read = cast("Any", rows).snapshot, cast("Any", rows).read
-        by_key = product.ByKey(
+        by_key = ByKey(
             product.columns(snapshot.connection, read.relation, given)[:1], read.selected
         )
         parts = snapshot.splits(read.relation, 3, '"n" > 1000 AND "n" <= 2500', by_key)

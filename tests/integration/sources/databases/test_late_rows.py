@@ -19,7 +19,13 @@ from lakeload_jobs.contract.spec import ColumnsSpec, JdbcInput, RejectLimit, Tab
 from lakeload_jobs.contract.state import Bookmark, Evidence
 from lakeload_jobs.sources.databases import seen
 from lakeload_jobs.sources.databases.columns import SelectedColumn
-from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
+from lakeload_jobs.sources.databases.engines.postgres import source as postgres_source
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import (
+    PostgresRelation,
+    entry_sql,
+    select_sql,
+    unseen_parts,
+)
 from lakeload_jobs.sources.databases.engines.postgres.xids import XminRequest, find_xmin_window
 from tests.integration.formats.worlds import World, load
 from tests.integration.sources.databases.conftest import Database, MariaDatabase
@@ -352,7 +358,7 @@ def test_by_xmin_a_view_and_another_server_are_errors(
     assert failed.error.message.startswith("`cursor: xmin` of `public.seen`: only tables of")
     table = by_xmin(database.table(world))
     load(world, table)
-    monkeypatch.setattr(postgres, "server_of", lambda _: "7/2")
+    monkeypatch.setattr(postgres_source, "server_of", lambda _: "7/2")
     failed = load(world, table)
     assert failed.error is not None
     assert "and this is `7/2`" in failed.error.message
@@ -368,8 +374,8 @@ def test_sessions_at_once_lose_and_double_nothing(database: Database) -> None:
     oid = database.run("SELECT 'orders'::regclass::oid::int8").fetchone()
     assert oid is not None
     columns = [SelectedColumn(name, f'"{name}"', "int") for name in ("id", "n", "v")]
-    entry = postgres.entry_sql(('"id"', '"n"'), columns)
-    relation = postgres.Relation("orders", "orders", "r")
+    entry = entry_sql(('"id"', '"n"'), columns)
+    relation = PostgresRelation("orders", "orders")
     xmin = XminRequest(oid[0], "r", "orders", "orders", appends=True)
     noted: list[Evidence] = []
     state: Any = None
@@ -400,8 +406,8 @@ def test_sessions_at_once_lose_and_double_nothing(database: Database) -> None:
             new = Counter(fetch(f"SELECT id, n, v FROM orders WHERE n > {bound}"))
             now = fetch(f"SELECT {entry} FROM orders WHERE n <= {bound}")
             late = seen.unseen(b"".join(one for (one,) in now), packed)
-            for part in postgres.unseen_splits(relation, columns, f"n <= {bound}", entry, late):
-                found = Counter(fetch(postgres.select_sql(relation, columns, part)))
+            for part in unseen_parts(relation, columns, f"n <= {bound}", entry, late):
+                found = Counter(fetch(select_sql(relation, columns, part)))
                 assert found.total() == part.rows
                 found_late += part.rows
                 new += found

@@ -15,6 +15,10 @@ import pytest
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import Consistency, DestinationSpec, TableSpec
 from lakeload_jobs.sources.databases.engines.mysql import catalog as product
+from lakeload_jobs.sources.databases.engines.mysql import connection as product_connection
+from lakeload_jobs.sources.databases.engines.mysql import read as product_read
+from lakeload_jobs.sources.databases.engines.mysql import types as product_types
+from lakeload_jobs.sources.databases.engines.mysql.read import MysqlPart, ReadTable
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from tests.integration.formats.worlds import World, load
 from tests.integration.sources.databases.conftest import MariaDatabase
@@ -44,7 +48,9 @@ _KEYS = {
 def test_ranges_of_each_kind_of_key_have_every_row_once(maria: MariaDatabase) -> None:
     identity = TaskIdentity(DestinationSpec("bucket", "us-east-1"), "test", False)
     found = {}
-    with closing(product.connect(maria.input, identity.password(maria.input))) as connection:
+    with closing(
+        product_connection.connect(maria.input, identity.password(maria.input))
+    ) as connection:
         for number, (kind, (value, ends)) in enumerate(_KEYS.items()):
             maria.run(
                 f"CREATE TABLE t{number} (`the ``key` {kind}, n int AUTO_INCREMENT, more text"
@@ -58,17 +64,15 @@ def test_ranges_of_each_kind_of_key_have_every_row_once(maria: MariaDatabase) ->
             columns = product.columns(connection, relation, given)
             ranges = product.find_ranges(connection, relation, columns, 3)
             assert ranges is not None
-            reader = product.ReadTable(
-                given, identity, relation, product.select(columns[1:]), "FAIL"
-            )
+            reader = ReadTable(given, identity, relation, product_types.select(columns[1:]), "FAIL")
             counts = []
             rows: list[Any] = []
             for condition in ranges.conditions:
-                batches = list(reader(product.Part(condition)))
+                batches = list(reader(MysqlPart(condition)))
                 counts.append(sum(batch.num_rows for batch in batches))
                 rows += [n for batch in batches for n in batch["n"].to_pylist()]
             found[kind] = len(counts)
-            ((whole,),) = product.fetch(connection, f"SELECT COUNT(*) FROM t{number}")
+            ((whole,),) = product_connection.fetch(connection, f"SELECT COUNT(*) FROM t{number}")
             assert len(rows) == int(whole)
             assert len(set(rows)) == int(whole), kind
             assert max(counts) < _ROWS * 0.7, (kind, counts)
@@ -144,7 +148,7 @@ class _Tasks:
         number: int = self._own.number
         return number
 
-    def run(self, number: int, reader: product.ReadTable, part: product.Part) -> list[Any]:
+    def run(self, number: int, reader: ReadTable, part: MysqlPart) -> list[Any]:
         """Read a part as a task does."""
         self._own.number = number
         return [row for batch in reader(part) for row in batch.to_pylist()]
@@ -156,25 +160,25 @@ def test_tasks_that_begin_under_a_lock_see_one_moment_while_others_write(
     maria.run(*_ACCOUNTS)
     tasks = _Tasks(2)
     monkeypatch.setattr("lakeload_jobs.rows.batches.BarrierTaskContext", tasks)
-    fetch = product.fetch
+    fetch = product_connection.fetch
 
     def slowly(connection: Any, statement: str, *values: str) -> Any:
-        if statement == product._BEGIN:
+        if statement == product_read._BEGIN:
             time.sleep(0.5 * tasks.partitionId())
         return fetch(connection, statement, *values)
 
-    monkeypatch.setattr(product, "fetch", slowly)
+    monkeypatch.setattr(product_read, "fetch", slowly)
     identity = TaskIdentity(DestinationSpec("bucket", "us-east-1"), "test", False)
     given = replace(maria.input, table="accounts", consistency="LOCK")
-    with closing(product.connect(given, identity.password(given))) as connection:
+    with closing(product_connection.connect(given, identity.password(given))) as connection:
         relation = product.find_relation(connection, given)
         columns = product.columns(connection, relation, given)
         ranges = product.find_ranges(connection, relation, columns, 2)
     assert ranges is not None
-    reader = product.ReadTable(given, identity, relation, product.select(columns), "FAIL")
+    reader = ReadTable(given, identity, relation, product_types.select(columns), "FAIL")
 
     with _transfers(maria) as done, ThreadPoolExecutor(2) as pool:
-        parts = [product.Part(condition, locked=True) for condition in ranges.conditions]
+        parts = [MysqlPart(condition, locked=True) for condition in ranges.conditions]
         read = [pool.submit(tasks.run, n, reader, part) for n, part in enumerate(parts)]
         rows = [row for one in read for row in one.result()]
         before = len(done)

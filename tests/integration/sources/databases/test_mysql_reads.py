@@ -28,6 +28,9 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.sources.base import NO_COLUMNS
 from lakeload_jobs.sources.databases.engines.mysql import catalog as product
+from lakeload_jobs.sources.databases.engines.mysql import connection as product_connection
+from lakeload_jobs.sources.databases.engines.mysql import types as product_types
+from lakeload_jobs.sources.databases.engines.mysql.read import MysqlPart, ReadTable
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.readers import SourceReaders
 from tests.servers.free_ports import free_ports
@@ -45,13 +48,13 @@ class Database:
         """Run statements as the administrator."""
         self.server.run(*statements, database=self.read.name)
 
-    def reader(self, table: str = "t", **changes: Any) -> product.ReadTable:
+    def reader(self, table: str = "t", **changes: Any) -> ReadTable:
         """Return what reads a table, as a load makes it."""
         given = replace(self.read, table=table, **changes)
-        with closing(product.connect(given, identity().password(given))) as connection:
+        with closing(product_connection.connect(given, identity().password(given))) as connection:
             relation = product.find_relation(connection, given)
             columns = product.columns(connection, relation, given)
-        return product.ReadTable(given, identity(), relation, product.select(columns), "FAIL")
+        return ReadTable(given, identity(), relation, product_types.select(columns), "FAIL")
 
 
 def identity() -> TaskIdentity:
@@ -59,9 +62,9 @@ def identity() -> TaskIdentity:
     return TaskIdentity(DestinationSpec("bucket", "us-east-1"), "test", False)
 
 
-def rows(reader: product.ReadTable) -> pa.Table:
+def rows(reader: ReadTable) -> pa.Table:
     """Return all rows."""
-    return pa.Table.from_batches(list(reader(product.Part())), reader.schema)
+    return pa.Table.from_batches(list(reader(MysqlPart())), reader.schema)
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +83,14 @@ def test_all_rows_are_those_of_the_moment_of_the_count(
     maria: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     maria.run("CREATE TABLE changes AS SELECT seq AS id FROM seq_1_to_1000")
-    count = product.ReadTable._check
+    count = ReadTable._check
 
-    def then_change(self: product.ReadTable, connection: Any) -> int:
+    def then_change(self: ReadTable, connection: Any) -> int:
         counted = count(self, connection)
         maria.run("DELETE FROM changes WHERE id <= 500", "UPDATE changes SET id = id + 5000")
         return counted
 
-    monkeypatch.setattr(product.ReadTable, "_check", then_change)
+    monkeypatch.setattr(ReadTable, "_check", then_change)
 
     found = rows(maria.reader("changes")).sort_by("id")
 
@@ -192,7 +195,7 @@ def test_a_name_is_the_exact_one(maria: Database) -> None:
 
 def test_the_key_has_the_order_of_the_primary_key(maria: Database) -> None:
     maria.run("CREATE TABLE keyed (a int, b int, c int UNIQUE, PRIMARY KEY (b, a))")
-    with closing(product.connect(maria.read, Secret(PASSWORD))) as connection:
+    with closing(product_connection.connect(maria.read, Secret(PASSWORD))) as connection:
         found = [product.key_of(connection, maria.reader(name).relation) for name in ("keyed", "t")]
     assert found == [("b", "a"), ()]
 
@@ -212,7 +215,7 @@ def test_a_server_that_is_not_reached_says_why(
     maria: Database, changes: dict[str, Any], message: str, retryable: bool
 ) -> None:
     with pytest.raises(Refused) as raised:
-        product.connect(replace(maria.read, **changes), Secret(PASSWORD))
+        product_connection.connect(replace(maria.read, **changes), Secret(PASSWORD))
 
     assert message in raised.value.message
     assert raised.value.retryable is retryable
@@ -221,7 +224,7 @@ def test_a_server_that_is_not_reached_says_why(
 
 def test_a_wrong_password_is_not_in_the_message(maria: Database) -> None:
     with pytest.raises(Refused, match="Access denied for user 'admin'") as raised:
-        product.connect(maria.read, Secret("hunter2"))
+        product_connection.connect(maria.read, Secret("hunter2"))
     error = raised.value
     assert "hunter2" not in repr((error.message, error.hint, error.__context__))
 
@@ -229,7 +232,7 @@ def test_a_wrong_password_is_not_in_the_message(maria: Database) -> None:
 def test_a_port_without_a_server_is_refused(maria: Database) -> None:
     (port,) = free_ports(1)
     with pytest.raises(Refused, match=f"127.0.0.1:{port} failed"):
-        product.connect(replace(maria.read, port=port), Secret(PASSWORD))
+        product_connection.connect(replace(maria.read, port=port), Secret(PASSWORD))
 
 
 @pytest.mark.parametrize("mode", ["require", "verify-ca", "verify-full", "disable"])
@@ -239,8 +242,8 @@ def test_tls_is_as_asked(maria: Database, mode: str) -> None:
         parameters["sslrootcert"] = maria.server.ca
     given = replace(maria.read, parameters=parameters)
 
-    with closing(product.connect(given, Secret(PASSWORD))) as connection:
-        ((_, cipher),) = product.fetch(connection, "SHOW STATUS LIKE 'Ssl_cipher'")
+    with closing(product_connection.connect(given, Secret(PASSWORD))) as connection:
+        ((_, cipher),) = product_connection.fetch(connection, "SHOW STATUS LIKE 'Ssl_cipher'")
 
     assert bool(cipher) is (mode != "disable")
 
@@ -276,7 +279,7 @@ def test_missing_grants_are_named(maria: Database, reader_user: JdbcInput) -> No
 
 def test_a_database_without_any_right_is_named(maria: Database, reader_user: JdbcInput) -> None:
     with pytest.raises(Refused, match="to database 'mysql'") as raised:
-        product.connect(replace(reader_user, name="mysql"), Secret("pw"))
+        product_connection.connect(replace(reader_user, name="mysql"), Secret("pw"))
     assert raised.value.hint == (
         f"let an administrator run ``GRANT SELECT ON `mysql`.* TO '{reader_user.user}'@'%'``, or "
         "name another database in `url`"
@@ -285,7 +288,7 @@ def test_a_database_without_any_right_is_named(maria: Database, reader_user: Jdb
 
 def test_a_killed_session_fails_for_another_attempt(maria: Database) -> None:
     maria.run("CREATE TABLE long_one AS SELECT REPEAT('x', 5000) AS v FROM seq_1_to_20000")
-    batches = maria.reader("long_one")(product.Part())
+    batches = maria.reader("long_one")(MysqlPart())
     next(batches)
     with closing(maria.server.connect()) as admin, admin.cursor() as cursor:
         cursor.execute(
@@ -301,7 +304,9 @@ def test_a_killed_session_fails_for_another_attempt(maria: Database) -> None:
 def test_rows_that_are_no_longer_wanted_are_not_read(maria: Database) -> None:
     maria.run("CREATE VIEW endless AS SELECT a.id FROM t a, t b, t c")
     reader = maria.reader("endless")
-    with closing(product.connect(maria.read, Secret(PASSWORD), streams=True)) as connection:
+    with closing(
+        product_connection.connect(maria.read, Secret(PASSWORD), streams=True)
+    ) as connection:
         batches = reader._batches(connection)
         next(batches)
         started = time.monotonic()
@@ -322,7 +327,7 @@ def test_the_key_of_a_table_with_system_versions_has_no_end_of_rows(maria: Datab
         "CREATE TABLE valid (a int, b date, ends date, PERIOD FOR p (b, ends),"
         " PRIMARY KEY (a, ends))",
     )
-    with closing(product.connect(maria.read, Secret(PASSWORD))) as connection:
+    with closing(product_connection.connect(maria.read, Secret(PASSWORD))) as connection:
         found = [
             product.key_of(connection, maria.reader(name).relation)
             for name in ("named", "hidden", "valid")

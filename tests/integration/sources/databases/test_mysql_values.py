@@ -18,6 +18,9 @@ from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.databases.engines.mysql import catalog as product
+from lakeload_jobs.sources.databases.engines.mysql import connection as product_connection
+from lakeload_jobs.sources.databases.engines.mysql import types as product_types
+from lakeload_jobs.sources.databases.engines.mysql.read import MysqlPart, ReadTable
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from tests.servers.mariadb import PASSWORD, USER, MariaDb
 
@@ -111,7 +114,7 @@ class World:
         place = ("MYSQL", "127.0.0.1", server.port, database, database, "")
         self.read = JdbcInput(*place, user=USER, password=secret)  # type: ignore[arg-type]
         self.identity = TaskIdentity(DestinationSpec("bucket", "us-east-1"), "test", False)
-        self.catalog = product.connect(self.read, self.identity.password(self.read))
+        self.catalog = product_connection.connect(self.read, self.identity.password(self.read))
 
     def run(self, statement: str) -> tuple[tuple[Any, ...], ...]:
         """Run a statement as the administrator."""
@@ -119,12 +122,12 @@ class World:
             cursor.execute(statement)
             return tuple(cursor.fetchall())
 
-    def reader(self, table: str, query: str | None = None) -> product.ReadTable:
+    def reader(self, table: str, query: str | None = None) -> ReadTable:
         """Return what reads all columns of a table or query, with bad values as null."""
         given = replace(self.read, table=table, query=query)
         relation = product.find_relation(self.catalog, given)
-        selected = product.select(product.columns(self.catalog, relation, given))
-        return product.ReadTable(given, self.identity, relation, selected, "NULL")
+        selected = product_types.select(product.columns(self.catalog, relation, given))
+        return ReadTable(given, self.identity, relation, selected, "NULL")
 
 
 @pytest.fixture(scope="module")
@@ -137,9 +140,9 @@ def values(mariadb: MariaDb, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield made
 
 
-def read(reader: product.ReadTable) -> pa.Table:
+def read(reader: ReadTable) -> pa.Table:
     """Return all rows."""
-    return pa.Table.from_batches(list(reader(product.Part())), reader.schema)
+    return pa.Table.from_batches(list(reader(MysqlPart())), reader.schema)
 
 
 @pytest.mark.parametrize("kind", VALUES)

@@ -14,8 +14,8 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import Consistency, DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark
-from lakeload_jobs.sources.databases.engines.postgres.source import JdbcSlice
-from lakeload_jobs.sources.databases.source import connect_databases
+from lakeload_jobs.sources.databases.engines.postgres.source import PostgresSlice
+from lakeload_jobs.sources.databases.engines.registry import connect_databases
 from tests.integration.sources.databases.conftest import Database
 
 DESTINATION = DestinationSpec("bucket", "us-east-1")
@@ -35,7 +35,7 @@ def sources(database: Database, consistency: Consistency) -> list[Any]:
     return [connect(table, table.input) for table in tables]  # type: ignore[arg-type]
 
 
-def count(found: JdbcSlice) -> int:
+def count(found: PostgresSlice) -> int:
     """Return the rows that the load of a slice would count."""
     return sum(part.rows for part in found.snapshot.splits(found.found.relation, found.readers))
 

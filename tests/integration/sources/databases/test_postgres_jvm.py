@@ -14,8 +14,9 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import MachineNotReady
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.sources.databases.engines.postgres import catalog as product
-from lakeload_jobs.sources.databases.readers import check_reader, only_spark
+from lakeload_jobs.sources.databases.engines.mysql.engine import MYSQL
+from lakeload_jobs.sources.databases.engines.postgres.engine import POSTGRES
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import ExportedSnapshot
 from tests.integration.formats.worlds import World, load
 from tests.integration.sources.databases.conftest import Database
 from tests.integration.sources.databases.test_postgres_loads import ORDERS, small_splits
@@ -55,15 +56,15 @@ def test_all_partitions_read_the_rows_of_one_snapshot_and_nothing_shows_the_pass
     world: World, database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     database.run(ORDERS + """ALTER TABLE orders ADD "ID" int DEFAULT 5;""")
-    split = product.Snapshot.splits
+    split = ExportedSnapshot.splits
 
-    def then_change(self: product.Snapshot, *about: Any) -> Any:
+    def then_change(self: ExportedSnapshot, *about: Any) -> Any:
         parts = split(self, *about)
         assert len(parts) > 1
         database.run("DELETE FROM orders WHERE id <= 500; UPDATE orders SET note = 'changed'")
         return parts
 
-    monkeypatch.setattr(product.Snapshot, "splits", then_change)
+    monkeypatch.setattr(ExportedSnapshot, "splits", then_change)
     columns = ColumnsSpec(types={"ratio": "double"})
 
     logs = tmp_path / "logs"
@@ -91,13 +92,13 @@ def test_rows_that_are_not_those_that_were_counted_are_not_committed(
     world: World, database: Database, monkeypatch: pytest.MonkeyPatch, wrong: int
 ) -> None:
     database.run(ORDERS)
-    split = product.Snapshot.splits
+    split = ExportedSnapshot.splits
 
-    def miscounted(self: product.Snapshot, *about: Any) -> Any:
+    def miscounted(self: ExportedSnapshot, *about: Any) -> Any:
         (part,) = split(self, *about)
         return (replace(part, rows=part.rows + wrong),)
 
-    monkeypatch.setattr(product.Snapshot, "splits", miscounted)
+    monkeypatch.setattr(ExportedSnapshot, "splits", miscounted)
 
     result = load(world, database.table(world), reader="JVM")
 
@@ -131,16 +132,13 @@ def test_bad_values_and_errors_of_the_server_are_those_of_the_other_reader(
 
 
 def test_spark_reads_where_the_other_reader_is_not_installed(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert only_spark(database.input, "AUTO") == ""
+    assert POSTGRES.only_spark("AUTO") == ""
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
-    assert (
-        only_spark(database.input, "AUTO")
-        == "the package `adbc-driver-postgresql` is not installed"
-    )
+    assert POSTGRES.only_spark("AUTO") == "the package `adbc-driver-postgresql` is not installed"
     with pytest.raises(MachineNotReady, match="adbc-driver-postgresql"):
-        check_reader(database.input, "DIRECT")
-    assert only_spark(replace(database.input, database="MYSQL"), "AUTO") == ""
+        POSTGRES.check_reader("DIRECT")
+    assert MYSQL.only_spark("AUTO") == ""

@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.sources.databases.engines.postgres import catalog as product
+from lakeload_jobs.sources.databases.engines.postgres import snapshot as product_snapshot
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import ExportedSnapshot
 from tests.integration.formats.worlds import World, load
 from tests.integration.sources.databases.conftest import Database, input_of
 from tests.servers.postgres import PASSWORD, Postgres, start_postgres
@@ -40,7 +41,7 @@ SELECT n, n / 100.0, CASE WHEN n % 3 = 0 THEN NULL ELSE 'note ' || n END,
 @pytest.fixture
 def small_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of some pages are split."""
-    monkeypatch.setattr(product, "_SPLIT_BYTES", 8192)
+    monkeypatch.setattr(product_snapshot, "_SPLIT_BYTES", 8192)
 
 
 @pytest.mark.usefixtures("small_splits")
@@ -121,9 +122,9 @@ def test_all_tasks_read_the_rows_of_one_snapshot(
     world: World, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database.run(ORDERS)
-    split = product.Snapshot.splits
+    split = ExportedSnapshot.splits
 
-    def then_change(self: product.Snapshot, *about: Any) -> Any:
+    def then_change(self: ExportedSnapshot, *about: Any) -> Any:
         parts = split(self, *about)
         assert len(parts) > 1
         database.run("DELETE FROM orders WHERE id <= 500")
@@ -131,7 +132,7 @@ def test_all_tasks_read_the_rows_of_one_snapshot(
         database.run("INSERT INTO orders (id) SELECT n FROM generate_series(2000, 5000) n")
         return parts
 
-    monkeypatch.setattr(product.Snapshot, "splits", then_change)
+    monkeypatch.setattr(ExportedSnapshot, "splits", then_change)
 
     result = load(world, database.table(world))
 
@@ -146,13 +147,13 @@ def test_rows_that_are_not_those_that_were_counted_are_not_committed(
     world: World, database: Database, monkeypatch: pytest.MonkeyPatch, wrong: int
 ) -> None:
     database.run(ORDERS)
-    split = product.Snapshot.splits
+    split = ExportedSnapshot.splits
 
-    def miscounted(self: product.Snapshot, *about: Any) -> Any:
+    def miscounted(self: ExportedSnapshot, *about: Any) -> Any:
         (part,) = split(self, *about)
         return (replace(part, rows=part.rows + wrong),)
 
-    monkeypatch.setattr(product.Snapshot, "splits", miscounted)
+    monkeypatch.setattr(ExportedSnapshot, "splits", miscounted)
 
     result = load(world, database.table(world))
 

@@ -26,7 +26,9 @@ from lakeload_jobs.contract.spec import (
 from lakeload_jobs.sources.base import NO_COLUMNS, Rows
 from lakeload_jobs.sources.databases.engines.postgres import adbc as adbc
 from lakeload_jobs.sources.databases.engines.postgres import catalog as product
-from lakeload_jobs.sources.databases.source import connect_databases
+from lakeload_jobs.sources.databases.engines.postgres import snapshot as product_snapshot
+from lakeload_jobs.sources.databases.engines.postgres.sql import literal
+from lakeload_jobs.sources.databases.engines.registry import connect_databases
 from tests.integration.sources.databases.conftest import Database
 from tests.servers.postgres import PASSWORD, USER, Postgres
 from tests.unit.launch.specs import SYNCED
@@ -101,7 +103,7 @@ INSERT INTO child SELECT * FROM plain WHERE id > 900;
 def test_every_row_of_a_relation_is_read_once(
     database: Database, monkeypatch: pytest.MonkeyPatch, name: str, parts: int
 ) -> None:
-    monkeypatch.setattr(product, "_SPLIT_BYTES", 8192)
+    monkeypatch.setattr(product_snapshot, "_SPLIT_BYTES", 8192)
     database.run(RELATIONS)
     given = replace(database.input, table=name)
 
@@ -116,7 +118,7 @@ def test_a_foreign_table_is_read(database: Database) -> None:
         RELATIONS + "CREATE EXTENSION postgres_fdw; CREATE SERVER other FOREIGN DATA WRAPPER"
         f" postgres_fdw OPTIONS (host '127.0.0.1', port '{database.input.port}',"
         f" dbname '{database.input.name}'); CREATE USER MAPPING FOR {USER} SERVER other"
-        f" OPTIONS (user '{USER}', password {product.literal(PASSWORD)});"
+        f" OPTIONS (user '{USER}', password {literal(PASSWORD)});"
         " CREATE FOREIGN TABLE far (id int, day date) SERVER other OPTIONS (table_name 'plain')"
     )
 
@@ -190,7 +192,7 @@ def test_missing_rights_are_named_and_excluded_columns_need_none(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user = f"reader_{database.input.name}"
-    database.run(RELATIONS + f"; CREATE ROLE {user} LOGIN PASSWORD {product.literal(PASSWORD)}")
+    database.run(RELATIONS + f"; CREATE ROLE {user} LOGIN PASSWORD {literal(PASSWORD)}")
     try:
         given = replace(database.input, user=user, table="plain")
         error = error_of(given)
@@ -217,7 +219,7 @@ def test_settings_of_the_role_and_the_database_do_not_change_values(
     )
     with closing(postgres.connect(name, client_encoding="UTF8")) as admin:
         admin.execute(
-            f"CREATE ROLE {user} LOGIN PASSWORD {product.literal(PASSWORD)};"
+            f"CREATE ROLE {user} LOGIN PASSWORD {literal(PASSWORD)};"
             f"ALTER ROLE {user} SET TimeZone = 'Asia/Tokyo'; ALTER ROLE {user} SET DateStyle = SQL;"
             f"ALTER ROLE {user} SET bytea_output = 'escape'; ALTER ROLE {user} SET"
             f" extra_float_digits = -5; ALTER ROLE {user} SET IntervalStyle = sql_standard;"
@@ -253,7 +255,7 @@ def test_a_database_without_an_encoding_is_rejected(postgres: Postgres, database
 def test_row_level_security_is_a_warning(database: Database) -> None:
     user = f"limited_{database.input.name}"
     database.run(
-        RELATIONS + f"; CREATE ROLE {user} LOGIN PASSWORD {product.literal(PASSWORD)};"
+        RELATIONS + f"; CREATE ROLE {user} LOGIN PASSWORD {literal(PASSWORD)};"
         f"GRANT SELECT ON plain TO {user}; ALTER TABLE plain ENABLE ROW LEVEL SECURITY;"
         "CREATE POLICY few ON plain USING (id <= 10)"
     )
@@ -295,7 +297,7 @@ def test_a_token_of_iam_is_the_password_of_each_connection(
     user = f"iam_{database.input.name}"
     aws = AwsSession(DestinationSpec("none", "us-east-1"))
     token = aws.database_token("127.0.0.1", database.input.port, user).reveal()
-    database.run(f"{RELATIONS}; CREATE ROLE {user} LOGIN PASSWORD {product.literal(token)}")
+    database.run(f"{RELATIONS}; CREATE ROLE {user} LOGIN PASSWORD {literal(token)}")
     database.run(f"GRANT SELECT ON plain TO {user}")
     try:
         tls = {"sslmode": "verify-full", "sslrootcert": postgres.ca}

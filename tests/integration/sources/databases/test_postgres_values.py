@@ -24,8 +24,10 @@ from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput, OnBadValue
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
 from lakeload_jobs.sources.databases.engines.postgres import catalog as product
+from lakeload_jobs.sources.databases.engines.postgres import types as product_types
 from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadSplit
 from lakeload_jobs.sources.databases.engines.postgres.jvm import split_frames
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import ExportedSnapshot, PostgresPart
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from tests.servers.postgres import PASSWORD, USER, Postgres
 
@@ -158,7 +160,7 @@ class World:
             user=USER,
             password=SecretReference("file", password_file),
         )
-        self.snapshot = product.Snapshot(self.read, Secret(PASSWORD))
+        self.snapshot = ExportedSnapshot(self.read, Secret(PASSWORD))
 
     def reader(self, table: str, on_bad_value: OnBadValue) -> ReadSplit:
         """Return what reads a table."""
@@ -166,7 +168,7 @@ class World:
         relation = product.find_relation(self.snapshot.connection, read)
         found = product.columns(self.snapshot.connection, relation, read)
         identity = TaskIdentity(DestinationSpec("none", "us-east-1"), "test", on_executor=False)
-        columns = product.select(found)
+        columns = product_types.select(found)
         return ReadSplit(read, identity, relation, self.snapshot.id, columns, on_bad_value)
 
     def close(self) -> None:
@@ -188,7 +190,7 @@ def test_a_value_is_the_one_that_psycopg_reads_or_it_is_bad(world: World, name: 
     table = f"t{list(VALUES).index(name)}"
     reader = world.reader(table, "NULL")
 
-    rows = pa.Table.from_batches(reader(product.Split("", 1))).to_pylist()
+    rows = pa.Table.from_batches(reader(PostgresPart("", 1))).to_pylist()
 
     (row,) = rows
     column = reader.selected[0]
@@ -198,8 +200,10 @@ def test_a_value_is_the_one_that_psycopg_reads_or_it_is_bad(world: World, name: 
     assert _same(row["v"], expected), (row["v"], expected)
     if bad:
         with pytest.raises(BadValuesFound):
-            list(world.reader(table, "FAIL")(product.Split("", 1)))
-        texts, count = product.bad_values(world.snapshot, reader.relation, [column], reader.read)
+            list(world.reader(table, "FAIL")(PostgresPart("", 1)))
+        texts, count = product.bad_values(
+            world.snapshot.connection, reader.relation, [column], reader.read
+        )
         assert count == 1
         assert len(texts) == 1
         assert "column `v`: the value `" in str(texts[0])
@@ -208,7 +212,7 @@ def test_a_value_is_the_one_that_psycopg_reads_or_it_is_bad(world: World, name: 
 def test_spark_reads_the_same_values_and_counts_the_same_bad_ones(
     world: World, spark: SparkSession
 ) -> None:
-    reader, all_rows = world.reader("t_all", "NULL"), [product.Split("", 1)]
+    reader, all_rows = world.reader("t_all", "NULL"), [PostgresPart("", 1)]
 
     frame = split_frames(spark, world.snapshot, reader, all_rows)
 

@@ -9,19 +9,25 @@ import psycopg
 import pymysql
 import pytest
 
-from lakeload.policy.database_roles import Server, database_role
+from lakeload.policy.database_roles import database_role
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import FilesInput, JdbcInput, TableSpec
 from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
+from lakeload_jobs.sources.databases.engines.mysql import connection as mysql_connection
+from lakeload_jobs.sources.databases.engines.mysql import sql as mysql_sql
+from lakeload_jobs.sources.databases.engines.mysql import types as mysql_types
 from lakeload_jobs.sources.databases.engines.postgres import catalog as product
+from lakeload_jobs.sources.databases.engines.postgres import connection as product_connection
+from lakeload_jobs.sources.databases.engines.postgres import sql as product_sql
+from lakeload_jobs.sources.databases.engines.postgres import types as product_types
 from tests.servers.mariadb import MariaDb
 from tests.servers.postgres import Postgres
 
 NAME, ODD = "orders", 'O\'dd `%s` "Na.me"'
 
 
-def statements(server: Server, *reads: JdbcInput, globs: tuple[str, ...] = ()) -> list[str]:
+def statements(server: str, *reads: JdbcInput, globs: tuple[str, ...] = ()) -> list[str]:
     """Return the statements for tables and for globs, with a password."""
     tables = [TableSpec("t", "", "t", read, "") for read in reads]
     tables += [TableSpec(glob, "", "t", reads[0], "") for glob in globs]
@@ -35,10 +41,10 @@ def test_a_role_of_postgresql_reads_what_is_loaded(postgres: Postgres) -> None:
     place = ("POSTGRESQL", "127.0.0.1", postgres.port, name, ODD)
     read = JdbcInput(*place, NAME, user=user)  # type: ignore[arg-type]
     with closing(postgres.connect(name)) as admin:
-        schema = product.quoted(ODD)
+        schema = product_sql.quoted(ODD)
         admin.execute(f"CREATE SCHEMA {schema}".encode())
         for table in (NAME, ODD, "hidden"):
-            quoted = product.quoted(table)
+            quoted = product_sql.quoted(table)
             admin.execute(f"CREATE TABLE {schema}.{quoted} AS SELECT 1 AS id".encode())
         for statement in statements("postgres", read, replace(read, table=ODD)):
             admin.execute(statement.encode())
@@ -52,7 +58,7 @@ def test_a_role_of_postgresql_reads_what_is_loaded(postgres: Postgres) -> None:
             pytest.raises(psycopg.errors.ReadOnlySqlTransaction),
         ):
             own.execute("CREATE TABLE other (id int)")
-        role = product.quoted(user)
+        role = product_sql.quoted(user)
         admin.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
 
         # A glob covers the tables of a schema, those to come as well.
@@ -66,9 +72,9 @@ def test_a_role_of_postgresql_reads_what_is_loaded(postgres: Postgres) -> None:
 
 
 def _select_postgres(read: JdbcInput) -> None:
-    with closing(product.connect(read, Secret("secret-1"))) as connection:
+    with closing(product_connection.connect(read, Secret("secret-1"))) as connection:
         relation = product.find_relation(connection, read)
-        selected = product.select(product.columns(connection, relation, read))
+        selected = product_types.select(product.columns(connection, relation, read))
         product.check_select(connection, relation, selected, read)
 
 
@@ -79,7 +85,7 @@ def test_a_user_of_mariadb_reads_what_is_loaded(mariadb: MariaDb) -> None:
     tls = {"sslmode": "verify-full", "sslrootcert": mariadb.ca}
     read = JdbcInput(*place, NAME, user=user, parameters=tls)  # type: ignore[arg-type]
     for table in (NAME, ODD, "hidden"):
-        mariadb.run(f"CREATE TABLE {mysql.quoted(table)} AS SELECT 1 AS id", database=name)
+        mariadb.run(f"CREATE TABLE {mysql_sql.quoted(table)} AS SELECT 1 AS id", database=name)
     mariadb.run(*statements("mysql", read, replace(read, table=ODD)))
 
     for table in (NAME, ODD):
@@ -88,19 +94,19 @@ def test_a_user_of_mariadb_reads_what_is_loaded(mariadb: MariaDb) -> None:
         _select_mysql(replace(read, table="hidden"))
     with pytest.raises(pymysql.OperationalError, match="Access denied"):
         mariadb.connect(name, user=user, password="secret-1", ssl_disabled=True)
-    mariadb.run(f"DROP USER {mysql.quoted(user)}@'%'")
+    mariadb.run(f"DROP USER {mysql_sql.quoted(user)}@'%'")
 
     mariadb.run(*statements("mysql", read, globs=(f"{name}.*",)))
     _select_mysql(replace(read, table="hidden"))
-    mariadb.run(f"DROP USER {mysql.quoted(user)}@'%'")
+    mariadb.run(f"DROP USER {mysql_sql.quoted(user)}@'%'")
     locked = statements("mysql", replace(read, consistency="LOCK"), globs=(f"{name}.*",))
-    assert locked[-1] == f"GRANT LOCK TABLES ON `{name}`.* TO {mysql.quoted(user)}@'%';"
+    assert locked[-1] == f"GRANT LOCK TABLES ON `{name}`.* TO {mysql_sql.quoted(user)}@'%';"
 
 
 def _select_mysql(read: JdbcInput) -> None:
-    with closing(mysql.connect(read, Secret("secret-1"))) as connection:
+    with closing(mysql_connection.connect(read, Secret("secret-1"))) as connection:
         relation = mysql.find_relation(connection, read)
-        selected = mysql.select(mysql.columns(connection, relation, read))
+        selected = mysql_types.select(mysql.columns(connection, relation, read))
         mysql.check_select(connection, relation, selected, read)
 
 

@@ -18,9 +18,17 @@ from lakeload_jobs.contract.errors import LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret, SecretReference
 from lakeload_jobs.contract.spec import DestinationSpec, JdbcInput
 from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
+from lakeload_jobs.sources.databases.engines.mysql import connection as mysql_connection
+from lakeload_jobs.sources.databases.engines.mysql import types as mysql_types
+from lakeload_jobs.sources.databases.engines.mysql.read import MysqlPart, ReadTable
 from lakeload_jobs.sources.databases.engines.postgres import catalog as product
+from lakeload_jobs.sources.databases.engines.postgres import connection as product_connection
+from lakeload_jobs.sources.databases.engines.postgres import failures as product_failures
+from lakeload_jobs.sources.databases.engines.postgres import types as product_types
 from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadSplit
+from lakeload_jobs.sources.databases.engines.postgres.connection import REFUSED, SETTINGS
 from lakeload_jobs.sources.databases.engines.postgres.jvm import split_frames
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import ExportedSnapshot, PostgresPart
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from tests.servers.mariadb import MariaDb
 from tests.servers.postgres import Postgres
@@ -120,11 +128,11 @@ def worst(server: MariaDb, user: str, variables: dict[str, str]) -> Iterator[Non
 def maria_rows(read: JdbcInput, table: str) -> list[Any]:
     """Return the rows of a table as a load reads them, in their order."""
     read = replace(read, table=table)
-    with closing(mysql.connect(read, Secret(WORD))) as connection:
+    with closing(mysql_connection.connect(read, Secret(WORD))) as connection:
         relation = mysql.find_relation(connection, read)
         columns = mysql.columns(connection, relation, read)
-    reader = mysql.ReadTable(read, IDENTITY, relation, mysql.select(columns), "FAIL")
-    rows = pa.Table.from_batches(list(reader(mysql.Part())), reader.schema).to_pylist()
+    reader = ReadTable(read, IDENTITY, relation, mysql_types.select(columns), "FAIL")
+    rows = pa.Table.from_batches(list(reader(MysqlPart())), reader.schema).to_pylist()
     return sorted(tuple(map(str, row.values())) for row in rows)
 
 
@@ -159,17 +167,19 @@ def test_the_worst_variables_of_mariadb_change_no_load(
 def check_maria(maria: JdbcInput, server: MariaDb, variables: dict[str, str]) -> None:
     """Read the catalog and rows in sessions that begin with these variables."""
     with worst(server, maria.user or "", variables):
-        with closing(mysql.connect(maria, Secret(WORD))) as connection:
+        with closing(mysql_connection.connect(maria, Secret(WORD))) as connection:
             tables = mysql.list_tables(connection, maria, None)
             relation = mysql.find_relation(connection, maria)
             columns = mysql.columns(connection, relation, maria)
             assert mysql.key_of(connection, relation) == ("a", "b", "c")
             assert "TLS" in mysql.describe_session(connection)
             # What `plan` does with a connection that it keeps.
-            mysql.fetch(connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+            mysql_connection.fetch(
+                connection, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"
+            )
             assert mysql.estimate_rows(connection, relation, "a > 0") == 3
-            mysql.fetch(connection, "ROLLBACK")
-            assert mysql.fetch(connection, "SELECT 1") == (("1",),)
+            mysql_connection.fetch(connection, "ROLLBACK")
+            assert mysql_connection.fetch(connection, "SELECT 1") == (("1",),)
         assert [table.name for table in tables] == sorted(MARIA_ROWS)
         assert [column.name for column in columns] == ["a", "b", "c", "d", "at", "n", "f"]
         for table, rows in MARIA_ROWS.items():
@@ -198,9 +208,9 @@ def test_a_value_that_the_server_cuts_fails_the_load(maria: JdbcInput) -> None:
 def test_a_server_with_small_packets_is_refused(
     maria: JdbcInput, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mysql, "_LEAST_PACKET", 1 << 40)
+    monkeypatch.setattr(mysql_connection, "_LEAST_PACKET", 1 << 40)
     with pytest.raises(Refused, match="sets `max_allowed_packet` to"):
-        mysql.connect(maria, Secret(WORD))
+        mysql_connection.connect(maria, Secret(WORD))
 
 
 POSTGRES_WORST = {
@@ -294,11 +304,11 @@ def set_for(server: Postgres, read: JdbcInput, settings: dict[str, str]) -> Iter
 
 
 def splits_of(
-    snapshot: product.Snapshot, read: JdbcInput
-) -> tuple[ReadSplit, tuple[product.Split, ...]]:
+    snapshot: ExportedSnapshot, read: JdbcInput
+) -> tuple[ReadSplit, tuple[PostgresPart, ...]]:
     """Return what reads a table, and its parts."""
     relation = product.find_relation(snapshot.connection, read)
-    columns = product.select(product.columns(snapshot.connection, relation, read))
+    columns = product_types.select(product.columns(snapshot.connection, relation, read))
     reader = ReadSplit(read, IDENTITY, relation, snapshot.id, columns, "FAIL")
     return reader, snapshot.splits(relation, 1)
 
@@ -317,10 +327,10 @@ def shown(table: pa.Table) -> list[tuple[str, ...]]:
 
 def check_postgres(read: JdbcInput, spark: SparkSession | None = None) -> None:
     """Read the catalog and rows, with `spark` by its JDBC source too."""
-    with closing(product.Snapshot(read, Secret(WORD))) as snapshot:
+    with closing(ExportedSnapshot(read, Secret(WORD))) as snapshot:
         relation = product.find_relation(snapshot.connection, read)
         assert product.key_of(snapshot.connection, relation) == ("a", "b", "c")
-        for name, value in product.SETTINGS.items():
+        for name, value in SETTINGS.items():
             row = snapshot.connection.execute("SELECT current_setting(%s, true)", (name,))
             assert row.fetchone() in ((value,), (None,)), name
         compared = snapshot.connection.execute("SELECT (NULL::int = NULL) IS NULL")
@@ -363,18 +373,18 @@ def test_the_worst_settings_of_postgresql_change_no_load_of_both_readers(
         check_postgres(pg, spark)
 
 
-@pytest.mark.parametrize("name", product.REFUSED)
+@pytest.mark.parametrize("name", REFUSED)
 def test_a_setting_that_no_load_can_do_with_is_refused(
     pg: JdbcInput, postgres: Postgres, name: str
 ) -> None:
     with set_for(postgres, pg, {name: "on"}), pytest.raises(Refused) as refused:
-        product.connect(pg, Secret(WORD))
+        product_connection.connect(pg, Secret(WORD))
     assert f"`{name}` is on for the user {pg.user}" in refused.value.message
     statement = re.search(r"`(ALTER ROLE [^`]*)`", refused.value.hint or "")
     assert statement is not None
     with set_for(postgres, pg, {name: "on"}), closing(postgres.connect()) as admin:
         admin.execute(statement[1].encode())
-        product.connect(pg, Secret(WORD)).close()
+        product_connection.connect(pg, Secret(WORD)).close()
 
 
 class Pooled:
@@ -390,11 +400,13 @@ class Pooled:
 def test_a_pool_that_mixes_sessions_is_found(
     pg: JdbcInput, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    product.check_pool(pg, Secret(WORD))
+    product_connection.check_pool(pg, Secret(WORD))
     with closing(postgres.connect(pg.name)) as session:
-        monkeypatch.setattr(product, "connect", lambda *_: Pooled(session))
+        monkeypatch.setattr(product_connection, "connect", lambda *_: Pooled(session))
         with pytest.raises(Refused, match="keeps no session") as refused:
-            product.check_pool(pg, Secret(WORD))
-    unprepared = product.failure("reading `t`", "26000", "prepared statement does not exist")
+            product_connection.check_pool(pg, Secret(WORD))
+    unprepared = product_failures.failure(
+        "reading `t`", "26000", "prepared statement does not exist"
+    )
     assert unprepared.hint == refused.value.hint
     assert "`pool_mode = session`" in (unprepared.hint or "")

@@ -14,10 +14,11 @@ import yaml
 from lakeload.documents.spec import table_specs
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import NO_OPTIONS, JdbcInput, TableSpec
-from lakeload_jobs.sources.databases.columns import CatalogColumn
+from lakeload_jobs.sources.databases.columns import CatalogColumn, Relation
 from lakeload_jobs.sources.databases.cursors import CursorRequest, request_of
-from lakeload_jobs.sources.databases.engines.driver.catalog import Relation, driver_class
-from lakeload_jobs.sources.databases.readers import check_reader
+from lakeload_jobs.sources.databases.engines.driver.catalog import driver_class
+from lakeload_jobs.sources.databases.engines.driver.engine import DRIVER
+from lakeload_jobs.sources.databases.engines.registry import ENGINES
 from tests.hints import clauses, follow, follows
 from tests.unit.documents.documents import pipeline
 
@@ -81,8 +82,10 @@ def _request(folder: Path, document: dict[str, Any]) -> CursorRequest:
         CatalogColumn(name, type_, type_, scale=0)
         for name, type_ in COLUMNS[document["source"]["url"]].items()
     ]
-    relation = Relation("public", "orders", '"')
-    return request_of(given, table, relation, columns, (), ("id",), NO_OPTIONS)
+    relation = Relation("public.orders", '"public"."orders"')
+    return request_of(
+        given, ENGINES[given.database].cursors, table, relation, columns, (), ("id",), NO_OPTIONS
+    )
 
 
 @pytest.mark.parametrize(("name", "case"), CASES.items(), ids=CASES.keys())
@@ -145,7 +148,7 @@ def test_a_hint_about_a_driver_names_the_class_that_connects(tmp_path: Path, nam
     _jar(tmp_path / "driver.jar", {SERVICES: "com.example.Driver"})
     document = _document({"url": OTHER, "jar": "first.jar"}, {})
     with pytest.raises(InvalidInput) as raised:
-        driver_class(_table(tmp_path, document)[1])
+        driver_class(DRIVER.dialect, _table(tmp_path, document)[1])
     hint = raised.value.hint or ""
     follows(__file__, name, hint)
 
@@ -153,7 +156,7 @@ def test_a_hint_about_a_driver_names_the_class_that_connects(tmp_path: Path, nam
     values = {"driver": "com.example.Driver", "jar": "driver.jar"}
     changed = follow(document, clause, f"source.{setting}", **values)
 
-    assert driver_class(_table(tmp_path, changed)[1]) == "com.example.Driver"
+    assert driver_class(DRIVER.dialect, _table(tmp_path, changed)[1]) == "com.example.Driver"
 
 
 READERS = {
@@ -172,7 +175,7 @@ def test_a_hint_about_a_reader_leaves_the_choice_to_the_database(tmp_path: Path,
         read = pipeline(tmp_path, yaml.safe_dump(document))
         [table] = table_specs(read)
         assert isinstance(table.input, JdbcInput)
-        check_reader(table.input, read.model.spark.reader)
+        ENGINES[table.input.database].check_reader(read.model.spark.reader)
 
     with pytest.raises(InvalidInput) as raised:
         check(document)

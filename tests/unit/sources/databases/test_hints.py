@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lakeload_jobs.sources.databases.engines.postgres.catalog import failure, free_name
+from lakeload_jobs.sources.databases.engines.postgres.catalog import free_name
+from lakeload_jobs.sources.databases.engines.postgres.failures import failure
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,17 @@ from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.sources.databases.columns import CatalogColumn
 from lakeload_jobs.sources.databases.engines.driver import catalog as jdbc_driver
-from lakeload_jobs.sources.databases.engines.driver.catalog import Relation, select, statement
-from lakeload_jobs.sources.databases.engines.oracle import dialect as oracle
-from lakeload_jobs.sources.databases.engines.sqlserver import dialect as sqlserver
+from lakeload_jobs.sources.databases.engines.driver.catalog import select, statement, table_of
+from lakeload_jobs.sources.databases.engines.oracle import engine as oracle
+from lakeload_jobs.sources.databases.engines.oracle.engine import ORACLE as ORACLE_ENGINE
+from lakeload_jobs.sources.databases.engines.sqlserver import engine as sqlserver
+from lakeload_jobs.sources.databases.engines.sqlserver.engine import SQLSERVER as SQLSERVER_ENGINE
 
 GOLDEN = Path(__file__).with_name("jdbc_dialects")
 SQLSERVER = JdbcInput("SQLSERVER", "db", 1433, "shop", "dbo", "Orders", user="sa")
 ORACLE = JdbcInput("ORACLE", "::1", 1521, "ORCL", "SHOP", "ORDERS", user="sa")
 MODULES: dict[str, Any] = {"SQLSERVER": sqlserver, "ORACLE": oracle}
+ENGINES = {"SQLSERVER": SQLSERVER_ENGINE.dialect, "ORACLE": ORACLE_ENGINE.dialect}
 DIALECTS = {"SQLSERVER": "tsql", "ORACLE": "oracle"}
 
 
@@ -42,8 +45,9 @@ def of_type(kind: str, precision: int = 0, scale: int = 0) -> CatalogColumn:
 
 def statement_of(read: JdbcInput, columns: Sequence[CatalogColumn]) -> str:
     """Return the SELECT of a table."""
-    relation = Relation(read.schema, read.table, '"')
-    return statement(read, relation, select(read, relation, columns), '"id" > 5', '"id"')
+    relation, dialect = table_of(read.schema, read.table, '"'), ENGINES[read.database]
+    selected = select(dialect, read, relation, columns)
+    return statement(dialect, relation, selected, '"id" > 5', '"id"')
 
 
 @pytest.mark.parametrize("read", [SQLSERVER, ORACLE], ids=["sqlserver", "oracle"])
@@ -79,7 +83,9 @@ def test_the_select_is_sql_of_the_database(read: JdbcInput) -> None:
 def test_a_number_of_oracle_is_a_decimal_where_one_holds_it(
     precision: int, scale: int, target: str
 ) -> None:
-    (column,) = select(ORACLE, Relation("A", "B", '"'), [of_type("NUMBER", precision, scale)])
+    (column,) = select(
+        ENGINES["ORACLE"], ORACLE, table_of("A", "B", '"'), [of_type("NUMBER", precision, scale)]
+    )
 
     assert column.type == target
     assert "'TM9'" in column.expression
@@ -89,17 +95,20 @@ def test_what_the_drivers_are_given() -> None:
     password = Secret("hunter2")
     secure = replace(ORACLE, parameters={"sslmode": "verify-full", "connect_timeout": "5"})
 
-    assert jdbc_driver.driver_class(SQLSERVER) == "com.microsoft.sqlserver.jdbc.SQLServerDriver"
-    assert jdbc_driver.url_of(SQLSERVER) == "jdbc:sqlserver://db:1433"
-    assert jdbc_driver.login_of(SQLSERVER, password) == {
+    assert (
+        jdbc_driver.driver_class(ENGINES[SQLSERVER.database], SQLSERVER)
+        == "com.microsoft.sqlserver.jdbc.SQLServerDriver"
+    )
+    assert ENGINES[SQLSERVER.database].url_of(SQLSERVER) == "jdbc:sqlserver://db:1433"
+    assert jdbc_driver.login_of(ENGINES[SQLSERVER.database], SQLSERVER, password) == {
         "databaseName": "shop", "applicationName": "lakeload", "loginTimeout": "15",
         "encrypt": "true", "trustServerCertificate": "false", "user": "sa", "password": "hunter2",
     }  # fmt: skip
     plain = replace(SQLSERVER, parameters={"sslmode": "disable"})
-    assert jdbc_driver.login_of(plain, None)["encrypt"] == "false"
-    assert jdbc_driver.url_of(ORACLE) == "jdbc:oracle:thin:@//[::1]:1521/ORCL"
-    assert jdbc_driver.url_of(secure) == "jdbc:oracle:thin:@tcps://[::1]:1521/ORCL"
-    assert jdbc_driver.login_of(secure, None) == {
+    assert jdbc_driver.login_of(ENGINES[plain.database], plain, None)["encrypt"] == "false"
+    assert ENGINES[ORACLE.database].url_of(ORACLE) == "jdbc:oracle:thin:@//[::1]:1521/ORCL"
+    assert ENGINES[secure.database].url_of(secure) == "jdbc:oracle:thin:@tcps://[::1]:1521/ORCL"
+    assert jdbc_driver.login_of(ENGINES[secure.database], secure, None) == {
         "oracle.net.CONNECT_TIMEOUT": "5000", "v$session.program": "lakeload",
         "oracle.net.ssl_server_dn_match": "true", "user": "sa",
     }  # fmt: skip
@@ -122,8 +131,8 @@ def test_sql_server_reads_one_moment_where_it_can(
         asked.append(select)
         return [row]
 
-    found, warnings = sqlserver.session_of(SQLSERVER, fetch)
+    found, warnings = SQLSERVER_ENGINE.dialect.session_of(SQLSERVER, fetch)
 
     assert (found, bool(warnings)) == (session, warns)
     sqlglot.parse_one(asked[0], dialect="tsql")
-    assert oracle.session_of(ORACLE, fetch) == ("", ())
+    assert ORACLE_ENGINE.dialect.session_of(ORACLE, fetch) == ("", ())

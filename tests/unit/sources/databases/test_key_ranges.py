@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import pytest
 
+from lakeload_jobs.sources.databases.engines.mysql.types import PLACES as MYSQL_PLACES
+from lakeload_jobs.sources.databases.engines.postgres.types import PLACES
 from lakeload_jobs.sources.databases.key_ranges import (
-    MYSQL_PLACES,
-    PLACES,
     Places,
     conditions,
     find_bounds,

@@ -11,7 +11,8 @@ import pytest
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.sources import batch_sizes
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES, BATCH_ROWS, bounded
-from lakeload_jobs.sources.databases.engines.mysql.catalog import fetch_batch, quoted
+from lakeload_jobs.sources.databases.engines.mysql.read import fetch_batch
+from lakeload_jobs.sources.databases.engines.mysql.sql import quoted
 
 MIB = 1 << 20
 

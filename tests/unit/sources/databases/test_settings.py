@@ -14,10 +14,13 @@ from lakeload.sources.registry import facts_of, source_of
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import JdbcInput, TableSpec
-from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
-from lakeload_jobs.sources.databases.engines.oracle import dialect as oracle
-from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
-from lakeload_jobs.sources.databases.engines.sqlserver import dialect as sqlserver
+from lakeload_jobs.sources.databases.engines.mysql.connection import SETTINGS, SETTINGS_OF_SOME
+from lakeload_jobs.sources.databases.engines.mysql.types import RULES
+from lakeload_jobs.sources.databases.engines.oracle import engine as oracle
+from lakeload_jobs.sources.databases.engines.postgres import connection as postgres_connection
+from lakeload_jobs.sources.databases.engines.postgres import types as postgres_types
+from lakeload_jobs.sources.databases.engines.postgres.connection import REFUSED
+from lakeload_jobs.sources.databases.engines.sqlserver import engine as sqlserver
 from tests.unit.documents.documents import pipeline, problems_of, validator
 
 LOGIN = "password: {env: SHOP_PASSWORD}"
@@ -157,15 +160,15 @@ def test_the_page_has_the_table_of_types() -> None:
     text = "".join((docs / page).read_text(encoding="utf-8") for page in pages)
     rows = [line.split("|") for line in text.splitlines() if line.startswith("| `")]
     shown = [(row[1].strip().strip("`"), row[2].strip().strip("`")) for row in rows]
-    rules = (*postgres.RULES, *mysql.RULES, *sqlserver.RULES, *oracle.RULES)
+    rules = (*postgres_types.RULES, *RULES, *sqlserver.RULES, *oracle.RULES)
     assert shown == [(rule.type, rule.target) for rule in rules]
 
 
 @pytest.mark.parametrize(
     ("page", "names"),
     [
-        ("postgres.md", {*postgres.SETTINGS, *postgres.REFUSED}),
-        ("mysql.md", {*mysql.SETTINGS, *mysql.SETTINGS_OF_SOME, "max_allowed_packet"}),
+        ("postgres.md", {*postgres_connection.SETTINGS, *REFUSED}),
+        ("mysql.md", {*SETTINGS, *SETTINGS_OF_SOME, "max_allowed_packet"}),
     ],
 )
 def test_the_page_of_an_engine_names_each_variable_of_the_session(

@@ -18,42 +18,31 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret, without_secrets
-from lakeload_jobs.contract.spec import DatabaseType, JdbcInput
+from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.core.names import did_you_mean
-from lakeload_jobs.sources.databases.columns import CatalogColumn, SelectedColumn
+from lakeload_jobs.sources.databases.columns import (
+    CatalogColumn,
+    Relation,
+    Rule,
+    SelectedColumn,
+    query_sql,
+)
 from lakeload_jobs.sources.databases.engines.driver.dialect import Dialect
-from lakeload_jobs.sources.databases.engines.oracle import dialect as oracle
-from lakeload_jobs.sources.databases.engines.sqlserver import dialect as sqlserver
+from lakeload_jobs.sources.databases.engines.failures import failure, safe_text
 
-_DIALECTS: dict[DatabaseType, Dialect] = {"SQLSERVER": sqlserver, "ORACLE": oracle}
-"""None of OTHER: its driver alone knows it."""
 _SERVICES = "META-INF/services/java.sql.Driver"
-_MAX_DIGITS = 38
-_MAX_FRACTION = 6
 _LISTED = 1000
 """Tables among which the one that was meant is looked for."""
 _SYSTEM = ("INFORMATION_SCHEMA", "SYSTEM_LOBS", "SYS", "PG_CATALOG")
 
 
-def dialect_of(read: JdbcInput) -> Dialect | None:
-    """Return what is known of the database; None where only its driver knows it."""
-    return _DIALECTS.get(read.database)
-
-
-def url_of(read: JdbcInput) -> str:
-    """Return the URL that the driver takes."""
-    dialect = dialect_of(read)
-    return dialect.url_of(read) if dialect is not None else read.url or ""
-
-
-def driver_class(read: JdbcInput) -> str:
+def driver_class(dialect: Dialect, read: JdbcInput) -> str:
     """Return the class of the driver.
 
     Raises `InvalidInput` for a jar that is not there or is none, and for a class that no jar has.
     """
-    dialect = dialect_of(read)
-    if dialect is not None and dialect.DRIVER is not None:
-        return dialect.DRIVER
+    if dialect.driver is not None:
+        return dialect.driver
     entries: list[str] = []
     named: list[str] = []
     for jar in map(Path, read.jars):
@@ -110,37 +99,26 @@ def _only_driver(named: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Relation:
-    """A table or view, by the names that the database has for it, or a `query`: then `name` is ''.
+class DriverRelation(Relation):
+    """A table or view, or a query. `quote` is what stands around identifiers."""
 
-    `schema` '' for a database without schemas. `quote` is what stands around identifiers.
-    """
-
-    schema: str
-    name: str
-    quote: str
-    query: str | None = None
-    comment: str = ""
-    identity: None = None
+    quote: str = ""
 
     def quoted(self, name: str) -> str:
-        """Return an identifier as SQL has it."""
-        if not self.quote:
-            return name
-        return f"{self.quote}{name.replace(self.quote, self.quote * 2)}{self.quote}"
+        """Return an identifier as the driver says."""
+        return quoted(name, self.quote)
 
-    @property
-    def sql(self) -> str:
-        """What stands behind FROM; without AS, which not every database has here."""
-        if self.query is not None:
-            # The line break ends a comment at the end of the query.
-            return f"({self.query.strip().rstrip(';')}\n) lakeload_query"
-        return ".".join(map(self.quoted, filter(None, (self.schema, self.name))))
 
-    @property
-    def shown(self) -> str:
-        """The name in messages."""
-        return "query" if self.query is not None else _joined(self.schema, self.name)
+def quoted(name: str, quote: str) -> str:
+    """Return an identifier; '' is no quote."""
+    return f"{quote}{name.replace(quote, quote * 2)}{quote}" if quote else name
+
+
+def table_of(schema: str, name: str, quote: str, comment: str = "") -> DriverRelation:
+    """Return a table by the names that the database has for it; `schema` '' for one without."""
+    # Without AS, which not every database has here.
+    sql = ".".join(quoted(part, quote) for part in (schema, name) if part)
+    return DriverRelation(_joined(schema, name), sql, comment=comment, quote=quote)
 
 
 def _joined(schema: str | None, name: str | None) -> str:
@@ -177,7 +155,7 @@ class Connection:
         finally:
             prepared.close()
 
-    def describe(self, relation: Relation) -> tuple[CatalogColumn, ...]:
+    def describe(self, relation: DriverRelation) -> tuple[CatalogColumn, ...]:
         """Return the columns of a relation, without their comments."""
         prepared = self._java.createStatement()
         try:
@@ -220,52 +198,47 @@ def _column(about: Any, place: int) -> CatalogColumn:
     )
 
 
-def connect(read: JdbcInput, password: Secret | None, drivers: Any) -> Connection:
+def connect(dialect: Dialect, read: JdbcInput, password: Secret | None, drivers: Any) -> Connection:
     """Connect. `drivers` returns the driver of a class, from a JVM that has it.
 
     Raises `InvalidInput` where the driver does not take the URL, and `Refused` where the database
     cannot be reached or rejects the login.
     """
-    driver, properties = drivers(driver_class(read))
-    for name, value in login_of(read, password).items():
+    name_of_driver, url = driver_class(dialect, read), dialect.url_of(read)
+    driver, properties = drivers(name_of_driver)
+    for name, value in login_of(dialect, read, password).items():
         properties.setProperty(name, value)
     try:
-        java = driver.connect(url_of(read), properties)
+        java = driver.connect(url, properties)
     except Py4JJavaError as error:
-        raise _not_connected(read, error, password) from None
+        raise _not_connected(url, error, password) from None
     if java is None:
         raise InvalidInput(
-            f"the driver `{driver_class(read)}` does not take the URL `{url_of(read)}`",
+            f"the driver `{name_of_driver}` does not take the URL `{url}`",
             hint="check `url` and `jar` in `source`: they are of two databases",
         )
     return Connection(java, read)
 
 
-def login_of(read: JdbcInput, password: Secret | None) -> dict[str, str]:
+def login_of(dialect: Dialect, read: JdbcInput, password: Secret | None) -> dict[str, str]:
     """Return the properties of a connection. Contains the password."""
-    dialect = dialect_of(read)
-    user = {} if dialect is None else dialect.properties_of(read)
+    user = dialect.properties_of(read)
     if read.user is not None:
         user["user"] = read.user
     return user if password is None else {**user, "password": password.reveal()}
 
 
-def _not_connected(read: JdbcInput, error: Py4JJavaError, password: Secret | None) -> Refused:
+def _not_connected(url: str, error: Py4JJavaError, password: Secret | None) -> Refused:
     state, text = sql_error(error)
     said = safe_text(without_secrets(text, [] if password is None else [password.reveal()]))
     login = (state or "").startswith("28")
     return Refused(
-        f"connecting to `{url_of(read)}` failed: {said}",
+        f"connecting to `{url}` failed: {said}",
         hint="check `user` and `password` in `source`"
         if login
         else "check `url` and `user` in `source`, and the network",
         retryable=not login,
     )
-
-
-def safe_text(text: str) -> str:
-    """Return a driver's message on one line."""
-    return " ".join(text.split("; SQL statement:")[0].split())[:300]
 
 
 def sql_error(error: Py4JJavaError) -> tuple[str | None, str]:
@@ -289,30 +262,7 @@ def failures(doing: str) -> Iterator[None]:
         raise failure(doing, *sql_error(error)) from None
 
 
-_RETRYABLE = ("08", "40")
-"""Classes of SQLSTATE in which another attempt may succeed: connections, serialization."""
-HINTS = {
-    "42S21": "give one of the two columns another name with `AS`",
-    "42": "check the names of the table and its columns, and the rights of the user",
-    "08": "run again: nothing was committed",
-    "40": "run again: nothing was committed",
-    "28": "check `user` and `password` in `source`",
-}
-"""What to do, by SQLSTATE or its class."""
-
-
-def failure(doing: str, state: str | None, text: str) -> LoadFailed:
-    """Return the failure of a statement."""
-    code = (state or "")[:2]
-    coded = f" (SQLSTATE {state})" if state else ""
-    return LoadFailed(
-        f"{doing}: {safe_text(text)}{coded}",
-        hint=HINTS.get(state or "", HINTS.get(code)),
-        retryable=code in _RETRYABLE,
-    )
-
-
-def find_relation(connection: Connection, read: JdbcInput) -> Relation:
+def find_relation(connection: Connection, read: JdbcInput) -> DriverRelation:
     """Return what is read. Raises `LoadFailed` where the user sees no table of that name, or more
     than one."""
     shown = _joined(read.schema, read.table)
@@ -320,7 +270,7 @@ def find_relation(connection: Connection, read: JdbcInput) -> Relation:
         about = connection.metadata
         quote = str(about.getIdentifierQuoteString() or "").strip()
         if read.query is not None:
-            return Relation("", "", quote, read.query)
+            return DriverRelation("query", query_sql(read.query, "lakeload_query"), quote=quote)
         escape = str(about.getSearchStringEscape() or "")
         pattern = re.sub(r"[_%]", lambda found: escape + found[0], read.table)
         listed = list(rows_of(about.getTables(None, None, pattern, None)))
@@ -334,7 +284,7 @@ def find_relation(connection: Connection, read: JdbcInput) -> Relation:
     if len(found) == 1 or (found and read.schema):
         catalog, schema, name, _, comment = found[0][:5]
         given = read.schema or schema or catalog or ""
-        return Relation(given, name or "", quote, comment=comment or "")
+        return table_of(given, name or "", quote, comment or "")
     if found:
         schemas = ", ".join(f"`{row[1] or row[0]}`" for row in found)
         raise LoadFailed(
@@ -350,7 +300,7 @@ def find_relation(connection: Connection, read: JdbcInput) -> Relation:
     )
 
 
-def columns(connection: Connection, relation: Relation) -> tuple[CatalogColumn, ...]:
+def columns(connection: Connection, relation: DriverRelation) -> tuple[CatalogColumn, ...]:
     """Return the columns in their order. Raises `LoadFailed` for a query that is rejected, or has
     two columns of one name."""
     with failures(f"reading the columns of `{relation.shown}`"):
@@ -365,21 +315,17 @@ def columns(connection: Connection, relation: Relation) -> tuple[CatalogColumn, 
 
 
 def select(
-    read: JdbcInput, relation: Relation, found: Sequence[CatalogColumn]
+    dialect: Dialect, read: JdbcInput, relation: DriverRelation, found: Sequence[CatalogColumn]
 ) -> list[SelectedColumn]:
     """Return the columns as they are selected. `type` is the one that Spark is told, '' where it
     chooses."""
-    dialect = dialect_of(read)
-    if dialect is None:
-        return [
-            SelectedColumn(column.name, relation.quoted(column.name), _told(read, column))
-            for column in found
-        ]
-    return [_selected(dialect, relation.quoted(column.name), column) for column in found]
+    return [
+        _selected(relation.quoted(column.name), column, *dialect.rule_of(column, read))
+        for column in found
+    ]
 
 
-def _selected(dialect: Dialect, value: str, column: CatalogColumn) -> SelectedColumn:
-    rule, target = dialect.rule_of(column)
+def _selected(value: str, column: CatalogColumn, rule: Rule, target: str) -> SelectedColumn:
     expression = rule.expression.format(value)
     return SelectedColumn(
         column.name,
@@ -393,36 +339,20 @@ def _selected(dialect: Dialect, value: str, column: CatalogColumn) -> SelectedCo
 
 
 def statement(
-    read: JdbcInput,
-    relation: Relation,
+    dialect: Dialect,
+    relation: DriverRelation,
     selected: Sequence[SelectedColumn],
     wanted: str,
     cursor: str,
 ) -> str:
     """Return the SELECT of a table, of columns that are named by place: the values; as text those
     that are bad, and null for others; `cursor`, where it is not ''; and the number of rows."""
-    dialect = dialect_of(read)
-    count = "COUNT(*)" if dialect is None else dialect.COUNT
     rows = relation.sql + (f" WHERE {wanted}" if wanted else "")
     values = [column.checked for column in selected]
     values += [f"CASE WHEN {one.bad} THEN {one.shown} END" for one in selected if one.bad]
     values += [cursor] if cursor else []
-    values.append(f"(SELECT {count} FROM {rows})")  # noqa: S608
+    values.append(f"(SELECT {dialect.count} FROM {rows})")  # noqa: S608
     # Spark does not read two columns that differ in case only.
     names = [relation.quoted(f"c{place}") for place in range(len(values))]
     listed = ", ".join(f"{value} AS {name}" for value, name in zip(values, names, strict=True))
     return f"SELECT {listed} FROM {rows}"  # noqa: S608
-
-
-def _told(read: JdbcInput, column: CatalogColumn) -> str:
-    """Return the type where Spark's own would change values."""
-    if column.type == "INTEGER" and (read.url or "").startswith("jdbc:sqlite:"):
-        return "bigint"  # all its integers have 64 bits
-    if column.type in ("NUMERIC", "DECIMAL"):
-        digits, scale = column.precision or 0, column.scale
-        # Without a precision the scale means nothing.
-        fits = digits and scale is not None and 0 <= scale <= digits <= _MAX_DIGITS
-        return "" if fits else "string"
-    if column.type == "TIMESTAMP":
-        return "string" if (column.scale or 0) > _MAX_FRACTION else ""
-    return "string" if column.type in ("TIME", "TIME_WITH_TIMEZONE") else ""

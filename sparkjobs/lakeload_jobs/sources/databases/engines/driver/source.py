@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -25,8 +25,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
+from lakeload_jobs.aws.session import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.spec import OnBadValue
+from lakeload_jobs.contract.spec import JdbcInput, JobSpec, OnBadValue, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.rows.arrow import pc
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
@@ -35,14 +36,22 @@ from lakeload_jobs.sources.base import (
     BadValuesFound,
     EarlierColumns,
     Rows,
+    Source,
     Splits,
 )
-from lakeload_jobs.sources.databases.base import DatabaseSlice, DatabaseSource
+from lakeload_jobs.sources.databases.base import (
+    DatabaseRun,
+    DatabaseSlice,
+    DatabaseSource,
+)
 from lakeload_jobs.sources.databases.bookmark import Kind
 from lakeload_jobs.sources.databases.columns import SelectedColumn
-from lakeload_jobs.sources.databases.cursors import Cursor, Window, value_of
+from lakeload_jobs.sources.databases.cursor_sql import Cursor, value_of
+from lakeload_jobs.sources.databases.cursors import Window
+from lakeload_jobs.sources.databases.engines.base import Engine
 from lakeload_jobs.sources.databases.engines.driver import catalog as driver
-from lakeload_jobs.sources.databases.readers import DRIVER_WARNINGS, check_reader, only_spark
+from lakeload_jobs.sources.databases.engines.driver.dialect import Dialect
+from lakeload_jobs.sources.databases.engines.failures import failure, safe_text
 from lakeload_jobs.sources.databases.rows import cast_at_last, read_once
 from lakeload_jobs.sources.databases.seen import (
     ENTRY_BYTES,
@@ -63,40 +72,52 @@ _Found = dict[str, tuple[Any, Any, str]]
 """The bad values of a batch by column: which they are, their text, and what is wrong with them."""
 
 
-class JdbcUrlSource(DatabaseSource):
+def connect_tables(
+    engine: Engine, dialect: Dialect, spec: JobSpec, aws: AwsSession
+) -> Callable[[TableSpec, JdbcInput], Source]:
+    """Return what makes the source of a table. The tables of a run share the connections."""
+    run = DatabaseRun(engine, spec, aws)
+    return lambda table, given: DriverSource(run, table, given, dialect)
+
+
+class DriverSource(DatabaseSource):
     """One table of such a database."""
 
-    def slice(self, bookmark: Bookmark) -> JdbcUrlSlice:
+    def __init__(
+        self, run: DatabaseRun, table: TableSpec, given: JdbcInput, dialect: Dialect
+    ) -> None:
+        super().__init__(run, table, given)
+        self.dialect = dialect
+
+    def slice(self, bookmark: Bookmark) -> DriverSlice:
         """Read the catalog, and with a `cursor` its greatest value. The rows are read later.
 
         Raises `Refused` where the database cannot be reached, `LoadFailed` for a table that cannot
         be read, and `InvalidInput` for settings that it does not bear out.
         """
         given = self.given
-        check_reader(given, self.spec.reader)
+        self.engine.check_reader(self.spec.reader)
+        dialect = self.dialect
         self._take(1)
-        with closing(driver.connect(given, self._password(), _of_spark)) as connection:
+        with closing(driver.connect(dialect, given, self._password(), _of_spark)) as connection:
             relation = driver.find_relation(connection, given)
             columns = driver.columns(connection, relation)
-            found = self._found(relation, columns, driver.select(given, relation, columns))
+            selected = driver.select(dialect, given, relation, columns)
+            found = self._found(relation, columns, selected)
             with driver.failures(f"finding what is new in `{relation.shown}`"):
                 window = self._window(found, (), bookmark, connection.fetch)
-                session, warnings = self._session(connection)
+                session, warnings = dialect.session_of(given, connection.fetch)
         change = self._key_change(bookmark)
-        return JdbcUrlSlice(found, window, change, source=self, session=session, notes=warnings)
-
-    def _session(self, connection: driver.Connection) -> tuple[str, tuple[str, ...]]:
-        dialect = driver.dialect_of(self.given)
-        return ("", ()) if dialect is None else dialect.session_of(self.given, connection.fetch)
+        return DriverSlice(found, window, change, source=self, session=session, notes=warnings)
 
     def options(self, session: str) -> dict[str, str]:
         """Return the options of Spark's source. The password is in the one that Spark hides in all
         it shows."""
-        given = self.given
-        return driver.login_of(given, self._password()) | {
-            "url": driver.url_of(given),
+        given, dialect = self.given, self.dialect
+        return driver.login_of(dialect, given, self._password()) | {
+            "url": dialect.url_of(given),
             **({"sessionInitStatement": session} if session else {}),
-            "driver": driver.driver_class(given),
+            "driver": driver.driver_class(dialect, given),
             "fetchsize": str(_FETCHED),
             "queryTimeout": str(given.statement_timeout),
             "preferTimestampNTZ": "true",
@@ -114,10 +135,10 @@ def _of_spark(name: str) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JdbcUrlSlice(DatabaseSlice):
+class DriverSlice(DatabaseSlice):
     """Rows of a table that one task reads."""
 
-    source: JdbcUrlSource
+    source: DriverSource
     session: str
     """Statements that set up the session that reads, '' for none."""
     notes: tuple[str, ...] = ()
@@ -126,7 +147,7 @@ class JdbcUrlSlice(DatabaseSlice):
     def open(self, spark: SparkSession, earlier: EarlierColumns) -> Rows:
         """Return the rows, unread. Raises `LoadFailed` for types that Spark does not know, and
         `InvalidInput` for settings that the table does not bear out."""
-        spec, found = self.source.spec, self.found
+        spec, found, engine = self.source.spec, self.found, self.source.engine
         on_bad_value = spec.on_bad_value_of(found.table)
         frame = self._frame(spark)
         names = [column.name for column in found.selected]
@@ -138,22 +159,22 @@ class JdbcUrlSlice(DatabaseSlice):
         reader = ReadRows(
             found.relation.shown, tuple(names), on_bad_value, found.key, self._noting(),
             tuple((one.name, one.reason) for one in found.selected if one.bad),
-            checks_dates=driver.dialect_of(self.source.given) is None,
+            checks_dates=not self.source.dialect.writes_dates,
         )  # fmt: skip
-        warnings = (DRIVER_WARNINGS[self.source.given.database], *self.notes)
+        warnings = (engine.facts.warning, *self.notes)
         if reader.counts_bad_values:
             fields.append(StructField(BAD_VALUES_HELPER, LongType()))
         schema = StructType(fields)
 
         once = Splits((0,), reader, frame=frame)
-        why = only_spark(self.source.given, spec.reader)
+        why = engine.only_spark(spec.reader)
         rows = read_once(spark, schema, found, once, self._ended, warnings=warnings, only_spark=why)
         return cast_at_last(rows, found.table, plain, found.relation.shown, on_bad_value)
 
     def _frame(self, spark: SparkSession) -> DataFrame:
         """Return the columns by place. Behind them are the bad values as text, the cursor where
         there is one, and at last how many rows there are."""
-        found, relation, given = self.found, self.found.relation, self.source.given
+        found, relation, dialect = self.found, self.found.relation, self.source.dialect
         selected = found.selected
         kinds = ["string" if column.carried == "TEXT" else column.type for column in selected]
         kinds += ["string"] * sum(bool(column.bad) for column in selected)
@@ -163,7 +184,7 @@ class JdbcUrlSlice(DatabaseSlice):
         kinds.append("bigint")
         told = ", ".join(f"c{place} {kind}" for place, kind in enumerate(kinds) if kind)
         value = "" if cursor is None else cursor.value
-        table = f"({driver.statement(given, relation, selected, self.wanted, value)}) lakeload"
+        table = f"({driver.statement(dialect, relation, selected, self.wanted, value)}) lakeload"
         reader = spark.read.format("jdbc").options(**self.source.options(self.session))
         try:
             frame = reader.options(dbtable=table, customSchema=told).load()
@@ -231,8 +252,8 @@ def _not_opened(name: str, error: Exception) -> LoadFailed:
                 f"{text.split('] ')[-1].split(' SQLSTATE')[0]}",
                 hint="leave the column out with `columns.exclude`, or cast it in a `query`",
             )
-        return driver.failure(f"reading `{name}`", state, text)
-    said = driver.safe_text(str(error).split("JVM stacktrace")[0])
+        return failure(f"reading `{name}`", state, text)
+    said = safe_text(str(error).split("JVM stacktrace")[0])
     return LoadFailed(f"reading `{name}`: {said}", hint="check the table and its columns")
 
 

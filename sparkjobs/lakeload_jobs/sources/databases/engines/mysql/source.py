@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,24 +12,43 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from lakeload_jobs.aws.session import AwsSession
+from lakeload_jobs.contract.spec import JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.rows.batches import tasks_at_once
 from lakeload_jobs.rows.columns import source_names
 from lakeload_jobs.sources.base import (
     EarlierColumns,
     Rows,
+    Source,
     Splits,
 )
-from lakeload_jobs.sources.databases.base import DatabaseSlice, DatabaseSource
+from lakeload_jobs.sources.databases.base import (
+    DatabaseRun,
+    DatabaseSlice,
+    DatabaseSource,
+)
 from lakeload_jobs.sources.databases.cursors import (
     Window,
 )
-from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
+from lakeload_jobs.sources.databases.engines.base import Engine
+from lakeload_jobs.sources.databases.engines.mysql import catalog
+from lakeload_jobs.sources.databases.engines.mysql.catalog import find_ranges
+from lakeload_jobs.sources.databases.engines.mysql.connection import connect, failures, fetch
+from lakeload_jobs.sources.databases.engines.mysql.read import MysqlPart, Noting, ReadTable
+from lakeload_jobs.sources.databases.engines.mysql.sql import entry_sql
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.databases.key_ranges import Ranges
-from lakeload_jobs.sources.databases.readers import check_reader
 from lakeload_jobs.sources.databases.rows import cast_at_last, read_once
 from lakeload_jobs.sources.databases.seen import comparison
+
+
+def connect_tables(
+    engine: Engine, spec: JobSpec, aws: AwsSession
+) -> Callable[[TableSpec, JdbcInput], Source]:
+    """Return what makes the source of a table. The tables of a run share connections."""
+    run = DatabaseRun(engine, spec, aws)
+    return lambda table, given: MysqlSource(run, table, given)
 
 
 class MysqlSource(DatabaseSource):
@@ -44,22 +63,22 @@ class MysqlSource(DatabaseSource):
         be read, and `InvalidInput` for settings that it does not bear out.
         """
         given = self.given
-        check_reader(given, self.spec.reader)
+        self.engine.check_reader(self.spec.reader)
         consistency = given.consistency
         readers = self._take(1 if consistency == "TABLE" else None) - (consistency == "LOCK")
-        with closing(mysql.connect(given, self._password())) as connection:
-            relation = mysql.find_relation(connection, given)
-            columns = mysql.columns(connection, relation, given)
-            found = self._found(relation, columns, mysql.select(columns))
-            fetch = partial(mysql.fetch, connection)
-            with mysql.failures(f"finding what is new in `{relation.shown}`", relation):
-                fetch("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
-                key = mysql.key_of(connection, relation) if self.incremental else ()
-                window = self._window(found, key, bookmark, fetch)
+        with closing(connect(given, self._password())) as connection:
+            relation = catalog.find_relation(connection, given)
+            columns = catalog.columns(connection, relation, given)
+            found = self._found(relation, columns, catalog.select(columns))
+            run = partial(fetch, connection)
+            with failures(f"finding what is new in `{relation.shown}`", relation.sql):
+                run("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+                key = catalog.key_of(connection, relation) if self.incremental else ()
+                window = self._window(found, key, bookmark, run)
             ranges = None
             if readers > 1 and not self._needs_one_transaction(window):
                 most = readers if consistency == "NONE" else min(readers, tasks_at_once())
-                ranges = mysql.find_ranges(connection, relation, columns, most)
+                ranges = find_ranges(connection, relation, columns, most)
         needed = 1 if ranges is None else len(ranges.conditions) + (consistency == "LOCK")
         self._give_back_all_but(needed)
         return MysqlSlice(found, window, self._key_change(bookmark), source=self, ranges=ranges)
@@ -90,11 +109,11 @@ class MysqlSlice(DatabaseSlice):
         return "; ".join(filter(None, (said, how)))
 
     @property
-    def _parts(self) -> tuple[mysql.Part, ...]:
+    def _parts(self) -> tuple[MysqlPart, ...]:
         if self.ranges is None:
-            return (mysql.Part(),)
+            return (MysqlPart(),)
         locked = self.source.given.consistency == "LOCK"
-        return tuple(mysql.Part(condition, locked) for condition in self.ranges.conditions)
+        return tuple(MysqlPart(condition, locked) for condition in self.ranges.conditions)
 
     def open(self, spark: SparkSession, earlier: EarlierColumns) -> Rows:
         """Return the rows, unread. Raises `InvalidInput` for settings that the table does not bear
@@ -105,7 +124,7 @@ class MysqlSlice(DatabaseSlice):
         wanted, keys = self.wanted, tuple[str, ...]()
         if wanted and self.source.table.max_deleted is not None and not self.more:
             keys = tuple(source_names(self.source.table.primary_key, found.names).values())
-        reader = mysql.ReadTable(
+        reader = ReadTable(
             given, identity, found.relation, found.selected,
             spec.on_bad_value_of(found.table), wanted, self._noting(), keys,
         )  # fmt: skip
@@ -116,14 +135,14 @@ class MysqlSlice(DatabaseSlice):
         rows = read_once(spark, schema, found, once, self._ended, warnings=warnings)
         return cast_at_last(rows, found.table, schema, found.relation.shown, on_bad_value)
 
-    def _noting(self) -> mysql.Noting | None:
+    def _noting(self) -> Noting | None:
         window, found = self.window, self.found
         if not isinstance(window, Window) or window.appended is None or window.high is None:
             return None
         cursor, appended, key = window.cursor, window.appended, found.entry_key(window.cursor)
         name = found.relation.shown
-        noting = mysql.Noting(
-            entry=mysql.entry_sql(key, found.selected),
+        noting = Noting(
+            entry=entry_sql(key, found.selected),
             rows=cursor.between(appended.kept_from, window.high),
             lookback=window.looks_back,
         )
@@ -132,7 +151,7 @@ class MysqlSlice(DatabaseSlice):
         compared = comparison(appended.seen, found.selected, found.key, name)
         return replace(
             noting,
-            compared=mysql.entry_sql(key, compared.columns),
+            compared=entry_sql(key, compared.columns),
             seen=appended.seen.entries,
             length=compared.length,
         )

@@ -17,19 +17,19 @@ from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES, bounded
 from lakeload_jobs.sources.databases.columns import SelectedColumn
-from lakeload_jobs.sources.databases.engines.postgres.catalog import (
+from lakeload_jobs.sources.databases.engines.postgres.connection import conninfo, session_settings
+from lakeload_jobs.sources.databases.engines.postgres.failures import (
     LOST_HINT,
-    Relation,
-    Split,
-    conninfo,
     failure,
     is_lost,
-    literal,
-    quoted,
     safe_text,
-    select_sql,
-    session_settings,
 )
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import (
+    PostgresPart,
+    PostgresRelation,
+    select_sql,
+)
+from lakeload_jobs.sources.databases.engines.postgres.sql import literal, quoted
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.type_names import text_type
 from lakeload_jobs.storage.backoff import pause
@@ -54,7 +54,7 @@ class ReadSplit:
 
     read: JdbcInput
     identity: TaskIdentity
-    relation: Relation
+    relation: PostgresRelation
     snapshot: str
     selected: tuple[SelectedColumn, ...]
     on_bad_value: OnBadValue
@@ -67,20 +67,20 @@ class ReadSplit:
             fields.append((BAD_VALUES_HELPER, pa.int64()))
         return pa.schema(fields)
 
-    def __call__(self, split: Split) -> Iterator[pa.RecordBatch]:
+    def __call__(self, split: PostgresPart) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one split. Raises `LakeloadError`, also where they are not as many as
         were counted."""
         if not split.rows:
             return
-        with _errors(f"reading `{self.relation.name}`"):
+        with _errors(f"reading `{self.relation.shown}`"):
             yield from self.converted(split, self._all_batches(split))
 
     def converted(
-        self, split: Split, batches: Iterable[pa.RecordBatch]
+        self, split: PostgresPart, batches: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         """Yield the batches of one split in the types of `schema`. Raises `LakeloadError`, also
         where their rows are not as many as were counted."""
-        name = self.relation.name
+        name = self.relation.shown
         schema, rows, ready = self.schema, 0, None
         # A batch is handed on when the next one has come: whoever takes the rows that were counted
         # takes no more, and would not see that there are too many.
@@ -110,7 +110,7 @@ class ReadSplit:
     def _counts_bad_values(self) -> bool:
         return self.on_bad_value == "NULL" and any(column.bad for column in self.selected)
 
-    def _all_batches(self, split: Split) -> Iterator[pa.RecordBatch]:
+    def _all_batches(self, split: PostgresPart) -> Iterator[pa.RecordBatch]:
         """Yield the batches of a split. Where the connection is lost, go on in another one, which
         begins with the rows that are done: those of a table come in the order of its pages."""
         import adbc_driver_manager as manager
@@ -135,7 +135,7 @@ class ReadSplit:
             else:
                 return
 
-    def _batches(self, split: Split) -> Iterator[pa.RecordBatch]:
+    def _batches(self, split: PostgresPart) -> Iterator[pa.RecordBatch]:
         from adbc_driver_manager._reader import AdbcRecordBatchReader
 
         with closing(self._connect()) as connection:
@@ -164,7 +164,7 @@ class ReadSplit:
             if is_lost(error.sqlstate):
                 raise
             raise LoadFailed(
-                f"reading `{self.relation.name}`: the connection that held the snapshot has ended",
+                f"reading `{self.relation.shown}`: the connection that held the snapshot has ended",
                 hint=LOST_HINT,
                 retryable=True,
             ) from None

@@ -21,13 +21,13 @@ from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadSplit
-from lakeload_jobs.sources.databases.engines.postgres.catalog import (
-    Snapshot,
-    Split,
-    literal,
+from lakeload_jobs.sources.databases.engines.postgres.connection import session_settings
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import (
+    ExportedSnapshot,
+    PostgresPart,
     select_sql,
-    session_settings,
 )
+from lakeload_jobs.sources.databases.engines.postgres.sql import literal
 
 _AS_IS = ("boolean", "smallint", "int", "bigint", "float", "double", "string", "binary")
 """Types whose values JDBC and Spark do not change."""
@@ -45,7 +45,10 @@ _PARAMETERS = {
 
 
 def split_frames(
-    spark: SparkSession, snapshot: Snapshot, reader: ReadSplit, parts: Sequence[Split]
+    spark: SparkSession,
+    snapshot: ExportedSnapshot,
+    reader: ReadSplit,
+    parts: Sequence[PostgresPart],
 ) -> DataFrame:
     """Return the rows of splits, split n as partition n, in the columns of `reader`."""
     schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
@@ -63,7 +66,7 @@ class _Convert:
     """The function of the task that reads one split."""
 
     reader: ReadSplit
-    split: Split
+    split: PostgresPart
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with failures_for_driver("stage"):
@@ -77,7 +80,7 @@ def _carried(column: SelectedColumn) -> SelectedColumn:
 
 
 def _read(
-    spark: SparkSession, options: Mapping[str, str], reader: ReadSplit, split: Split
+    spark: SparkSession, options: Mapping[str, str], reader: ReadSplit, split: PostgresPart
 ) -> DataFrame:
     # Names by place: Spark does not read two columns that differ in case only.
     select = select_sql(reader.relation, reader.selected, split, by_place=True)

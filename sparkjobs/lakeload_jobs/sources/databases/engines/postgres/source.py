@@ -25,7 +25,7 @@ from lakeload_jobs.sources.base import (
     Splits,
 )
 from lakeload_jobs.sources.databases.base import (
-    ConnectionBudget,
+    DatabaseRun,
     DatabaseSlice,
     DatabaseSource,
     FoundTable,
@@ -33,13 +33,27 @@ from lakeload_jobs.sources.databases.base import (
 from lakeload_jobs.sources.databases.cursors import (
     Window,
 )
-from lakeload_jobs.sources.databases.engines.postgres import catalog as postgres
+from lakeload_jobs.sources.databases.engines.base import Engine
+from lakeload_jobs.sources.databases.engines.postgres import catalog
 from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadSplit
+from lakeload_jobs.sources.databases.engines.postgres.catalog import (
+    bad_values,
+    server_of,
+    xmin_request,
+)
+from lakeload_jobs.sources.databases.engines.postgres.connection import failures
 from lakeload_jobs.sources.databases.engines.postgres.jvm import split_frames
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import (
+    ByKey,
+    ExportedSnapshot,
+    PostgresPart,
+    PostgresRelation,
+    entry_sql,
+    unseen_parts,
+)
 from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow, find_xmin_window
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.databases.keys import remembered
-from lakeload_jobs.sources.databases.readers import check_reader, only_spark
 from lakeload_jobs.sources.databases.rows import casts_of
 from lakeload_jobs.sources.databases.seen import Seen, comparison, unseen
 from lakeload_jobs.sources.settings import refuse_limit
@@ -52,14 +66,14 @@ class _CommonSnapshot:
 
     def __init__(self, tables: int) -> None:
         self._tables = tables
-        self._snapshot: postgres.Snapshot | None = None
+        self._snapshot: ExportedSnapshot | None = None
         self._lock = threading.Lock()
 
     def id_for(self, read: JdbcInput, password: Secret | None) -> str:
         """Return what other sessions import. Raises as connecting does."""
         with self._lock:
             if self._snapshot is None:
-                self._snapshot = postgres.Snapshot(read, password)
+                self._snapshot = ExportedSnapshot(read, password)
             return self._snapshot.id
 
     def leave(self) -> None:
@@ -70,29 +84,26 @@ class _CommonSnapshot:
                 self._snapshot.close()
 
 
-class JdbcSource(DatabaseSource):
+def connect_tables(
+    engine: Engine, spec: JobSpec, aws: AwsSession
+) -> Callable[[TableSpec, JdbcInput], Source]:
+    """Return what makes the source of a table. The tables of a run share connections, and with
+    `consistency: SYNC` a snapshot."""
+    run, common = DatabaseRun(engine, spec, aws), _CommonSnapshot(len(spec.tables))
+    return lambda table, given: PostgresSource(run, table, given, common)
+
+
+class PostgresSource(DatabaseSource):
     """One table of a database. It holds the snapshot of its newest slice until it is closed."""
 
     def __init__(
-        self,
-        spec: JobSpec,
-        table: TableSpec,
-        given: JdbcInput,
-        aws: AwsSession,
-        budget: ConnectionBudget,
-        common: _CommonSnapshot,
+        self, run: DatabaseRun, table: TableSpec, given: JdbcInput, common: _CommonSnapshot
     ) -> None:
-        super().__init__(spec, table, given, aws, budget)
+        super().__init__(run, table, given)
         self._common = common
-        self._snapshot: postgres.Snapshot | None = None
+        self._snapshot: ExportedSnapshot | None = None
 
-    @classmethod
-    def of_run(cls, spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, JdbcInput], Source]:
-        """Return what makes the source of a table, which share connections and a snapshot."""
-        budget, common = ConnectionBudget.of_run(spec), _CommonSnapshot(len(spec.tables))
-        return lambda table, given: cls(spec, table, given, aws, budget, common)
-
-    def slice(self, bookmark: Bookmark) -> JdbcSlice:
+    def slice(self, bookmark: Bookmark) -> PostgresSlice:
         """Take a snapshot, and find in it what is to be read.
 
         Raises `Refused` where the server cannot be reached, `LoadFailed` for a table that cannot
@@ -100,39 +111,43 @@ class JdbcSource(DatabaseSource):
         without the driver.
         """
         given = self.given
-        check_reader(given, self.spec.reader)
+        self.engine.check_reader(self.spec.reader)
         snapshot, readers = self._new_snapshot()
         connection = snapshot.connection
-        postgres.check_encoding(connection, given)
-        relation = postgres.find_relation(connection, given)
-        columns = postgres.columns(connection, relation, given)
+        relation = catalog.find_relation(connection, given)
+        columns = catalog.columns(connection, relation, given)
         names = [column.name for column in columns]
         key = source_names(self.table.primary_key, names).values()
-        found = self._found(relation, columns, postgres.select(columns, tuple(key)))
-        postgres.check_select(connection, relation, found.selected, given)
+        found = self._found(relation, columns, catalog.select(columns, tuple(key)))
+        catalog.check_select(connection, relation, found.selected, given)
         window: Window | XminWindow | None
-        with postgres.failures(given, f"finding what is new in `{relation.name}`"):
+        with failures(given, f"finding what is new in `{relation.shown}`"):
             if given.by_xmin:
                 window = self._xmin_window(relation, bookmark, snapshot)
             else:
-                own_key = postgres.key_of(connection, relation) if self.incremental else ()
+                own_key = catalog.key_of(connection, relation) if self.incremental else ()
                 window = self._window(found, own_key, bookmark, snapshot.fetch)
         key_change = self._key_change(bookmark)
-        return JdbcSlice(found, window, key_change, source=self, snapshot=snapshot, readers=readers)
+        return PostgresSlice(
+            found, window, key_change, source=self, snapshot=snapshot, readers=readers
+        )
 
     def _xmin_window(
-        self, relation: postgres.Relation, bookmark: Bookmark, snapshot: postgres.Snapshot
+        self,
+        relation: PostgresRelation,
+        bookmark: Bookmark,
+        snapshot: ExportedSnapshot,
     ) -> XminWindow:
         options = self.spec.options
         refuse_limit(incremental=True, limit=options.limit)
-        request = postgres.xmin_request(relation, self.table, options)
-        server = postgres.server_of(snapshot.connection)
+        request = xmin_request(relation, self.table, options)
+        server = server_of(snapshot.connection)
         found = find_xmin_window(request, bookmark, snapshot.fetch, server)
         before, after = found.state.before, found.state.after
         kept = remembered(self.given, bookmark.state)
         return replace(found, state=StateChange(before, {**after, **kept}))
 
-    def _new_snapshot(self) -> tuple[postgres.Snapshot, int]:
+    def _new_snapshot(self) -> tuple[ExportedSnapshot, int]:
         """Return a new snapshot, in place of the one before, and how many sessions may read in it.
 
         Raises `Refused` and `LoadFailed` as connecting does.
@@ -144,7 +159,7 @@ class JdbcSource(DatabaseSource):
         exported = None
         if self.given.consistency == "SYNC":
             exported = self._common.id_for(self.given, self._password())
-        self._snapshot = postgres.Snapshot(self.given, self._password(), exported)
+        self._snapshot = ExportedSnapshot(self.given, self._password(), exported)
         return self._snapshot, connections - 1
 
     def close(self) -> None:
@@ -157,11 +172,11 @@ class JdbcSource(DatabaseSource):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JdbcSlice(DatabaseSlice):
+class PostgresSlice(DatabaseSlice):
     """Rows of a table in one snapshot, in which `readers` sessions may read."""
 
-    source: JdbcSource
-    snapshot: postgres.Snapshot
+    source: PostgresSource
+    snapshot: ExportedSnapshot
     readers: int
 
     def open(self, spark: SparkSession, earlier: EarlierColumns) -> Rows:
@@ -180,7 +195,7 @@ class JdbcSlice(DatabaseSlice):
             spec.on_bad_value_of(found.table),
         )
         splits = Splits(parts, reader, tuple(part.rows for part in parts))
-        read = _spark_reads(spark, spec, splits, self.snapshot)
+        read = _spark_reads(spark, self.source.only_spark, splits, self.snapshot)
         check = partial(self._check_values, reader)
         schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
         rows = Rows(
@@ -188,7 +203,7 @@ class JdbcSlice(DatabaseSlice):
             schema,
             found.names,
             read,
-            only_spark(given, spec.reader),
+            self.source.only_spark,
             keys=partial(self._keys, spark, splits),
             comments=found.comments,
             warnings=found.relation.warnings,
@@ -203,7 +218,7 @@ class JdbcSlice(DatabaseSlice):
 
         def check_all() -> None:
             check()
-            check_casts(frame, casts, found.relation.name)
+            check_casts(frame, casts, found.relation.shown)
 
         splits = frame_splits(cast, splits.counts)
         return replace(rows, schema=cast.schema, splits=splits, check_values=check_all)
@@ -211,8 +226,8 @@ class JdbcSlice(DatabaseSlice):
     def _check_values(self, read: ReadSplit) -> None:
         """Raise `LoadFailed` with the bad values of the table, by column and key."""
         bad_columns = tuple(column for column in read.selected if column.bad)
-        found, count = postgres.bad_values(
-            self.snapshot, read.relation, bad_columns, read.read, self.wanted
+        found, count = bad_values(
+            self.snapshot.connection, read.relation, bad_columns, read.read, self.wanted
         )
         if count:
             raise BadValuesFound.of(found, count, hint="set `on_bad_value: 'NULL'`")
@@ -225,18 +240,18 @@ class JdbcSlice(DatabaseSlice):
             parts = self.snapshot.splits(self.found.relation, self.readers, by_key=self._by_key)
         reader = replace(read, selected=tuple(c for c in read.selected if c.name in names))
         schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
-        splits = _spark_reads(spark, spec, Splits(parts, reader), self.snapshot)
+        splits = _spark_reads(spark, self.source.only_spark, Splits(parts, reader), self.snapshot)
         frame = split_frame(spark, splits, schema)
         casts = casts_of(self.found.table, schema, self.found.names)
         cast = cast_types(frame, casts, spec.on_bad_value_of(self.found.table)) if casts else frame
         return cast.select(*map(quoted, names))
 
     @property
-    def _by_key(self) -> postgres.ByKey:
+    def _by_key(self) -> ByKey:
         window = self.window
         return _by_key(self.found, window.cursor.name if isinstance(window, Window) else None)
 
-    def _parts(self) -> tuple[postgres.Split, ...]:
+    def _parts(self) -> tuple[PostgresPart, ...]:
         """Return the parts with new rows; note those that the next load reads again."""
         relation, window, snapshot = self.found.relation, self.window, self.snapshot
         if not isinstance(window, Window) or window.appended is None or window.high is None:
@@ -249,36 +264,36 @@ class JdbcSlice(DatabaseSlice):
         if appended.seen is not None and window.low is not None:
             again = cursor.between(window.low, appended.last)
             parts += self._unseen(window, appended.seen, again)
-        entry = postgres.entry_sql(self.found.entry_key(cursor), self.found.selected)
+        entry = entry_sql(self.found.entry_key(cursor), self.found.selected)
         kept = cursor.between(appended.kept_from, window.high)
         packed = snapshot.entries(relation, entry, kept, lookback=window.looks_back)
         self.kept.note(self.found, window, packed)
         return parts
 
-    def _unseen(self, window: Window, seen: Seen, again: str) -> tuple[postgres.Split, ...]:
+    def _unseen(self, window: Window, seen: Seen, again: str) -> tuple[PostgresPart, ...]:
         found, relation = self.found, self.found.relation
-        compared = comparison(seen, found.selected, found.key, relation.name)
-        entry = postgres.entry_sql(found.entry_key(window.cursor), compared.columns)
+        compared = comparison(seen, found.selected, found.key, relation.shown)
+        entry = entry_sql(found.entry_key(window.cursor), compared.columns)
         now = self.snapshot.entries(relation, entry, again, lookback=window.looks_back)
         late = unseen(now, seen.entries, compared.length)
-        return postgres.unseen_splits(relation, found.selected, again, entry, late)
+        return unseen_parts(relation, found.selected, again, entry, late)
 
 
-def _by_key(found: FoundTable, cursor: str | None) -> postgres.ByKey:
+def _by_key(found: FoundTable, cursor: str | None) -> ByKey:
     """Return the columns in whose ranges the rows may be read: of those that are read, that of the
     cursor and the first one of the key."""
     read = {column.name for column in found.selected}
     by_name = {column.name: column for column in found.columns if column.name in read}
     names = dict.fromkeys((cursor, *found.key[:1]))
     columns = tuple(by_name[name] for name in names if name in by_name)
-    return postgres.ByKey(columns, found.selected)
+    return ByKey(columns, found.selected)
 
 
 def _spark_reads(
-    spark: SparkSession, spec: JobSpec, splits: Splits, snapshot: postgres.Snapshot
+    spark: SparkSession, reason: str, splits: Splits, snapshot: ExportedSnapshot
 ) -> Splits:
-    """Return splits as the reader that there is reads them."""
-    reader: Any = splits.read
-    if not only_spark(reader.read, spec.reader):
+    """Return splits as the reader that there is reads them: Spark where there is a reason."""
+    if not reason:
         return splits
+    reader: Any = splits.read
     return frame_splits(split_frames(spark, snapshot, reader, splits.parts), splits.counts)

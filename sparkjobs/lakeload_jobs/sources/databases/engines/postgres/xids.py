@@ -10,7 +10,7 @@ subtransactions, so `pg_visible_in_snapshot` calls rows visible that are not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -18,15 +18,14 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.core.yaml_lines import yaml_text
 from lakeload_jobs.sources.databases.bookmark import other_source
+from lakeload_jobs.sources.databases.columns import Fetch
+from lakeload_jobs.sources.databases.engines.base import XMIN
 from lakeload_jobs.sources.databases.relation_identity import (
     NotedRelation,
     RelationIdentity,
     read_relation,
 )
 from lakeload_jobs.sources.databases.seen import LOAD_AGAIN, check_first
-
-Fetch = Callable[[str], Sequence[Sequence[Any]]]
-"""Runs a SELECT and returns its rows."""
 
 EPOCH = 1 << 32
 _FIRST = 3
@@ -37,8 +36,6 @@ MOST_XIDS = 100_000
 _REFRESH = 1 << 28
 """After so many transactions a load that finds nothing new keeps the snapshot that it has seen."""
 _XMIN = "xmin::text::int8"
-CURSOR = "xmin"
-"""The name of the column, which is no column of a table's own."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +178,7 @@ class XminState:
     def to_json(self) -> dict[str, Any]:
         """Return it as a commit holds it."""
         now = self.snapshot
-        state: dict[str, Any] = {"cursor": CURSOR, "type": "XID", "last": None}
+        state: dict[str, Any] = {"cursor": XMIN, "type": "XID", "last": None}
         state |= {"horizon": now.horizon, "end": now.end, "server": now.server}
         state["tables"] = sorted(self.tables)
         if self.relation is not None:
@@ -197,9 +194,9 @@ def read_xmin_state(state: Any, name: str) -> XminState | None:
     if not isinstance(state, dict) or "kind" in state:
         raise other_source()
     try:
-        if state["cursor"] != CURSOR:
+        if state["cursor"] != XMIN:
             raise LoadFailed(
-                f"`cursor` of `{name}` is `{CURSOR}`, and earlier loads of this pipeline have used "
+                f"`cursor` of `{name}` is `{XMIN}`, and earlier loads of this pipeline have used "
                 f"`{state['cursor']}`",
                 hint=f"set `cursor: {yaml_text(state['cursor'])}` again, or {LOAD_AGAIN}",
             )
@@ -307,7 +304,7 @@ def _tables(given: XminRequest, fetch: Fetch) -> frozenset[int]:
     if given.kind in ("r", "p") and all(kind == "r" and heap for _, kind, heap in found):
         return frozenset(oid for oid, _, _ in found)
     raise InvalidInput(
-        f"`cursor: {CURSOR}` of `{given.name}`: only tables of PostgreSQL's own have it, and their "
+        f"`cursor: {XMIN}` of `{given.name}`: only tables of PostgreSQL's own have it, and their "
         "partitions: no views and no foreign tables",
         hint="set `cursor` to a column, or load the tables that the view reads",
     )
@@ -343,7 +340,7 @@ def _visible(given: XminRequest, wanted: Xids, fetch: Fetch) -> frozenset[int] |
     if not given.appends:
         return None
     raise LoadFailed(
-        f"loading `{given.name}` by `{CURSOR}`: more than {MOST_XIDS:,} transactions have written "
+        f"loading `{given.name}` by `{XMIN}`: more than {MOST_XIDS:,} transactions have written "
         "the table since the oldest one began that is still open, and a load notes no more",
         hint="end the oldest transaction: see `pg_stat_activity` and `pg_prepared_xacts`",
     )

@@ -489,7 +489,8 @@ def _kind(own: _Type, refused: list[str], *, earlier: bool = False) -> Kind:
     if own.kind == _LIST:
         return pa.list_(kinds[0])
     if own.kind == _MAP:
-        return pa.map_(*kinds)
+        # Arrow has no map of keys without a type.
+        return pa.map_(*kinds) if kinds[0] != pa.null() else pa.null()
     if own.kind == _STRUCT:
         if not kinds:
             refused.append("a struct that has no fields")

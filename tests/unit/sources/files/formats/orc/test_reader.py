@@ -452,9 +452,17 @@ def test_a_column_that_cannot_be_read_is_refused_unless_it_is_left_out(tmp_path:
     assert read(path, names=["t"]).to_pylist() == [{"t": "a"}]
 
 
-def test_decimals_without_a_precision_are_refused_and_say_who_wrote_them(tmp_path: Path) -> None:
-    columns = {"t": ["a"], "v": pa.array([Decimal("1.25")], pa.decimal128(10, 2))}
-    path = write(tmp_path / "a.orc", columns, compression="uncompressed")
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([Decimal("1.25")], pa.decimal128(10, 2)),
+        pa.array([[(Decimal("1.25"), 1)]], pa.map_(pa.decimal128(10, 2), pa.int8())),
+    ],
+)
+def test_decimals_without_a_precision_are_refused_and_say_who_wrote_them(
+    tmp_path: Path, column: Any
+) -> None:
+    path = write(tmp_path / "a.orc", {"t": ["a"], "v": column}, compression="uncompressed")
     written = path.read_bytes()
     decimal, without_precision = b"\x28\x0a\x30\x02", b"\x78\x0a\x30\x02"
     assert written.count(decimal) == 1
