@@ -156,7 +156,7 @@ def find_database(answers: Answers, folder: Path, environment: Mapping[str, str]
     """
     # With the drivers and boto3, which other choices do without.
     from lakeload.connections import Connections
-    from lakeload.sources.databases.inspection import list_changed, list_sizes, list_tables
+    from lakeload.sources.databases.inspection import connected_catalog
     from lakeload_jobs.sources.readers import SourceReaders
 
     settings = _settings(answers.from_url)
@@ -177,9 +177,10 @@ def find_database(answers: Answers, folder: Path, environment: Mapping[str, str]
     destination = DestinationSpec(answers.bucket, answers.region)
     readers = SourceReaders(destination, Connections(destination, "init").before_spark)
     try:
-        found = list_tables(read, None, readers)
-        changed = list_changed(read, readers)
-        sizes = list_sizes(read, readers)
+        with connected_catalog(read, readers) as (catalog, connection):
+            found = catalog.list_tables(connection, read, None)
+            changed = catalog.list_changed(connection, read)
+            sizes = catalog.list_sizes(connection, read)
     except Refused as error:
         hint = f"`lakeload init` reads the password from `{PASSWORD.name}`; {error.hint}"
         raise Refused(error.message, hint=hint, retryable=error.retryable) from error

@@ -15,22 +15,15 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.sources.base import Source
+from lakeload_jobs.sources.databases.engines.registry import connect_databases
 from lakeload_jobs.sources.files.spark.rejected import connect_rejected
 from lakeload_jobs.sources.files.spark.source import connect_files
 from lakeload_jobs.sources.spark.source import connect_spark
 
-
-def _connect_databases(spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, JdbcInput], Source]:
-    # Its drivers cost a loader of files a tenth of a second.
-    from lakeload_jobs.sources.databases.source import connect_databases
-
-    return connect_databases(spec, aws)
-
-
 SOURCES: dict[type, Callable[[JobSpec, AwsSession], Callable[[TableSpec, Any], Source]]] = {
     FilesInput: connect_files,
     SparkInput: connect_spark,
-    JdbcInput: _connect_databases,
+    JdbcInput: connect_databases,
     RejectedInput: connect_rejected,
 }
 """What each returns takes the table's input as the second, which is of its own type."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lakeload.sources.databases.inspection import list_tables
+from lakeload.sources.databases.inspection import connected_catalog
 from lakeload.sources.databases.settings import JdbcTable
 from lakeload.sources.databases.table_names import matches, name_parts
 from lakeload_jobs.contract.errors import InvalidInput
@@ -25,7 +25,8 @@ def find_tables(
 
     Raises as connecting does, and `InvalidInput` for a glob that finds nothing.
     """
-    found = list_tables(read, _schemas(tables), readers)
+    with connected_catalog(read, readers) as (catalog, connection):
+        found = catalog.list_tables(connection, read, _schemas(tables))
     known = {(one.schema, one.name): one for one in found}
     listed = {
         (table.source_schema, table.source_table)

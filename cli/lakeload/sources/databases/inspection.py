@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,7 +16,6 @@ from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.rows.columns import in_source_spelling
 from lakeload_jobs.sources.databases.columns import (
     CatalogColumn,
-    CatalogTable,
     Relation,
     SelectedColumn,
     is_read,
@@ -28,31 +27,6 @@ from lakeload_jobs.sources.databases.identity import password_of
 from lakeload_jobs.sources.position import position_of
 from lakeload_jobs.sources.readers import SourceReaders
 from lakeload_jobs.sources.type_names import UnknownType, spark_name, text_type
-
-
-def list_tables(
-    read: JdbcInput, schemas: Sequence[str] | None, readers: SourceReaders
-) -> tuple[CatalogTable, ...]:
-    """Return the tables and views of some schemas, or of all that are not the system's own.
-
-    Raises `Refused` where the database cannot be reached.
-    """
-    with _connected(read, readers) as connection:
-        return _catalog(read).list_tables(connection, read, schemas)
-
-
-def list_changed(read: JdbcInput, readers: SourceReaders) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the timestamps of tables that are not null, by schema and table. Raises as
-    `list_tables`."""
-    with _connected(read, readers) as connection:
-        return _catalog(read).list_changed(connection, read)
-
-
-def list_sizes(read: JdbcInput, readers: SourceReaders) -> dict[tuple[str, str], int]:
-    """Return the bytes of tables whose size the database knows, by schema and table. Raises as
-    `list_tables`."""
-    with _connected(read, readers) as connection:
-        return _catalog(read).list_sizes(connection, read)
 
 
 def inspect(
@@ -68,15 +42,15 @@ def inspect(
     Raises `Refused` where it cannot be reached, `LoadFailed` where it has no such table, and what a
     load raises for its cursor.
     """
-    engine, database = ENGINES[read.database], _catalog(read)
-    with _connected(read, readers) as connection:
+    engine = ENGINES[read.database]
+    with connected_catalog(read, readers) as (database, connection):
         if not read.incremental or read.by_xmin:
             relation = database.find_relation(connection, read)
             whole = _report_of_all(relation)
             if not read.by_xmin or bookmark is None:
                 return whole
             return _inspect_by_xmin(read, table, options, bookmark(), connection, relation, whole)
-        relation, columns, selected = _selected(connection, table, read)
+        relation, columns, selected = _selected(database, connection, table, read)
         whole = _report_of_all(relation)
         mark = None if bookmark is None else bookmark()
         with database.one_transaction(connection, read, relation) as fetch:
@@ -122,8 +96,8 @@ def _inspect_by_xmin(
     """Return whether row versions are new. How many are, no statistics tell."""
     if mark.state is None:
         return whole
-    with _catalog(read).one_transaction(connection, read, relation) as fetch:
-        engine = ENGINES[read.database]
+    engine = ENGINES[read.database]
+    with engine.catalog().one_transaction(connection, read, relation) as fetch:
         window = engine.xmin_window(connection, relation, table, options, mark, fetch)
     if window.refreshes:
         # The job has to keep the state anew.
@@ -139,8 +113,8 @@ def read_columns(
 
     Raises as `estimate` does, and `LoadFailed` for columns that the user may not read.
     """
-    with _connected(read, readers) as connection:
-        relation, found, selected = _selected(connection, request.table, read)
+    with connected_catalog(read, readers) as (database, connection):
+        relation, found, selected = _selected(database, connection, request.table, read)
     names = tuple(column.name for column in found)
     columns = in_source_spelling(request.table.columns, names)
     types = {column.name: column.type for column in selected}
@@ -157,19 +131,22 @@ def checks(
 ) -> tuple[SourceCheck, ...]:
     """Return the checks of the database of some tables."""
     first = tables[0][1]
-    database = _catalog(first)
 
     def log_in() -> str:
-        with _connected(first, readers) as connection:
+        with connected_catalog(first, readers) as (database, connection):
             return database.describe_session(connection)
 
     def select(table: TableSpec, read: JdbcInput) -> str:
-        with _connected(read, readers) as connection:
-            _, _, selected = _selected(connection, table, read)
+        with connected_catalog(read, readers) as (database, connection):
+            _, _, selected = _selected(database, connection, table, read)
         return f"{len(selected)} columns"
 
     login = "source-login"
-    more = database.session_checks(first, partial(password_of, readers.session, first))
+    more = (
+        ENGINES[first.database]
+        .catalog()
+        .session_checks(first, partial(password_of, readers.session, first))
+    )
     return (
         SourceCheck(login, "the database accepts the user", log_in),
         *(SourceCheck(name, proves, run, (login,)) for name, proves, run in more),
@@ -186,11 +163,10 @@ def checks(
 
 
 def _selected(
-    connection: Any, table: TableSpec, read: JdbcInput
+    database: Catalog, connection: Any, table: TableSpec, read: JdbcInput
 ) -> tuple[Any, tuple[CatalogColumn, ...], list[SelectedColumn]]:
     """Return the table, its columns, and those that a load selects. Raises `LoadFailed` where it
     may not."""
-    database = _catalog(read)
     relation = database.find_relation(connection, read)
     found = database.columns(connection, relation, read)
     names = tuple(column.name for column in found)
@@ -200,15 +176,17 @@ def _selected(
     return relation, found, selected
 
 
-def _catalog(read: JdbcInput) -> Catalog:
-    return ENGINES[read.database].catalog()
+@contextmanager
+def connected_catalog(read: JdbcInput, readers: SourceReaders) -> Iterator[tuple[Catalog, Any]]:
+    """Give the catalog of a database, and a connection to it. Raises `Refused` where the database
+    cannot be reached."""
+    catalog = ENGINES[read.database].catalog()
 
-
-def _connected(read: JdbcInput, readers: SourceReaders) -> AbstractContextManager[Any]:
     def connect() -> Any:
-        return _catalog(read).connect_read_only(read, password_of(readers.session, read))
+        return catalog.connect_read_only(read, password_of(readers.session, read))
 
-    return connected(_place(read), connect)
+    with connected(_place(read), connect) as connection:
+        yield catalog, connection
 
 
 def _place(read: JdbcInput) -> str:

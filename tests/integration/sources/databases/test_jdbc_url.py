@@ -18,8 +18,7 @@ from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import ColumnsSpec, JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.sources.databases.columns import CatalogColumn, Fetch, Rule
 from lakeload_jobs.sources.databases.engines.driver import source as jdbc_url
-from lakeload_jobs.sources.databases.engines.oracle.dialect import OracleDialect
-from lakeload_jobs.sources.databases.engines.oracle.engine import ORACLE
+from lakeload_jobs.sources.databases.engines.oracle.engine import ORACLE, OracleDialect
 from lakeload_jobs.sources.databases.engines.registry import ENGINES
 from tests.integration.formats.worlds import World, load
 

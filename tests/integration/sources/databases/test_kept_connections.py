@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lakeload.sources.base import ColumnsRequest
-from lakeload.sources.databases.inspection import inspect, list_tables, read_columns
+from lakeload.sources.databases.inspection import connected_catalog, inspect, read_columns
 from lakeload.sources.kept_connections import connections_kept
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
@@ -41,7 +41,8 @@ def _logins(database: Database) -> int:
 def _ask(database: Database, names: Sequence[str], at_once: int) -> None:
     """Ask about tables as `plan` does."""
     readers = SourceReaders(_DESTINATION, AwsSession(_DESTINATION))
-    list_tables(database.input, None, readers)
+    with connected_catalog(database.input, readers) as (catalog, connection):
+        catalog.list_tables(connection, database.input, None)
 
     def of_table(name: str) -> None:
         read = replace(database.input, table=name)

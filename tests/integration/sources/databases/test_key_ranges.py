@@ -10,7 +10,7 @@ import pytest
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.sources.databases.engines.postgres import catalog as product
 from lakeload_jobs.sources.databases.engines.postgres import snapshot as product_snapshot
-from lakeload_jobs.sources.databases.engines.postgres.parts import ByKey
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import ByKey
 from lakeload_jobs.sources.databases.engines.postgres.sql import literal
 from tests.integration.sources.databases.conftest import Database
 from tests.integration.sources.databases.test_postgres_relations import opened

@@ -20,7 +20,7 @@ from lakeload_jobs.contract.state import Bookmark, Evidence
 from lakeload_jobs.sources.databases import seen
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.engines.postgres import source as postgres_source
-from lakeload_jobs.sources.databases.engines.postgres.parts import (
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import (
     PostgresRelation,
     entry_sql,
     select_sql,

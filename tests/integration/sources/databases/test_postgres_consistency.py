@@ -15,7 +15,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import Consistency, DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.databases.engines.postgres.source import PostgresSlice
-from lakeload_jobs.sources.databases.source import connect_databases
+from lakeload_jobs.sources.databases.engines.registry import connect_databases
 from tests.integration.sources.databases.conftest import Database
 
 DESTINATION = DestinationSpec("bucket", "us-east-1")

@@ -28,7 +28,7 @@ from lakeload_jobs.sources.databases.engines.postgres import adbc as adbc
 from lakeload_jobs.sources.databases.engines.postgres import catalog as product
 from lakeload_jobs.sources.databases.engines.postgres import snapshot as product_snapshot
 from lakeload_jobs.sources.databases.engines.postgres.sql import literal
-from lakeload_jobs.sources.databases.source import connect_databases
+from lakeload_jobs.sources.databases.engines.registry import connect_databases
 from tests.integration.sources.databases.conftest import Database
 from tests.servers.postgres import PASSWORD, USER, Postgres
 from tests.unit.launch.specs import SYNCED

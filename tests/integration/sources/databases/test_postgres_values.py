@@ -27,8 +27,7 @@ from lakeload_jobs.sources.databases.engines.postgres import catalog as product
 from lakeload_jobs.sources.databases.engines.postgres import types as product_types
 from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadSplit
 from lakeload_jobs.sources.databases.engines.postgres.jvm import split_frames
-from lakeload_jobs.sources.databases.engines.postgres.parts import PostgresPart
-from lakeload_jobs.sources.databases.engines.postgres.snapshot import ExportedSnapshot
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import ExportedSnapshot, PostgresPart
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from tests.servers.postgres import PASSWORD, USER, Postgres
 

@@ -16,9 +16,9 @@ from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.sources.databases.columns import CatalogColumn
 from lakeload_jobs.sources.databases.engines.driver import catalog as jdbc_driver
 from lakeload_jobs.sources.databases.engines.driver.catalog import select, statement, table_of
-from lakeload_jobs.sources.databases.engines.oracle import dialect as oracle
+from lakeload_jobs.sources.databases.engines.oracle import engine as oracle
 from lakeload_jobs.sources.databases.engines.oracle.engine import ORACLE as ORACLE_ENGINE
-from lakeload_jobs.sources.databases.engines.sqlserver import dialect as sqlserver
+from lakeload_jobs.sources.databases.engines.sqlserver import engine as sqlserver
 from lakeload_jobs.sources.databases.engines.sqlserver.engine import SQLSERVER as SQLSERVER_ENGINE
 
 GOLDEN = Path(__file__).with_name("jdbc_dialects")

@@ -16,11 +16,11 @@ from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import JdbcInput, TableSpec
 from lakeload_jobs.sources.databases.engines.mysql.connection import SETTINGS, SETTINGS_OF_SOME
 from lakeload_jobs.sources.databases.engines.mysql.types import RULES
-from lakeload_jobs.sources.databases.engines.oracle import dialect as oracle
+from lakeload_jobs.sources.databases.engines.oracle import engine as oracle
 from lakeload_jobs.sources.databases.engines.postgres import connection as postgres_connection
 from lakeload_jobs.sources.databases.engines.postgres import types as postgres_types
 from lakeload_jobs.sources.databases.engines.postgres.connection import REFUSED
-from lakeload_jobs.sources.databases.engines.sqlserver import dialect as sqlserver
+from lakeload_jobs.sources.databases.engines.sqlserver import engine as sqlserver
 from tests.unit.documents.documents import pipeline, problems_of, validator
 
 LOGIN = "password: {env: SHOP_PASSWORD}"

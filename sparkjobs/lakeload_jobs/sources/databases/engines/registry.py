@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from lakeload_jobs.contract.spec import DatabaseType
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lakeload_jobs.contract.spec import DatabaseType, JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.sources.databases.engines.base import Engine
 from lakeload_jobs.sources.databases.engines.driver.engine import DRIVER
 from lakeload_jobs.sources.databases.engines.mysql.engine import MYSQL
 from lakeload_jobs.sources.databases.engines.oracle.engine import ORACLE
 from lakeload_jobs.sources.databases.engines.postgres.engine import POSTGRES
 from lakeload_jobs.sources.databases.engines.sqlserver.engine import SQLSERVER
+
+if TYPE_CHECKING:
+    from lakeload_jobs.aws import AwsSession
+    from lakeload_jobs.sources.base import Source
 
 ENGINES: dict[DatabaseType, Engine] = {
     engine.facts.database: engine for engine in (POSTGRES, MYSQL, SQLSERVER, ORACLE, DRIVER)
@@ -19,3 +26,10 @@ BY_SCHEME: dict[str, Engine] = {
 """The engines by the schemes of their URLs."""
 BY_URL = next(engine for engine in ENGINES.values() if not engine.facts.schemes)
 """The engine of any other URL of JDBC."""
+
+
+def connect_databases(spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, JdbcInput], Source]:
+    """Return what makes the source of a table. The tables of one engine share connections."""
+    databases = {getattr(table.input, "database", None) for table in spec.tables}
+    made = {name: ENGINES[name].connect(spec, aws) for name in ENGINES.keys() & databases}
+    return lambda table, given: made[given.database](table, given)

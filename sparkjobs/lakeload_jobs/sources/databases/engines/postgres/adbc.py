@@ -24,7 +24,7 @@ from lakeload_jobs.sources.databases.engines.postgres.failures import (
     is_lost,
     safe_text,
 )
-from lakeload_jobs.sources.databases.engines.postgres.parts import (
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import (
     PostgresPart,
     PostgresRelation,
     select_sql,

@@ -30,12 +30,12 @@ from lakeload_jobs.sources.databases.engines.postgres.connection import (
     failures,
 )
 from lakeload_jobs.sources.databases.engines.postgres.failures import failure
-from lakeload_jobs.sources.databases.engines.postgres.parts import (
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import (
+    ExportedSnapshot,
     PostgresPart,
     PostgresRelation,
     select_sql,
 )
-from lakeload_jobs.sources.databases.engines.postgres.snapshot import ExportedSnapshot
 from lakeload_jobs.sources.databases.engines.postgres.sql import quoted
 from lakeload_jobs.sources.databases.engines.postgres.types import select as select
 from lakeload_jobs.sources.databases.engines.postgres.xids import (

@@ -22,8 +22,11 @@ from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadSplit
 from lakeload_jobs.sources.databases.engines.postgres.connection import session_settings
-from lakeload_jobs.sources.databases.engines.postgres.parts import PostgresPart, select_sql
-from lakeload_jobs.sources.databases.engines.postgres.snapshot import ExportedSnapshot
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import (
+    ExportedSnapshot,
+    PostgresPart,
+    select_sql,
+)
 from lakeload_jobs.sources.databases.engines.postgres.sql import literal
 
 _AS_IS = ("boolean", "smallint", "int", "bigint", "float", "double", "string", "binary")

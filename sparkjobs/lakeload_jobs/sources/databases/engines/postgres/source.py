@@ -43,14 +43,14 @@ from lakeload_jobs.sources.databases.engines.postgres.catalog import (
 )
 from lakeload_jobs.sources.databases.engines.postgres.connection import failures
 from lakeload_jobs.sources.databases.engines.postgres.jvm import split_frames
-from lakeload_jobs.sources.databases.engines.postgres.parts import (
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import (
     ByKey,
+    ExportedSnapshot,
     PostgresPart,
     PostgresRelation,
     entry_sql,
     unseen_parts,
 )
-from lakeload_jobs.sources.databases.engines.postgres.snapshot import ExportedSnapshot
 from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow, find_xmin_window
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.databases.keys import remembered
