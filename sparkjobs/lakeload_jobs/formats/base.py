@@ -28,8 +28,7 @@ from lakeload_jobs.core.type_conflicts import Misfits, split_variants
 from lakeload_jobs.formats.data_files.parts import ReadWritten, TableParts, of_frame
 from lakeload_jobs.rows.balance import Balance
 from lakeload_jobs.rows.columns import ColumnMapping
-from lakeload_jobs.rows.counting import Counted
-from lakeload_jobs.rows.rejects import Rejected
+from lakeload_jobs.rows.counting import Counted, RowsReport
 from lakeload_jobs.sources.base import EarlierColumns, Reader, Rows, Slice
 
 if TYPE_CHECKING:
@@ -300,12 +299,8 @@ class StagedLoad(Protocol):
     """Rows that are written and not visible yet."""
 
     @property
-    def bad_values(self) -> int:
-        """How many values became null because `on_bad_value` is NULL."""
-
-    @property
-    def rejected(self) -> Rejected:
-        """The records that were set aside, of all that were read."""
+    def report(self) -> RowsReport:
+        """What was found in the rows that were read."""
 
     @property
     def balance(self) -> Balance:

@@ -125,13 +125,13 @@ def _once(load: TableLoad, given: LoadInput) -> TableResult:
     try:
         rows.check_unchanged()
         if spec.on_bad_value_of(table) == "QUARANTINE":
-            check_rejected(staged.rejected, spec.max_rejected_of(table))
+            check_rejected(staged.report.rejected, spec.max_rejected_of(table))
         check_balance(staged.balance, table.target)
         balance, before = staged.balance, bool(expected.recorded)
         of = balance.read - balance.dropped - balance.rejected
         same_key = same_key_sentence(table, staged.same_key, of, loaded_before=before)
         change = rows.finish(()) or found.change
-        if (evidence := found.noted(staged.rejected.files)) is not None:
+        if (evidence := found.noted(staged.report.rejected.files)) is not None:
             staged.note(evidence)
         load.reporter.on_stage("commit")
     except BaseException:
@@ -174,7 +174,7 @@ def _told(
     policy, replaced = same_key
     replaced_rows = (replaced,) if replaced else ()
     mapping = prepared.mapping
-    bad = f"{staged.bad_values} values or records could not be read and became null"
+    bad = f"{staged.report.bad_values} values or records could not be read and became null"
     warnings = (
         *opened.warnings,
         *found.warnings,
@@ -182,8 +182,8 @@ def _told(
         *mapping.warnings,
         *writer.warnings,
         *(replaced_rows if policy == "WARN" else ()),
-        *((f"{bad} (`on_bad_value`)",) if staged.bad_values else ()),
-        *((_set_aside(staged.rejected, result),) if result.rejected else ()),
+        *((f"{bad} (`on_bad_value`)",) if staged.report.bad_values else ()),
+        *((_set_aside(staged.report.rejected, result),) if result.rejected else ()),
     )
     said = result.error.message if result.error else ""
     warnings = tuple(_unless_said(warning, said) for warning in warnings)

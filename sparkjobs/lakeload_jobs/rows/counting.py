@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from lakeload_jobs.rows.arrow import Kind, pc
+from lakeload_jobs.rows.rejects import NONE_REJECTED, Rejected
 
 Bounds = Mapping[str, tuple[Any, Any]]
 """The least and greatest value of columns; those without a value are not among them."""
@@ -60,3 +61,28 @@ class Counted:
     def loaded(self) -> int:
         """The rows that are not rejected."""
         return self.rows - self.rejected
+
+
+@dataclass(frozen=True)
+class RowsReport:
+    """What tasks found in rows that they have read: how many there are, `dropped` ones not counted,
+    how many values became null, the records that are rejected, and the bounds of the key, where
+    somebody asks for them."""
+
+    rows: int = 0
+    dropped: int = 0
+    bad_values: int = 0
+    rejected: Rejected = NONE_REJECTED
+    bounds: Bounds | None = None
+
+    def __add__(self, other: RowsReport) -> RowsReport:
+        return RowsReport(
+            self.rows + other.rows,
+            self.dropped + other.dropped,
+            self.bad_values + other.bad_values,
+            self.rejected + other.rejected,
+            united((self.bounds or {}, other.bounds or {})),
+        )
+
+
+NO_ROWS = RowsReport()

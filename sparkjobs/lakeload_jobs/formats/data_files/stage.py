@@ -6,7 +6,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -30,11 +30,10 @@ from lakeload_jobs.formats.data_files.uploads import (
     UploadRegistry,
     upload_metadata,
 )
+from lakeload_jobs.rows.counting import RowsReport
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.progress import TaskProgress
 from lakeload_jobs.rows.rejects import (
-    NONE_REJECTED,
-    Rejected,
     SideRows,
 )
 from lakeload_jobs.storage.objects import Objects
@@ -70,22 +69,14 @@ class DataFiles(Protocol):
 
 @dataclass(frozen=True)
 class PartitionReport:
-    """What one task staged. `bad_values` became null under `on_bad_value: NULL`.
-
-    `rows` are all records of the partition; those that are `rejected` are in `rejects`, files of
-    the side table.
-    """
+    """What one task staged: the `files` of its rows, and in `rejects` those of the side table."""
 
     partition: int
-    rows: int
-    bad_values: int
+    rows: RowsReport
     files: tuple[StagedFile, ...]
-    rejected: Rejected = NONE_REJECTED
     rejects: tuple[StagedFile, ...] = ()
     facts: tuple[str, ...] = ()
     """What `Encoded.facts` says of each of `files`."""
-    dropped: int = 0
-    """Rows that `where` drops, as far as tasks evaluate it; they are not among `rows`."""
 
 
 @dataclass(frozen=True)
@@ -135,16 +126,12 @@ class PartitionWriter:
             if side.found.rows and self.writes_rejects:
                 rejects = tuple(file for file, _ in stager.files(side.read(), rejects=True))
             tell(rows.count, last=True)
-        rejected = replace(side.found, of=rows.count)
         return PartitionReport(
             partition,
-            rows.count,
-            rows.bad_values,
+            rows.report,
             tuple(file for file, _ in files),
-            rejected,
             rejects,
             tuple(facts for _, facts in files),
-            rows.dropped,
         )
 
     @contextlib.contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakeload_jobs.contract.spec import JobSpec
 from lakeload_jobs.formats.data_files.parts import LoadedRows, TableParts
 from lakeload_jobs.rows.arrow import pc
+from lakeload_jobs.rows.counting import RowsReport
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.rejects import (
     REJECTED_HELPER,
@@ -82,7 +83,7 @@ class TrackedRows:
         tell: Callable[[int], None],
     ) -> None:
         self.count = 0
-        self.bad_values = 0
+        self._bad_values = 0
         self._tell = tell
         self._tracking = tracking
         self._batches = batches
@@ -90,16 +91,18 @@ class TrackedRows:
         self._first_index = tracking.first_index(part)
 
     @property
-    def dropped(self) -> int:
-        """How many rows `where` has dropped; 0 where Spark has evaluated it."""
-        return self._batches.dropped if isinstance(self._batches, LoadedRows) else 0
+    def report(self) -> RowsReport:
+        """What was found so far. Rows that Spark's SQL has dropped are not among the dropped."""
+        dropped = self._batches.dropped if isinstance(self._batches, LoadedRows) else 0
+        rejected = replace(self._side.found, of=self.count)
+        return RowsReport(self.count, dropped, self._bad_values, rejected)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         tracking = self._tracking
         for batch in self._batches:
             if batch.num_rows == 0:
                 continue
-            self.bad_values += bad_values(batch)
+            self._bad_values += bad_values(batch)
             marked = DELETED_HELPER if DELETED_HELPER in batch.schema.names else None
             index = self._first_index + self.count
             tracked = add_tracking(

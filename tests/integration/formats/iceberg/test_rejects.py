@@ -21,7 +21,7 @@ from lakeload_jobs.contract.spec import (
     RunOptions,
     TableSpec,
 )
-from lakeload_jobs.formats.iceberg.load import write
+from lakeload_jobs.formats.iceberg.load import rejects, write
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
 from lakeload_jobs.jobs import maintain
 from lakeload_jobs.jobs.event_log import EventLog
@@ -58,6 +58,17 @@ def pending(loads: Loads) -> list[str]:
 def last(loads: Loads) -> JobSpec:
     assert loads.last is not None
     return loads.last
+
+
+def test_side_table_that_the_catalog_does_not_confirm_fails_the_load(
+    loads: Loads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rejects, "create", lambda *given: False)
+    failed = loads.load(table(loads, "id,n\n1,10\n3,x\n"), **QUARANTINE)
+    assert failed.error is not None
+    assert "did not confirm that it created the table" in failed.error.message
+    assert failed.error.retryable
+    assert loads.read().metadata.refs == {}
 
 
 @pytest.mark.parametrize("partitions", [(), (PartitionField("bucket", "id", 2),)])

@@ -52,8 +52,8 @@ from lakeload_jobs.formats.iceberg.rules.writers import (
     only_spark_by_settings,
     partition_fields,
 )
+from lakeload_jobs.rows.counting import NO_ROWS, RowsReport
 from lakeload_jobs.rows.progress import new_progress_file
-from lakeload_jobs.rows.rejects import NONE_REJECTED, Rejected
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
 from lakeload_jobs.storage.objects import Completion, Objects
 
@@ -232,14 +232,9 @@ class Target:
 
 @dataclass(frozen=True)
 class Written:
-    """What tasks found in the rows that they have `read`, as the source counts them: how many are
-    `dropped` by `where`, how many values became null, and the records that are rejected, which are
-    in no file. `files` are those of the snapshot."""
+    """What tasks found in the rows, and the files of the snapshot, without rejected records."""
 
-    read: int
-    dropped: int
-    bad_values: int
-    rejected: Rejected
+    report: RowsReport
     files: tuple[FileResult, ...]
 
 
@@ -247,9 +242,9 @@ def write_files(
     given: Target,
     write: DirectWrite,
     java_table: Java,
-    summary: Callable[[Written], Mapping[str, str]],
+    summary: Callable[[RowsReport], Mapping[str, str]],
 ) -> Written:
-    """Write the rows and commit them to the branch, with the `summary` of what was written.
+    """Write the rows and commit them to the branch, with the `summary` of what was found in them.
 
     Raises `RetryLoad` where the columns of the table have changed, and `LoadFailed` where an upload
     was aborted or the branch dropped by someone else. No upload is left open then.
@@ -264,16 +259,11 @@ def write_files(
     except BaseException:
         abort_uploads(given.objects, registry, staged)
         raise
-    rejected = sum((report.rejected for report in reports), NONE_REJECTED)
+    written = sum((report.rows for report in reports), NO_ROWS)
     files = tuple(FileResult(file.key, file.rows, file.bytes) for file in staged)
-    bad_values = sum(report.bad_values for report in reports)
-    dropped = sum(report.dropped for report in reports)
-    total = write.rows.total
-    read = rejected.of + dropped if total is None else total
-    written = Written(read, dropped, bad_values, rejected, files)
     if staged or given.replaces:
         _commit(given, java_table, reports, summary(written))
-    return written
+    return Written(written, files)
 
 
 def _check_unchanged(given: Target, write: DirectWrite, java_table: Java) -> None:
@@ -326,7 +316,7 @@ def _staged(given: Target, write: DirectWrite, registry: UploadRegistry) -> list
     if written.partitions:
         fields = partition_fields(written.partitions)
         reports = stage_partitions(given.spark, write.rows, writer, fields)
-        told = sum(report.rejected.of for report in reports)
+        told = sum(report.rows.rows for report in reports)
         counts = given.tracking.counts
         expected = told if counts is None else sum(counts)
     else:

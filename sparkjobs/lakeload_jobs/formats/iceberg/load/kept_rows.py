@@ -20,33 +20,12 @@ from lakeload_jobs.formats.data_files.parts import TableParts
 from lakeload_jobs.formats.data_files.tracked import TrackedRows, Tracking
 from lakeload_jobs.formats.spool import KEPT, Kept, keep, kept_blocks, kept_end, unpacked
 from lakeload_jobs.rows.batches import map_batches
-from lakeload_jobs.rows.counting import Bounds, bounds_of, united
+from lakeload_jobs.rows.counting import NO_ROWS, Bounds, RowsReport, bounds_of, united
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.progress import TaskProgress
-from lakeload_jobs.rows.rejects import NONE_REJECTED, Rejected, SideRows
+from lakeload_jobs.rows.rejects import SideRows
 from lakeload_jobs.rows.required import check_key, check_required
 from lakeload_jobs.rows.tracking import DELETED_HELPER, tracked_schema
-
-
-@dataclass(frozen=True)
-class RowsReport:
-    """What tasks found in rows that they have read: how many there are, `dropped` ones not counted,
-    how many values became null, the records that are rejected, and the bounds of the key."""
-
-    rows: int = 0
-    dropped: int = 0
-    bad_values: int = 0
-    rejected: Rejected = NONE_REJECTED
-    bounds: Bounds | None = None
-
-    def __add__(self, other: RowsReport) -> RowsReport:
-        return RowsReport(
-            self.rows + other.rows,
-            self.dropped + other.dropped,
-            self.bad_values + other.bad_values,
-            self.rejected + other.rejected,
-            united((self.bounds or {}, other.bounds or {})),
-        )
 
 
 @dataclass(frozen=True)
@@ -69,7 +48,7 @@ def keep_rows(spark: SparkSession, rows: TableParts, work: KeepRows) -> KeptRows
     work = replace(work, tracking=replace(work.tracking, marks=True))
     kept = keep(rows.tasks(spark, work, KEPT), len(rows.parts))
     frame = map_batches(kept.batches, unpacked, _schema(rows, work.tracking))
-    return KeptRows(frame, sum(kept.ends, RowsReport()), kept)
+    return KeptRows(frame, sum(kept.ends, NO_ROWS), kept)
 
 
 def tracked_frame(
@@ -118,8 +97,4 @@ class KeepRows:
                 progress.at(tracked.count, size)
             self.tracking.check_count(number, tracked.count)
             progress.at(tracked.count, size, last=True)
-            rejected = replace(side.found, of=tracked.count)
-            report = RowsReport(
-                tracked.count, tracked.dropped, tracked.bad_values, rejected, bounds
-            )
-            yield kept_end(number, report)
+            yield kept_end(number, replace(tracked.report, bounds=bounds))

@@ -27,8 +27,9 @@ from lakeload_jobs.formats.data_files.stage import (
 from lakeload_jobs.formats.data_files.tracked import TrackedRows, Tracking
 from lakeload_jobs.formats.data_files.uploads import StagedFile
 from lakeload_jobs.formats.iceberg.load.transforms import by_partition
+from lakeload_jobs.rows.counting import NO_ROWS, RowsReport
 from lakeload_jobs.rows.failures import failures_for_driver
-from lakeload_jobs.rows.rejects import NONE_REJECTED, Rejected, SideRows
+from lakeload_jobs.rows.rejects import SideRows
 from lakeload_jobs.rows.tracking import add_tracking, tracked_schema
 from lakeload_jobs.sources.batch_sizes import row_ranges
 
@@ -86,8 +87,7 @@ class Partitioner:
             for batch in _joined(iter(rows), BUFFER_BYTES):
                 yield from by_partition(batch, self.fields)
             self.tracking.check_count(partition, rows.count)
-            aside = replace(side.found, of=rows.count)
-            yield _COUNTED, _as_batch(rows.bad_values, rows.dropped, aside)
+            yield _COUNTED, _as_batch(rows.report)
 
 
 @dataclass(frozen=True)
@@ -109,14 +109,11 @@ class PartitionFileWriter:
     def _staged(self, task: int, pieces: Iterable[Any]) -> PartitionReport:
         files: list[StagedFile] = []
         facts: list[str] = []
-        rows = bad_values = dropped = 0
-        rejected = NONE_REJECTED
+        read, written = NO_ROWS, 0
         with self.writer.stager(task) as stager:
             for key, group in itertools.groupby(pieces, key=lambda piece: str(piece.partition)):
                 if key == _COUNTED:
-                    for bad, left_out, aside in (_read_counted(piece.rows) for piece in group):
-                        bad_values, dropped = bad_values + bad, dropped + left_out
-                        rejected += aside
+                    read = sum((_read_report(piece.rows) for piece in group), read)
                     continue
                 batches = (
                     pa.ipc.read_record_batch(pa.py_buffer(piece.rows), self.schema)
@@ -126,12 +123,10 @@ class PartitionFileWriter:
                 for file, found in stager.files(tracked):
                     files.append(file)
                     facts.append(json.dumps({**json.loads(found), "partition": json.loads(key)}))
-                    rows += file.rows
-                    stager.tell(rows)
-            stager.tell(rows, last=True)
-        return PartitionReport(
-            task, rows, bad_values, tuple(files), rejected, (), tuple(facts), dropped
-        )
+                    written += file.rows
+                    stager.tell(written)
+            stager.tell(written, last=True)
+        return PartitionReport(task, read, tuple(files), (), tuple(facts))
 
     def _tracked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return add_tracking(
@@ -192,16 +187,14 @@ def _pieces(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield rows.slice(first, count)
 
 
-def _as_batch(bad_values: int, dropped: int, rejected: Rejected) -> pa.RecordBatch:
-    text = json.dumps([bad_values, dropped, to_json(rejected)])
-    return pa.record_batch([pa.array([text])], names=["counted"])
+def _as_batch(report: RowsReport) -> pa.RecordBatch:
+    return pa.record_batch([pa.array([json.dumps(to_json(report))])], names=["report"])
 
 
-def _read_counted(data: bytearray) -> tuple[int, int, Rejected]:
-    schema = _as_batch(0, 0, NONE_REJECTED).schema
+def _read_report(data: bytearray) -> RowsReport:
+    schema = _as_batch(NO_ROWS).schema
     text = pa.ipc.read_record_batch(pa.py_buffer(data), schema).column(0)[0].as_py()
-    bad_values, dropped, rejected = json.loads(text)
-    return bad_values, dropped, from_json(Rejected, rejected)
+    return from_json(RowsReport, json.loads(text))
 
 
 def _tell_nothing(rows: int) -> None:

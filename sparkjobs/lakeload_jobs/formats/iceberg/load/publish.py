@@ -38,7 +38,7 @@ from lakeload_jobs.formats.iceberg.rules.publish import (
     unknown_outcome,
 )
 from lakeload_jobs.rows.balance import Balance
-from lakeload_jobs.rows.rejects import NONE_REJECTED, Rejected
+from lakeload_jobs.rows.counting import NO_ROWS, RowsReport
 from lakeload_jobs.storage.backoff import pause
 
 _LOST_TRIES = 200
@@ -72,10 +72,8 @@ class Staged:
     """What a MERGE did; None: the rows were not merged."""
     same_key: SameKey | None = None
     """Rows of an UPSERT that later ones of the load replaced."""
-    bad_values: int = 0
-    """How many values became null."""
-    rejected: Rejected = NONE_REJECTED
-    """The records that were set aside."""
+    report: RowsReport = NO_ROWS
+    """What was found in the rows that were read."""
     files: tuple[FileResult, ...] | None = None
     """The files with the rows, where it is known without reading the snapshot."""
     uncommitted: Uncommitted | None = None

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.formats.data_files.tracked import rejected_frame
@@ -135,7 +135,15 @@ def _created(spark: SparkSession, spec: JobSpec, table: TableSpec, side: TableSp
     partitions = (PartitionField("identity", ROUND_COLUMN),)
     made = definition(spark, spec, side, columns, (), partitions)
     create(spark, side, replace(made, properties={**made.properties, REJECTED_OF: table.target}))
-    return load(spark, side.schema, side.table)
+    java_table = load(spark, side.schema, side.table)
+    if java_table is None:
+        raise LoadFailed(
+            f"the catalog did not confirm that it created the table `{side.target}`, and does not "
+            "have it",
+            hint="run again: nothing was committed",
+            retryable=True,
+        )
+    return java_table
 
 
 def _check(spark: SparkSession, java_table: Java, table: TableSpec, side: TableSpec) -> None:

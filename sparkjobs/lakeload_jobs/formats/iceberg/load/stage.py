@@ -51,7 +51,6 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
 from lakeload_jobs.formats.iceberg.load.kept_rows import (
     KeepRows,
     KeptRows,
-    RowsReport,
     keep_rows,
     tracked_frame,
 )
@@ -89,10 +88,18 @@ from lakeload_jobs.formats.iceberg.rules.summaries import beyond, merged_rows
 from lakeload_jobs.formats.iceberg.rules.writers import MERGE_MODE
 from lakeload_jobs.rows.balance import Balance
 from lakeload_jobs.rows.casts import JSON_OPTIONS, filled, quoted
-from lakeload_jobs.rows.counting import Bounds, Counted, bounds_of, has_bounds, united
+from lakeload_jobs.rows.counting import (
+    NO_ROWS,
+    Bounds,
+    Counted,
+    RowsReport,
+    bounds_of,
+    has_bounds,
+    united,
+)
 from lakeload_jobs.rows.key_filter import FEW_PARTITIONS, MOST_KEYS, KeyFilter, filter_of
 from lakeload_jobs.rows.progress import new_progress_file
-from lakeload_jobs.rows.rejects import NONE_REJECTED, REJECTED_HELPER, Rejected, check_rejected
+from lakeload_jobs.rows.rejects import REJECTED_HELPER, check_rejected
 from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX
 from lakeload_jobs.storage.objects import Objects
 
@@ -388,12 +395,8 @@ class Stage:
     """What the table needs for the rows, made by the publish."""
     changed: Java | None = None
     """The table with these changes, which only this load sees: the rows are staged in it."""
-    read: int = 0
-    """How many rows there are; 0 until tasks have counted them."""
-    rejected: Rejected = NONE_REJECTED
-    """The records of them that are set aside."""
-    dropped: int = 0
-    """How many of them `where` drops, as far as tasks evaluate it."""
+    report: RowsReport = NO_ROWS
+    """What tasks have found in the rows, once they have read them."""
 
     @property
     def tracking(self) -> Tracking:
@@ -402,9 +405,15 @@ class Stage:
         return Tracking.of(self.spec, self.rows.key, counts)
 
     @property
+    def read(self) -> int:
+        """How many rows there are, as the source counts them, else as tasks have."""
+        total = self.rows.prepared.parts.total
+        return self.report.rows + self.report.dropped if total is None else total
+
+    @property
     def loaded_rows(self) -> int:
         """How many rows are loaded."""
-        return self.read - self.rejected.rows - self.dropped
+        return self.read - self.report.rejected.rows - self.report.dropped
 
     @property
     def merges(self) -> bool:
@@ -437,15 +446,18 @@ def stage(given: Stage) -> Staged:
     if given.changes is not None:
         given = replace(given, changed=given.changes.preview(java_table, given.branch))
         java_table = given.changed or java_table
-    merged, gone, written, bad_values = None, None, None, 0
+    merged, gone, written = None, None, None
     if given.direct is not None:
         written = _write_directly(given, given.direct, java_table)
-        given = _with_rejected(given, written)
-        summary, bad_values = _summary(given), written.bad_values
+        given = _counted(given, written.report)
+        summary = _summary(given)
     elif given.rows.columns.fields:
         with ExitStack() as stack:
             kept = stack.enter_context(closing(_keep(given, java_table)))
-            given, bad_values = _counted(given, kept.report), kept.report.bad_values
+            if given.spec.on_bad_value_of(table) == "QUARANTINE":
+                # What fails for them need not be written.
+                check_rejected(kept.report.rejected, given.spec.max_rejected_of(table))
+            given = _counted(given, kept.report)
             summary = _summary(given)
             gone = _find_deleted(given, base)
             if gone is not None:
@@ -480,8 +492,7 @@ def stage(given: Stage) -> Staged:
         merged.balance if merged and merged.balance else _balance(given, head, merged),
         merged.changes if merged else None,
         merged.same_key if merged else None,
-        bad_values,
-        given.rejected,
+        given.report,
         written.files if written else None,
         waiting,
     )
@@ -506,25 +517,11 @@ def _keep(given: Stage, java_table: Java) -> KeptRows:
 
 
 def _counted(given: Stage, report: RowsReport) -> Stage:
-    """Return a load whose rows are kept. Raises `TooManyRejected`."""
-    spec, table, total = given.spec, given.table, given.rows.prepared.parts.total
-    if spec.on_bad_value_of(table) == "QUARANTINE":
-        # What fails for them need not be written.
-        check_rejected(report.rejected, spec.max_rejected_of(table))
-    read = report.rows + report.dropped if total is None else total
-    return _counted_by(given, read, report.dropped, report.rejected)
-
-
-def _counted_by(given: Stage, read: int, dropped: int, rejected: Rejected) -> Stage:
-    """Return a load whose rows tasks have counted when they read them."""
+    """Return a load whose rows tasks have read."""
     counted = given.counted
     if counted is not None:
-        counted = replace(counted, rejected=rejected.rows)
-    return replace(given, counted=counted, read=read, rejected=rejected, dropped=dropped)
-
-
-def _with_rejected(given: Stage, written: Written) -> Stage:
-    return _counted_by(given, written.read, written.dropped, written.rejected)
+        counted = replace(counted, rejected=report.rejected.rows)
+    return replace(given, counted=counted, report=report)
 
 
 def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Written:
@@ -541,9 +538,7 @@ def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Writ
         driver=given.driver,
         private=given.changed is not None,
     )
-    return write_files(
-        target, direct, java_table, lambda written: _summary(_with_rejected(given, written))
-    )
+    return write_files(target, direct, java_table, lambda report: _summary(_counted(given, report)))
 
 
 def _find_deleted(given: Stage, base: int | None) -> DeletedKeys | None:
@@ -730,8 +725,8 @@ def _merge(
     balance = Balance(
         read=given.read,
         written=pairs.changes.rows - removed + beyond(pairs.changes, written, copies=copies),
-        rejected=given.rejected.rows,
-        dropped=given.dropped,
+        rejected=given.report.rejected.rows,
+        dropped=given.report.dropped,
         same_key=counts.same_key,
         unchanged=pairs.changes.unchanged or 0,
         ignored=pairs.changes.ignored or 0,
@@ -879,8 +874,8 @@ def _balance(given: Stage, head: Snapshot, keyed: KeyedRows | None) -> Balance:
         read=given.read,
         written=int(head.summary.get("added-records", "0"))
         - int(head.summary.get(SUMMARY_DELETED, "0")),
-        rejected=given.rejected.rows,
-        dropped=given.dropped,
+        rejected=given.report.rejected.rows,
+        dropped=given.report.dropped,
         same_key=keyed.counts.same_key if keyed else 0,
         without_row=keyed.counts.deletes if keyed and removes else 0,
     )

@@ -33,7 +33,6 @@ from lakeload_jobs.formats.iceberg.load.tables import load as load_java
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_DELETED, PipelineState
 from lakeload_jobs.rows.counting import Counted
-from lakeload_jobs.rows.rejects import Rejected
 from lakeload_jobs.sources.base import Reader
 from lakeload_jobs.storage.objects import Objects
 
@@ -139,8 +138,7 @@ class StagedIceberg:
         self._given = given
         self._staged = staged
         self._ledger: str | None = None
-        self.bad_values = staged.bad_values
-        self.rejected: Rejected = staged.rejected
+        self.report = staged.report
         self.balance, self.same_key = staged.balance, staged.same_key
         self.deleted = int(staged.summary.get(SUMMARY_DELETED, 0))
 
@@ -158,7 +156,7 @@ class StagedIceberg:
         Rejected records are in their side table before, and stay there only if it comes in.
         """
         load, table = self._load, self._load.table
-        if self.rejected.rows:
+        if self.report.rejected.rows:
             self._add_rejects()
         try:
             published = publish(self._publish(change))
@@ -181,7 +179,7 @@ class StagedIceberg:
         if java_table is None or java_table.snapshot(snapshot) is None:
             java_table = load_java(load.spark, table.schema, table.table)
         # The index counts all records: those that are set aside leave gaps.
-        index = "sparse" if self.rejected.rows else self._given.rows.prepared.index
+        index = "sparse" if self.report.rejected.rows else self._given.rows.prepared.index
         return loaded(
             load.spark,
             load.spec,
@@ -215,7 +213,7 @@ class StagedIceberg:
     def _settle(self) -> bool:
         """Say which rejected records stay; return whether that is done. What fails now is done by
         the next load."""
-        if not self.rejected.rows:
+        if not self.report.rejected.rows:
             return True
         load = self._load
         try:

@@ -40,9 +40,8 @@ from lakeload_jobs.formats.parquet.log.table_log import OpenedLog, TableLog
 from lakeload_jobs.rows.balance import Balance
 from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.columns import added_column, missing_column
-from lakeload_jobs.rows.counting import Counted
+from lakeload_jobs.rows.counting import NO_ROWS, Counted
 from lakeload_jobs.rows.progress import new_progress_file
-from lakeload_jobs.rows.rejects import NONE_REJECTED
 from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX
 from lakeload_jobs.sources.base import Reader
 from lakeload_jobs.storage.objects import Objects
@@ -177,7 +176,7 @@ class ParquetWriter:
         reports = stage_parts(load.driver, self.prepared.parts, writer)
         if gone is not None:
             if self.prepared.index == "dense":
-                counts = (*(report.rows for report in reports), gone.rows)
+                counts = (*(report.rows.rows for report in reports), gone.rows)
                 writer = replace(writer, tracking=replace(writer.tracking, counts=counts))
             rows = of_frame(_deleted_rows(gone, self.prepared.schema))
             reports += stage_parts(load.driver, rows, replace(writer, first=own))
@@ -222,15 +221,14 @@ class StagedParquet:
         self.same_key: SameKey | None = None
         self._evidence: Evidence | None = None
         self._rejects = tuple(file for report in reports for file in report.rejects)
-        self.bad_values = sum(report.bad_values for report in reports)
-        self.rejected = sum((report.rejected for report in reports), NONE_REJECTED)
+        self.report = sum((report.rows for report in reports), NO_ROWS)
         total = writer.prepared.parts.total
-        rows = sum(report.rows for report in reports) - deleted
+        rows = self.report.rows - deleted
         self.balance = Balance(
             read=rows if total is None else total,
-            dropped=sum(report.dropped for report in reports),
+            dropped=self.report.dropped,
             written=sum(file.rows for file in self._files) - deleted,
-            rejected=self.rejected.rows,
+            rejected=self.report.rejected.rows,
         )
 
     def note(self, evidence: Evidence) -> None:

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from lakeload_jobs.formats.data_files.tracked import Tracking
-from lakeload_jobs.formats.iceberg.load.kept_rows import KeepRows, RowsReport
+from lakeload_jobs.formats.iceberg.load.kept_rows import KeepRows
 from lakeload_jobs.formats.spool import unpacked
+from lakeload_jobs.rows.counting import RowsReport
 from lakeload_jobs.rows.failures import TaskFailed
 from lakeload_jobs.rows.rejects import REJECTED_HELPER, Reject, reject_column
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, DELETED_HELPER
