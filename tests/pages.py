@@ -442,6 +442,7 @@ def error_types() -> dict[str, type[LakeloadError]]:
 
 _PLACES_OF_CODE = {
     "Finding": (3,),
+    "_OfNewData": (2,),
     "Problem": (1,),
     "problem": (1,),
     "_problem": (0, 2),

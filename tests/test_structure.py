@@ -26,7 +26,7 @@ _STARTED_BY_NAME = (
     "sparkjobs/lakeload_jobs/jobs/load.py",
 )
 
-MOST = {"engine": 61, "file format": 1}
+MOST = {"engine": 61}
 """As many as there are of each kind; they only go down."""
 
 MOST_OF_FRAMES = 167

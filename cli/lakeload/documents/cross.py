@@ -6,7 +6,7 @@ They look at whatever parts of a document are valid, so that one mistake hides n
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -24,6 +24,7 @@ from lakeload.documents.pipeline import Numbered, Table, valid_tables
 from lakeload.documents.rounds import CommitAt, RoundLimit, loads_once_instead
 from lakeload.documents.spark import master_finding
 from lakeload.runtimes import runtime_of
+from lakeload.sources.base import SourceType
 from lakeload.sources.registry import source_type_of
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import TRACKING_COLUMNS, CatalogSpec
@@ -58,8 +59,7 @@ def pipeline_findings(
         _detected_deletes(tables, data),
         _late_rows(tables),
         _appended_in_rounds(tables, data, destination),
-        _round_limits(tables, data),
-        _commit_thresholds(tables, data),
+        *(one.refused(tables, data) for one in _OF_NEW_DATA),
         FORMAT_RULES[destination.table_format].pipeline_findings(tables, data)
         if destination
         else (),
@@ -79,8 +79,8 @@ def pipeline_notes(data: dict[str, Any], destination: Destination | None) -> Ite
             "ignored",
         )
     yield from _limits_of_nothing(data)
-    yield from _not_in_rounds(data)
-    yield from _never_waiting(data)
+    for one in _OF_NEW_DATA:
+        yield from one.ignored(data)
 
 
 def _limits_of_nothing(data: dict[str, Any]) -> Iterator[Finding]:
@@ -266,139 +266,114 @@ def _appended_in_rounds(
             )
 
 
-def _round_limits(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
-    """Refuse limits that the source does not know, and tables that are loaded whole."""
-    kind, places = source_type_of(data), [(("tables", i), t.round_limit) for i, t in tables]
-    shared = _shared_limit(data)
-    for at, limit in (*places, ((), shared)):
-        for name in limit.given if limit else ():
-            if name not in kind.round_limits:
-                known = " and ".join(f"`{one}`" for one in kind.round_limits) or "no limit"
+_Kind = SourceType[Any, Any, Any]
+
+
+@dataclass(frozen=True)
+class _OfNewData:
+    """A setting of a table, or of the whole pipeline, that is about what is new and no more."""
+
+    name: str
+    model: type[RoundLimit | CommitAt]
+    code: str
+    known: Callable[[_Kind], Collection[str]]
+    """Its keys for a type of sources."""
+    unknown: Callable[[_Kind, str], tuple[str, str]]
+    """What is said of any other key, and what to do about it."""
+    without: Callable[[_Kind, Any], tuple[str, str] | None]
+    """Why it is not for the input of a table, as a clause, and what to do about it."""
+    without_all: str
+    """What comes before the first reason where it is for no table."""
+
+    def refused(self, tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
+        """Refuse keys that the source does not know, and tables that it is not for."""
+        kind, shared = source_type_of(data), self._shared(data)
+        given = [(i, getattr(table, self.name)) for i, table in tables]
+        for at, one in (*((("tables", i), one) for i, one in given), ((), shared)):
+            for key in one.given if one else ():
+                if key not in self.known(kind):
+                    message, hint = self.unknown(kind, key)
+                    yield Finding(message, hint, (*at, self.name, key), self.code)
+        without = self._tables_without(tables, data)
+        for i, table in tables:
+            if i in without and getattr(table, self.name) is not None:
+                why, instead = without[i]
+                message = f"`{self.name}` of `{shown(table.table)}`: {why}"
+                yield Finding(message, instead, ("tables", i, self.name), self.code)
+        if shared is not None and tables and len(without) == len(tables):
+            why, instead = next(iter(without.values()))
+            message = f"`{self.name}`: {self.without_all}, {why}"
+            yield Finding(message, instead, (self.name,), self.code)
+
+    def ignored(self, data: dict[str, Any]) -> Iterator[Finding]:
+        """Say which tables that of the pipeline is not for."""
+        tables = valid_tables(data)
+        without = self._tables_without(tables, data)
+        if self._shared(data) is None or len(without) == len(tables):
+            return
+        for i, table in tables:
+            if i in without and getattr(table, self.name) is None:
+                why, instead = without[i]
                 yield Finding(
-                    f"`{name}` does not limit a source of type {kind.name}, which has {known}",
-                    "remove the line",
-                    (*at, "round_limit", name),
-                    "round-limit",
+                    f"`{self.name}` has no effect on `{shown(table.table)}`: {why}",
+                    instead.replace("remove the line", "set it for the other tables"),
+                    ("tables", i),
+                    "ignored",
                 )
-    without = dict(_without_rounds(tables, data))
-    for i, table in tables:
-        if table.round_limit is not None and i in without:
-            why, instead = without[i]
-            yield Finding(
-                f"`round_limit` of `{shown(table.table)}`: {why}",
-                instead,
-                ("tables", i, "round_limit"),
-                "round-limit",
-            )
-    if shared is not None and tables and len(without) == len(tables):
-        why, instead = next(iter(without.values()))
-        message = f"`round_limit`: no table is loaded in rounds; of the first one, {why}"
-        yield Finding(message, instead, ("round_limit",), "round-limit")
+
+    def _shared(self, data: dict[str, Any]) -> RoundLimit | CommitAt | None:
+        try:
+            return self.model.model_validate(data[self.name]) if self.name in data else None
+        except ValidationError:
+            # Said where it stands.
+            return None
+
+    def _tables_without(self, tables: Numbered, data: dict[str, Any]) -> dict[int, tuple[str, str]]:
+        kind = source_type_of(data)
+        try:
+            source = kind.settings.model_validate(data.get("source"))
+        except ValidationError:
+            return {}
+        found = ((i, self.without(kind, kind.written(source, table))) for i, table in tables)
+        return {i: reason for i, reason in found if reason is not None}
 
 
-def _shared_limit(data: dict[str, Any]) -> RoundLimit | None:
-    try:
-        return RoundLimit.model_validate(data["round_limit"]) if "round_limit" in data else None
-    except ValidationError:
-        # Said where it stands.
-        return None
+def _unknown_limit(kind: _Kind, key: str) -> tuple[str, str]:
+    known = " and ".join(f"`{one}`" for one in kind.round_limits) or "no limit"
+    message = f"`{key}` does not limit a source of type {kind.name}, which has {known}"
+    return message, "remove the line"
 
 
-def _without_rounds(
-    tables: Numbered, data: dict[str, Any]
-) -> Iterator[tuple[int, tuple[str, str]]]:
-    """Yield the tables that cannot be loaded in rounds, each with the reason and what to do."""
-    kind = source_type_of(data)
-    try:
-        source = kind.settings.model_validate(data.get("source"))
-    except ValidationError:
-        return
-    for i, table in tables:
-        if (reason := kind.without_rounds(kind.written(source, table))) is not None:
-            yield i, reason
+def _unknown_threshold(kind: _Kind, key: str) -> tuple[str, str]:
+    return (
+        f"`{key}` of `commit_at`: how much is new in a source of type {kind.name} is not known "
+        "before it is read",
+        "write `age: PT15M` in its place",
+    )
 
 
-def _not_in_rounds(data: dict[str, Any]) -> Iterator[Finding]:
-    """Say which tables the `round_limit` of the pipeline is not for."""
-    if _shared_limit(data) is None:
-        return
-    tables = valid_tables(data)
-    without = dict(_without_rounds(tables, data))
-    if len(without) == len(tables):
-        return
-    for i, table in tables:
-        if i in without and table.round_limit is None:
-            yield Finding(
-                f"`round_limit` has no effect on `{shown(table.table)}`: {without[i][0]}",
-                without[i][1].replace("remove the line", "set it for the other tables"),
-                ("tables", i),
-                "ignored",
-            )
-
-
-def _commit_thresholds(tables: Numbered, data: dict[str, Any]) -> Iterator[Finding]:
-    """Refuse thresholds that the source does not know, and tables of which nothing is ever new."""
-    kind, places = source_type_of(data), [(("tables", i), t.commit_at) for i, t in tables]
-    shared = _shared_thresholds(data)
-    for at, given in (*places, ((), shared)):
-        for name in given.given if given else ():
-            if name not in kind.commit_thresholds:
-                yield Finding(
-                    f"`{name}` of `commit_at`: how much is new in a source of type {kind.name} is "
-                    "not known before it is read",
-                    "write `age: PT15M` in its place",
-                    (*at, "commit_at", name),
-                    "commit-at",
-                )
-    whole = _loaded_whole(tables, data)
-    for i, table in tables:
-        if table.commit_at is not None and i in whole:
-            yield Finding(
-                f"`commit_at` of `{shown(table.table)}`: {_WHOLE}",
-                "remove the line",
-                ("tables", i, "commit_at"),
-                "commit-at",
-            )
-    if shared is not None and tables and len(whole) == len(tables):
-        message = f"`commit_at`: no table has new data; of each, {_WHOLE}"
-        yield Finding(message, "remove the line", ("commit_at",), "commit-at")
-
-
-_WHOLE = "all rows are loaded each time"
-
-
-def _shared_thresholds(data: dict[str, Any]) -> CommitAt | None:
-    try:
-        return CommitAt.model_validate(data["commit_at"]) if "commit_at" in data else None
-    except ValidationError:
-        # Said where it stands.
-        return None
-
-
-def _loaded_whole(tables: Numbered, data: dict[str, Any]) -> set[int]:
-    """Return the places of tables of which each load reads all rows."""
-    kind = source_type_of(data)
-    try:
-        source = kind.settings.model_validate(data.get("source"))
-    except ValidationError:
-        return set()
-    return {i for i, table in tables if not kind.written(source, table).incremental}
-
-
-def _never_waiting(data: dict[str, Any]) -> Iterator[Finding]:
-    """Say which tables the `commit_at` of the pipeline is not for."""
-    if _shared_thresholds(data) is None:
-        return
-    tables = valid_tables(data)
-    whole = _loaded_whole(tables, data)
-    for i, table in tables if len(whole) < len(tables) else ():
-        if i in whole and table.commit_at is None:
-            yield Finding(
-                f"`commit_at` has no effect on `{shown(table.table)}`: {_WHOLE}",
-                "set it for the other tables",
-                ("tables", i),
-                "ignored",
-            )
+_OF_NEW_DATA = (
+    _OfNewData(
+        "round_limit",
+        RoundLimit,
+        "round-limit",
+        known=lambda kind: kind.round_limits,
+        unknown=_unknown_limit,
+        without=lambda kind, read: kind.without_rounds(read),
+        without_all="no table is loaded in rounds; of the first one",
+    ),
+    _OfNewData(
+        "commit_at",
+        CommitAt,
+        "commit-at",
+        known=lambda kind: kind.commit_thresholds,
+        unknown=_unknown_threshold,
+        without=lambda _, read: (
+            None if read.incremental else ("all rows are loaded each time", "remove the line")
+        ),
+        without_all="no table has new data; of each",
+    ),
+)
 
 
 def _tracking_of_deletes(table: Table) -> tuple[str, ...]:

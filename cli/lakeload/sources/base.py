@@ -238,9 +238,7 @@ class InputType(Generic[I]):
         """
         return None
 
-    def read_sample(
-        self, read: I, files: Sequence[FileState] | None, readers: SourceReaders
-    ) -> SampleRows | None:
+    def read_sample(self, read: I, readers: SourceReaders) -> SampleRows | None:
         """Return the first rows, None where only Spark reads them. Raises as `read_columns`."""
         return None
 
@@ -258,6 +256,12 @@ class SourceType(InputType[I], ABC, Generic[S, T, I]):
     """What stands under `source`."""
     table: ClassVar[type[TableSettings]]
     """What each table has beside the settings that all tables have."""
+    sets_aside: ClassVar[bool] = False
+    """Whether records can be set aside (`on_bad_value: QUARANTINE`), and be read again."""
+    round_limits: ClassVar[tuple[str, ...]] = ()
+    """The limits of `round_limit` that it knows."""
+    commit_thresholds: ClassVar[tuple[str, ...]] = ("age",)
+    """The thresholds of `commit_at` that it knows."""
 
     @property
     def name(self) -> str:
@@ -265,15 +269,23 @@ class SourceType(InputType[I], ABC, Generic[S, T, I]):
         (name,) = get_args(self.settings.model_fields["type"].annotation)
         return str(name)
 
+    def findings(self, source: Any, tables: Sequence[tuple[int, T]]) -> Iterator[Finding]:
+        """Yield what no single setting can tell. `source` is what stands there, valid or not;
+        `tables` are those that are valid, with their places."""
+        yield from ()
+
+    def references(self, source: Any) -> Mapping[str, SecretReference]:
+        """Return the secrets that reading takes, by their paths. `source` may be invalid."""
+        return {}
+
+    def remote_findings(self, tables: Sequence[tuple[int, T]], master: str) -> Iterator[Finding]:
+        """Yield what tasks on other machines than this one cannot read."""
+        yield from ()
+
     @abstractmethod
     def written(self, source: S, table: T) -> I:
         """Return what a table is read from as the document has it: paths as they are written, and
         nothing of who reads."""
-
-    @abstractmethod
-    def resolved(self, written: I, source: S, folder: Path) -> I:
-        """Return the same for the job: paths absolute, `folder` being the document's, and who
-        reads."""
 
     @abstractmethod
     def identity(self, written: I) -> Mapping[str, Any]:
@@ -282,30 +294,10 @@ class SourceType(InputType[I], ABC, Generic[S, T, I]):
         Fingerprints in the logs cover them: one that comes later takes part only where it is given.
         """
 
-    def loads_once(self, read: I, *, replaces: bool) -> str:
-        """Return the setting with which each row is loaded once, as an action, for a table that is
-        read whole and appended. `replaces`: the table's format can replace rows."""
-        if replaces:
-            return "set `mode: OVERWRITE`, which replaces the rows of earlier loads"
-        return "empty the table with `lakeload reset` before a load"
-
-    sets_aside: ClassVar[bool] = False
-    """Whether records can be set aside (`on_bad_value: QUARANTINE`), and be read again."""
-    round_limits: ClassVar[tuple[str, ...]] = ()
-    """The limits of `round_limit` that it knows."""
-
-    commit_thresholds: ClassVar[tuple[str, ...]] = ("age",)
-    """The thresholds of `commit_at` that it knows."""
-
-    def without_rounds(self, read: I) -> tuple[str, str] | None:
-        """Return why a table cannot be loaded in rounds, as a clause, and what to do about it; None
-        for a table that can."""
-        return "it is loaded whole each time", "remove the line"
-
-    def findings(self, source: Any, tables: Sequence[tuple[int, T]]) -> Iterator[Finding]:
-        """Yield what no single setting can tell. `source` is what stands there, valid or not;
-        `tables` are those that are valid, with their places."""
-        yield from ()
+    @abstractmethod
+    def resolved(self, written: I, source: S, folder: Path) -> I:
+        """Return the same for the job: paths absolute, `folder` being the document's, and who
+        reads."""
 
     def find_tables(
         self,
@@ -323,10 +315,14 @@ class SourceType(InputType[I], ABC, Generic[S, T, I]):
         """
         return tables
 
-    def references(self, source: Any) -> Mapping[str, SecretReference]:
-        """Return the secrets that reading takes, by their paths. `source` may be invalid."""
-        return {}
+    def without_rounds(self, read: I) -> tuple[str, str] | None:
+        """Return why a table cannot be loaded in rounds, as a clause, and what to do about it; None
+        for a table that can."""
+        return "it is loaded whole each time", "remove the line"
 
-    def remote_findings(self, tables: Sequence[tuple[int, T]], master: str) -> Iterator[Finding]:
-        """Yield what tasks on other machines than this one cannot read."""
-        yield from ()
+    def loads_once(self, read: I, *, replaces: bool) -> str:
+        """Return the setting with which each row is loaded once, as an action, for a table that is
+        read whole and appended. `replaces`: the table's format can replace rows."""
+        if replaces:
+            return "set `mode: OVERWRITE`, which replaces the rows of earlier loads"
+        return "empty the table with `lakeload reset` before a load"

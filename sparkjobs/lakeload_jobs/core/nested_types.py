@@ -9,11 +9,13 @@ from dataclasses import dataclass
 _NESTED = re.compile(r"(struct|array|map)<", re.IGNORECASE)
 _NAME = re.compile(r"[^:,<>]+")
 _PLAIN = re.compile(r"[^(),<>]+(\([^()]*\))?")
+_NAMES = {"array": ("element",), "map": ("key", "value")}
 
 
 @dataclass(frozen=True)
 class Nested:
-    """A struct, array or map, and what is inside of it: names are those of a struct's fields."""
+    """A struct, array or map, and what is inside of it by `names`: those of a struct's fields,
+    `element`, or `key` and `value`."""
 
     kind: str
     names: tuple[str, ...]
@@ -60,14 +62,9 @@ def first_difference(before: str, now: str) -> tuple[tuple[str, ...], str, str]:
 def _difference(before: Type, now: Type) -> tuple[tuple[str, ...], Type, Type]:
     if isinstance(before, str) or isinstance(now, str) or before.kind != now.kind:
         return (), before, now
-    names = {"array": ("element",), "map": ("key", "value")}.get(before.kind, now.names)
-    known = before.inner
-    if before.kind == "struct":
-        fields = dict(zip(map(str.lower, before.names), before.inner, strict=True))
-        known = tuple(
-            fields.get(name.lower(), own) for name, own in zip(now.names, now.inner, strict=True)
-        )
-    for name, one, other in zip(names, known, now.inner, strict=True):
+    known = dict(zip(map(str.lower, before.names), before.inner, strict=True))
+    for name, other in zip(now.names, now.inner, strict=True):
+        one = known.get(name.lower(), other)
         if _united(one, other) is None:
             path, *kinds = _difference(one, other)
             return (name, *path), kinds[0], kinds[1]
@@ -82,10 +79,6 @@ def _united(before: Type, now: Type) -> Type | None:
         return None
     if before.kind == "map" and before.inner[0] != now.inner[0]:
         return None
-    if before.kind != "struct":
-        pairs = zip(before.inner, now.inner, strict=True)
-        inner = [_united(one, other) for one, other in pairs]
-        return _with(before, before.names, inner)
     given = dict(zip(map(str.lower, now.names), now.inner, strict=True))
     known = {name.lower() for name in before.names}
     if len(known) < len(before.names) or len(given) < len(now.names):
@@ -99,31 +92,22 @@ def _united(before: Type, now: Type) -> Type | None:
         for name, own in zip(now.names, now.inner, strict=True)
         if name.lower() not in known
     ]
+    inner = [own for own in kept if own is not None]
+    if len(inner) < len(kept):
+        return None
     names = (*before.names, *(name for name, _ in added))
-    return _with(before, names, [*kept, *(own for _, own in added)])
-
-
-def _with(
-    before: Nested, names: tuple[str, ...], inner: list[Type | None] | list[Type]
-) -> Nested | None:
-    found = tuple(one for one in inner if one is not None)
-    return Nested(before.kind, names, found) if len(found) == len(inner) else None
+    return Nested(before.kind, names, (*inner, *(own for _, own in added)))
 
 
 def _new(before: Type, after: Type, path: str) -> Iterator[str]:
     if isinstance(before, str) or isinstance(after, str):
         return
-    if before.kind == "struct":
-        known = dict(zip(map(str.lower, before.names), before.inner, strict=True))
-        for name, own in zip(after.names, after.inner, strict=True):
-            if name.lower() in known:
-                yield from _new(known[name.lower()], own, f"{path}.{name}")
-            else:
-                yield f"{path}.{name}"
-        return
-    names = ("element",) if before.kind == "array" else ("key", "value")
-    for name, one, other in zip(names, before.inner, after.inner, strict=True):
-        yield from _new(one, other, f"{path}.{name}")
+    known = dict(zip(map(str.lower, before.names), before.inner, strict=True))
+    for name, own in zip(after.names, after.inner, strict=True):
+        if name.lower() in known:
+            yield from _new(known[name.lower()], own, f"{path}.{name}")
+        else:
+            yield f"{path}.{name}"
 
 
 def type_text(kind: Type) -> str:
@@ -167,9 +151,10 @@ def _type_at(text: str, at: int) -> tuple[Type, int]:
             at = _behind(text, name.end(), ":")
         own, at = _type_at(text, at)
         inner.append(own)
-    if kind != "struct" and len(inner) != {"array": 1, "map": 2}[kind]:
+    within = _NAMES.get(kind, tuple(names))
+    if len(inner) != len(within):
         raise NotAType(text)
-    return Nested(kind, tuple(names), tuple(inner)), at + 1
+    return Nested(kind, within, tuple(inner)), at + 1
 
 
 def _behind(text: str, at: int, sign: str) -> int:

@@ -13,7 +13,7 @@ use_installed_pyspark()
 # ruff: noqa: E402
 from pyspark.daemon import manager
 
-import lakeload_jobs.formats.data_files.direct
+import lakeload_jobs.formats.data_files.parts
 import lakeload_jobs.formats.data_files.stage
 import lakeload_jobs.sources.files.text.table
 import lakeload_jobs.sources.files.typed.rows  # noqa: F401

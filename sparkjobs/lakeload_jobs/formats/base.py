@@ -25,7 +25,7 @@ from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.core.comments import Comments
 from lakeload_jobs.core.type_conflicts import Misfits, split_variants
-from lakeload_jobs.formats.data_files.direct import DirectRows, ReadWritten, of_frame
+from lakeload_jobs.formats.data_files.parts import ReadWritten, TableParts, of_frame
 from lakeload_jobs.rows.balance import Balance
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.counting import Counted
@@ -108,7 +108,7 @@ class PreparedRows:
     rows: Rows
     mapping: ColumnMapping
     schema: StructType
-    parts: DirectRows
+    parts: TableParts
     misfits: Misfits = field(default_factory=dict)
     read: str = ""
     """What of the source they are, for people; '' for all of it."""
@@ -130,7 +130,7 @@ class PreparedRows:
     @classmethod
     def none(cls, rows: Rows) -> PreparedRows:
         """Return no rows, of a source without columns."""
-        parts = DirectRows((), ReadWritten(rows.splits.read, (), pa.schema([])))
+        parts = TableParts((), ReadWritten(rows.splits.read, (), pa.schema([])))
         return cls(rows, ColumnMapping((), ()), StructType([]), parts)
 
     @property

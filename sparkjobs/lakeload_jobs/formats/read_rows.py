@@ -14,7 +14,7 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.type_conflicts import split_variants
 from lakeload_jobs.formats.base import ExpectedColumns, PreparedRows, Reporter, TableView
-from lakeload_jobs.formats.data_files.direct import (
+from lakeload_jobs.formats.data_files.parts import (
     of_frame,
     rows_in_arrow,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -22,7 +22,6 @@ from pyspark.sql import functions as F
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.rows.arrow import pc
-from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.progress import TaskProgress
 from lakeload_jobs.rows.tracking import KEY_ONLY_HELPER
@@ -32,6 +31,7 @@ from lakeload_jobs.sources.spark_frames import (
     columns_of,
     frame_of,
     frame_splits,
+    part_tasks,
     split_frame,
 )
 
@@ -141,12 +141,9 @@ def spooled(rows: Rows, progress: str | None = None) -> Spool:
     if splits.frame is not None and splits.read is as_handed_over:
         frame = splits.frame.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
         return Spool(replace(own, splits=frame_splits(frame)), Kept(frame, ()))
-    if splits.frame is None:
-        tasks, read = part_numbers(rows.spark, len(splits.parts)), _Read(splits, progress)
-    else:
-        tasks, read = splits.frame, _Read(replace(splits, frame=None), progress, whole=True)
-    read = replace(read, splits=replace(read.splits, unfinished=None))
-    kept = keep(map_batches(tasks, read, KEPT, at_once=splits.at_once), len(splits.parts))
+    read = _Read(splits.read, progress)
+    tasks = part_tasks(rows.spark, splits.parts, splits.frame, read, KEPT, at_once=splits.at_once)
+    kept = keep(tasks, len(splits.parts))
     counts = tuple(count for count, _ in kept.ends)
     ends = [end for _, end in kept.ends]
     own = replace(
@@ -184,19 +181,16 @@ def _finished(rows: Rows) -> Rows:
 class _Read:
     """The function of tasks that pack what they read, and at last what the read returned."""
 
-    splits: Splits
+    read: Callable[[Any], Iterator[pa.RecordBatch]]
     progress: str | None
-    whole: bool = False
-    """Whether the batches of the task are what the one part is read from."""
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, number: int, part: Any) -> Iterator[pa.RecordBatch]:
         with failures_for_driver("open"):
             refuse_second_attempt(TaskContext.get())
-            for number in (0,) if self.whole else numbers(batches):
-                yield from self._pack(number, batches if self.whole else self.splits.parts[number])
+            yield from self._pack(number, part)
 
     def _pack(self, number: int, part: Any) -> Iterator[pa.RecordBatch]:
-        rows, count, size = self.splits.read(part), 0, 0
+        rows, count, size = self.read(part), 0, 0
         progress = TaskProgress(self.progress)
         while True:
             try:

@@ -33,7 +33,7 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.formats.base import ExpectedColumns, Reporter
-from lakeload_jobs.formats.data_files.direct import LoadedRows, of_frame
+from lakeload_jobs.formats.data_files.parts import LoadedRows, of_frame
 from lakeload_jobs.formats.iceberg.format import IcebergFormat
 from lakeload_jobs.formats.load_table import TableLoad, load_table
 from lakeload_jobs.formats.read_rows import prepare_rows
@@ -236,10 +236,10 @@ def _destination(endpoint: str, folder: Path) -> DestinationSpec:
 
 
 _ROWS = 200
-_SAMPLES: tuple[tuple[FileFormatName, str], ...] = (
-    ("CSV", "sample.csv"),
-    ("NDJSON", "sample.ndjson"),
-    ("PARQUET", "sample.parquet"),
+_SAMPLES: tuple[tuple[FileFormatName, str, dict[str, str]], ...] = (
+    ("CSV", "sample.csv", {"header": "true", "inferSchema": "true"}),
+    ("NDJSON", "sample.ndjson", {}),
+    ("PARQUET", "sample.parquet", {}),
 )
 
 
@@ -293,7 +293,6 @@ def _write_samples(folder: Path) -> None:
 
 
 def _spec(folder: Path) -> JobSpec:
-    options = {"CSV": {"header": "true", "inferSchema": "true"}}
     return JobSpec(
         contract=CONTRACT_VERSION,
         pipeline="training",
@@ -306,11 +305,11 @@ def _spec(folder: Path) -> JobSpec:
                 source=name,
                 schema="training",
                 table=name.replace(".", "_"),
-                input=FilesInput(kind, (str(folder / name),), options.get(kind, {})),
+                input=FilesInput(kind, (str(folder / name),), options),
                 fingerprint="",
                 primary_key=("id",),
             )
-            for kind, name in _SAMPLES
+            for kind, name, options in _SAMPLES
         ),
         events_path=str(folder / "events.jsonl"),
         result_path=str(folder / "result.json"),

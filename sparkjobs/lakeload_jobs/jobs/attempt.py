@@ -96,9 +96,9 @@ def result_of(
     kind: Callable[..., Result],
     spec: JobSpec,
     started_at: datetime,
-    tables: Sequence[object],
     error: ErrorInfo | None = None,
     *,
+    tables: Sequence[object] = (),
     good: bool = True,
 ) -> Result:
     """Return the result of a job that ends now; `good` is False where a table has failed."""

@@ -86,7 +86,7 @@ def load_tables(
     with Progress(spark.sparkContext, events, ProgressFiles(spec)):
         results = Scheduler(spark, spec, connection.session, sources, events).load_all()
     good = all(result.status in GOOD for result in results)
-    return result_of(RunResult, spec, started_at, results, good=good)
+    return result_of(RunResult, spec, started_at, tables=results, good=good)
 
 
 def exit_status(result: RunResult) -> int:
@@ -106,4 +106,4 @@ def exit_status(result: RunResult) -> int:
 def failed_run(spec: JobSpec, started_at: datetime, error: ErrorInfo) -> RunResult:
     """Return the result of a run that ended with `error` before any table began."""
     skipped = [TableResult(table.source, table.target, "SKIPPED") for table in spec.tables]
-    return result_of(RunResult, spec, started_at, skipped, error)
+    return result_of(RunResult, spec, started_at, error, tables=skipped)

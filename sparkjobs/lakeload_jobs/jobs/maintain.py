@@ -7,6 +7,7 @@ import logging
 import time
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -20,7 +21,6 @@ from lakeload_jobs.contract.maintain import (
     StepResult,
     TableMaintenance,
 )
-from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import CommitConflict, FormatSession, MaintenanceStep
 from lakeload_jobs.formats.registry import FORMATS
@@ -38,7 +38,7 @@ def main(spec_path: str) -> int:
 
     Raises `InvalidInput` for a spec it cannot read; every other failure is in the result.
     """
-    return exit_status(attempt(spec_path, run, _failed))
+    return exit_status(attempt(spec_path, run, partial(result_of, MaintainResult)))
 
 
 def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> MaintainResult:
@@ -68,7 +68,7 @@ def run(spark: SparkSession, spec: JobSpec, events: EventLog) -> MaintainResult:
     good = not any(
         table.error or any(step.status == "FAILED" for step in table.steps) for table in done
     )
-    return result_of(MaintainResult, spec, started_at, done, error, good=good)
+    return result_of(MaintainResult, spec, started_at, error, tables=done, good=good)
 
 
 def exit_status(result: MaintainResult) -> int:
@@ -110,7 +110,3 @@ def _step(step: MaintenanceStep, table: TableSpec) -> StepResult:
     except (LakeloadError, PySparkException, Py4JError) as failure:
         logger.warning("%s of %s failed", step.name, table.target, exc_info=True)
         return StepResult(step.name, "FAILED", error=describe(failure, step.name))
-
-
-def _failed(spec: JobSpec, started_at: datetime, error: ErrorInfo) -> MaintainResult:
-    return result_of(MaintainResult, spec, started_at, (), error)

@@ -9,6 +9,7 @@ import logging
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -17,7 +18,6 @@ from pyspark.sql import SparkSession
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError
 from lakeload_jobs.contract.plan import PlanResult, TableColumns
-from lakeload_jobs.contract.result import ErrorInfo
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import FormatSession
 from lakeload_jobs.formats.read_rows import prepare_rows
@@ -37,7 +37,7 @@ def main(spec_path: str) -> int:
 
     Raises `InvalidInput` for a spec it cannot read; every other failure is in the result.
     """
-    result = attempt(spec_path, _work, _failed)
+    result = attempt(spec_path, _work, partial(result_of, PlanResult))
     return int(ExitCode.OK if result.error is None else result.error.exit_code)
 
 
@@ -47,7 +47,7 @@ def _work(spark: SparkSession, spec: JobSpec, events: EventLog) -> PlanResult:
     session = FORMATS[spec.destination.table_format].connect(spark, spec, aws)
     with closing(session), Progress(spark.sparkContext, events):
         tables = look(session, Sources(spec, aws), spec, events)
-    return result_of(PlanResult, spec, started_at, tables)
+    return result_of(PlanResult, spec, started_at, tables=tables)
 
 
 def look(
@@ -83,7 +83,3 @@ def _columns(
     mapping = prepared.mapping
     warnings = (*rows.warnings, *mapping.warnings, *mapping.notes, *told.warnings)
     return replace(told, warnings=warnings)
-
-
-def _failed(spec: JobSpec, started_at: datetime, error: ErrorInfo) -> PlanResult:
-    return result_of(PlanResult, spec, started_at, (), error)

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -24,6 +26,9 @@ from lakeload_jobs.sources.base import (
     check_part,
     place_text,
 )
+
+PartWork = Callable[[int, Any], Iterator[pa.RecordBatch]]
+"""Yields batches for a part, given its number too; it travels to the tasks."""
 
 
 def as_handed_over(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -59,41 +64,69 @@ def split_frame(spark: SparkSession, splits: Splits, schema: StructType) -> Data
     if splits.unfinished is not None:
         plain = split_frame(spark, replace(splits, unfinished=None), splits.unfinished.schema)
         return splits.unfinished.finish(plain)
-    if splits.frame is None:
-        return map_batches(part_numbers(spark, len(splits.parts)), _ReadParts(splits), schema)
-    if splits.read is as_handed_over:
+    if splits.frame is not None and splits.read is as_handed_over:
         return splits.frame
-    return map_batches(splits.frame, _ReadFrame(splits.read), schema)
+    counts = splits.counts if splits.frame is None else None
+    return part_tasks(spark, splits.parts, splits.frame, _HandOn(splits.read, counts), schema)
 
 
 @dataclass(frozen=True)
-class _ReadParts:
-    """The function of tasks that hand on what they read, with failures as they cross to the
-    driver."""
+class _HandOn:
+    """The work of tasks that hand on what they read, with failures as they cross to the driver."""
 
-    splits: Splits
+    read: Callable[[Any], Iterator[pa.RecordBatch]]
+    counts: tuple[int, ...] | None
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, number: int, part: Any) -> Iterator[pa.RecordBatch]:
         with failures_for_driver("stage"):
-            for number in numbers(batches):
-                rows = 0
-                for batch in self.splits.read(self.splits.parts[number]):
-                    rows += batch.num_rows
-                    yield batch
-                # Not where a limit ends the read. Behind a condition of Spark nobody counts them.
-                if self.splits.counts is not None:
-                    check_part(number, self.splits.counts[number], rows)
+            rows = 0
+            for batch in self.read(part):
+                rows += batch.num_rows
+                yield batch
+            # Not where a limit ends the read. Behind a condition of Spark nobody counts them.
+            if self.counts is not None:
+                check_part(number, self.counts[number], rows)
+
+
+def part_tasks(
+    spark: SparkSession,
+    parts: Sequence[Any],
+    frame: DataFrame | None,
+    work: PartWork,
+    schema: str | StructType,
+    *,
+    at_once: bool = False,
+) -> DataFrame:
+    """Return the batches that `work` yields for each part, as partitions of a DataFrame. Parts that
+    are partitions of a `frame` it gets as the batches of that partition. `at_once` is that of
+    `map_batches`."""
+    if frame is None:
+        numbered = part_numbers(spark, len(parts))
+        return map_batches(numbered, _OnNumbers(tuple(parts), work), schema, at_once=at_once)
+    return map_batches(frame, _OnPartition(work), schema, at_once=at_once)
 
 
 @dataclass(frozen=True)
-class _ReadFrame:
-    """The function of tasks that hand on what is read from the partitions of a frame."""
+class _OnNumbers:
+    """The function of tasks that are given numbers of parts."""
 
-    read: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    parts: tuple[Any, ...]
+    work: PartWork
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with failures_for_driver("stage"):
-            yield from self.read(batches)
+        for number in numbers(batches):
+            yield from self.work(number, self.parts[number])
+
+
+@dataclass(frozen=True)
+class _OnPartition:
+    """The function of tasks that are given the batches of a partition."""
+
+    work: PartWork
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        yield from self.work(0 if context is None else context.partitionId(), batches)
 
 
 def check_casts(frame: DataFrame, types: Mapping[str, str], source: str = "") -> None:

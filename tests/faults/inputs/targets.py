@@ -30,7 +30,7 @@ from tests.faults.inputs.mutants import mutant
 from tests.unit.commands.test_past_runs import write_folder
 from tests.unit.formats import test_kept_records as kept
 from tests.unit.formats.test_plan_columns import plan_of
-from tests.unit.sources.files.text.test_csv_table import here
+from tests.unit.sources.files.formats.csv.test_table import here
 from tests.unit.sources.files.typed.typed_files import read_rows
 
 FORMATS: tuple[FileFormatName, ...] = get_args(FileFormatName)

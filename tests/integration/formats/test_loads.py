@@ -27,7 +27,7 @@ from lakeload_jobs.contract.spec import (
     RunOptions,
     TableSpec,
 )
-from lakeload_jobs.formats.data_files import direct, encode
+from lakeload_jobs.formats.data_files import encode, parts
 from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.plan import look
@@ -584,14 +584,14 @@ def test_a_row_that_is_lost_on_its_way_fails_the_load_with_the_numbers(
 def test_a_row_that_is_lost_before_the_condition_fails_the_load_with_the_numbers(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = direct._rows
+    whole = parts._rows
 
-    def without_the_last(read: Any, part: direct.SplitPart) -> Iterator[pa.RecordBatch]:
+    def without_the_last(read: Any, part: parts.SplitPart) -> Iterator[pa.RecordBatch]:
         return (batch.slice(0, batch.num_rows - 1) for batch in whole(read, part))
 
     path = world.file("a.parquet", [{"id": number} for number in range(5)])
     table = replace(world.table(path), where="id > 1")
-    monkeypatch.setattr(direct, "_rows", without_the_last)
+    monkeypatch.setattr(parts, "_rows", without_the_last)
     lost = load(world, table)
     monkeypatch.undo()
     assert lost.error is not None

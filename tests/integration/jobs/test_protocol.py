@@ -25,7 +25,7 @@ from lakeload_jobs.contract.spec import (
     RejectLimit,
     RunOptions,
 )
-from lakeload_jobs.formats.data_files.direct import DirectRows
+from lakeload_jobs.formats.data_files.parts import TableParts
 from lakeload_jobs.formats.data_files.stage import Driver, count_parts
 from lakeload_jobs.formats.parquet.load import write
 from lakeload_jobs.formats.parquet.log.commit_log import History
@@ -265,7 +265,7 @@ def test_rows_that_differ_from_the_count_are_not_loaded(
     spec = job.spec(table, destination={"endpoints": endpoints})
     real = count_parts
 
-    def count(driver: Driver, given: DirectRows, *, all_columns: bool) -> tuple[int, ...]:
+    def count(driver: Driver, given: TableParts, *, all_columns: bool) -> tuple[int, ...]:
         rows = real(driver, given, all_columns=all_columns)
         for path in paths:
             # Another file of the same size and time: nothing but the number of rows tells.

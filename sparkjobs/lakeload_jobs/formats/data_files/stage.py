@@ -17,12 +17,12 @@ from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import DestinationSpec, RuntimeSpec
-from lakeload_jobs.formats.data_files.direct import (
-    DirectRows,
+from lakeload_jobs.formats.data_files.encode import PartWriter, UploadPool, part_bytes
+from lakeload_jobs.formats.data_files.parts import (
     LoadedRows,
     SplitPart,
+    TableParts,
 )
-from lakeload_jobs.formats.data_files.encode import PartWriter, UploadPool, part_bytes
 from lakeload_jobs.formats.data_files.tracked import TrackedRows, Tracking
 from lakeload_jobs.formats.data_files.uploads import (
     NotedUpload,
@@ -229,14 +229,14 @@ class Driver:
     runtime: RuntimeSpec
     check: Callable[[], None]
 
-    def takes(self, rows: DirectRows) -> bool:
+    def takes(self, rows: TableParts) -> bool:
         """Whether it reads and writes these rows. A task may have a machine of its own, and may be
         run again."""
         known = self.runtime.tasks_share_driver and not self.runtime.tasks_retried
         return known and rows.small
 
 
-def count_parts(driver: Driver, rows: DirectRows, *, all_columns: bool = False) -> tuple[int, ...]:
+def count_parts(driver: Driver, rows: TableParts, *, all_columns: bool = False) -> tuple[int, ...]:
     """Return how many rows of each part are loaded. Where nobody knows, parts are read: without
     columns that need not be made, unless `all_columns` are, so that a row that cannot be read fails
     here as it would in the load."""
@@ -256,7 +256,7 @@ def _counted(part: int, rows: LoadedRows) -> int:
         return rows.count()
 
 
-def stage_parts(driver: Driver, rows: DirectRows, writer: PartitionWriter) -> list[PartitionReport]:
+def stage_parts(driver: Driver, rows: TableParts, writer: PartitionWriter) -> list[PartitionReport]:
     """Stage each part of the rows, and return their reports in the order of parts. Raises what
     tasks raise, and `Interrupted`."""
     if not rows.parts:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from lakeload_jobs.contract.spec import JobSpec
-from lakeload_jobs.formats.data_files.direct import DirectRows, LoadedRows
+from lakeload_jobs.formats.data_files.parts import LoadedRows, TableParts
 from lakeload_jobs.rows.arrow import pc
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.rejects import (
@@ -126,7 +126,7 @@ class TrackedRows:
                 yield tracked
 
 
-def rejected_frame(spark: SparkSession, rows: DirectRows, tracking: Tracking) -> DataFrame:
+def rejected_frame(spark: SparkSession, rows: TableParts, tracking: Tracking) -> DataFrame:
     """Return the rejected records of all parts, which tasks read again, as `SIDE_COLUMNS`."""
     columns = ", ".join(f"{name} {kind}" for name, kind in SIDE_COLUMNS.items())
     return rows.tasks(spark, ReadRejects(tracking), columns)

@@ -21,7 +21,7 @@ from lakeload_jobs.sources.part_sizes import Parallelism
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.integration.sources.databases.conftest import Database, MariaDatabase
 from tests.text_tables import csv_table
-from tests.unit.sources.files.text.dumps import tables, written
+from tests.unit.sources.files.formats.csv.dumps import tables, written
 
 NUMBERS = [pytest.param(15), pytest.param(500, marks=pytest.mark.exhaustive)]
 SQL_TYPES = ("bigint", "text", "decimal(12,3)", "date", "timestamp", "double precision", "text")

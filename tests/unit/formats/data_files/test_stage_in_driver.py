@@ -14,13 +14,13 @@ import pytest
 
 from lakeload_jobs.contract.errors import Interrupted, LoadFailed
 from lakeload_jobs.contract.spec import RuntimeSpec
-from lakeload_jobs.formats.data_files.direct import (
+from lakeload_jobs.formats.data_files.parts import (
     SMALL_BYTES,
     SMALL_PARTS,
     SMALL_ROWS,
-    DirectRows,
     ReadWritten,
     SplitPart,
+    TableParts,
 )
 from lakeload_jobs.formats.data_files.stage import Driver, PartitionWriter, count_parts, stage_parts
 from lakeload_jobs.rows.conditions import Condition
@@ -32,7 +32,7 @@ def read(number: int) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_pydict({"n": [number, number + 1]}, SCHEMA)
 
 
-ROWS = DirectRows(
+ROWS = TableParts(
     tuple(SplitPart(number, 2) for number in (10, 20)), ReadWritten(read, ("n",), SCHEMA), 100
 )
 
@@ -113,6 +113,6 @@ def test_stop_does_not_wait_for_an_upload() -> None:
         (RuntimeSpec(), replace(ROWS, parts=(SplitPart(1, 2),) * (SMALL_PARTS + 1))),
     ],
 )
-def test_other_rows_are_left_to_tasks(runtime: RuntimeSpec, rows: DirectRows) -> None:
+def test_other_rows_are_left_to_tasks(runtime: RuntimeSpec, rows: TableParts) -> None:
     assert driver().takes(ROWS)
     assert not driver(runtime=runtime).takes(rows)

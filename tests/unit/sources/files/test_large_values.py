@@ -35,7 +35,7 @@ from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.text_tables import csv_table, json_table
 from tests.unit.sources.files.formats.avro.test_reader import packed
 from tests.unit.sources.files.formats.avro.test_reader import write as write_avro
-from tests.unit.sources.files.text.test_csv_table import here
+from tests.unit.sources.files.formats.csv.test_table import here
 from tests.unit.sources.files.typed.typed_files import file_states
 
 KIB, MIB = 1 << 10, 1 << 20

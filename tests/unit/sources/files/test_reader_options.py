@@ -23,14 +23,6 @@ def test_csv_option_values_are_validated() -> None:
     assert "neither `true` nor `false`" in problem.message
 
 
-@pytest.mark.parametrize("file_format", ["PARQUET", "AVRO"])
-def test_every_listed_option_is_accepted_in_any_case(file_format: FileFormatName) -> None:
-    names = [name for name in FILE_FORMATS[file_format].options if name != "on_loss"]
-
-    assert option_problems(file_format, dict.fromkeys(names, "1")) == []
-    assert option_problems(file_format, {name.upper(): "1" for name in names}) == []
-
-
 @pytest.mark.parametrize("file_format", ["NDJSON", "JSON"])
 def test_json_options_are_named_as_in_lakeload_or_spark(
     file_format: FileFormatName,

@@ -13,7 +13,7 @@ from lakeload.sources.files.formats.base import InspectedFile, Rows
 from lakeload.sources.files.formats.text import SAMPLE_ROWS
 from lakeload_jobs.sources.files.formats.base import TypedFormat
 from lakeload_jobs.sources.files.typed.columns import FileSchema, settled, type_name, unite
-from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPiece, json_value
+from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPart, json_value
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
 
@@ -57,7 +57,7 @@ def inspect_typed(file: FileState, file_format: TypedFormat, files: FileBytes) -
         reader = file_format.reader(files, exact=False, whole=False)
         read = ReadTyped(pa.schema(list(kinds.items())), reader, "TRUNCATE", "NULL")
         first: list[pa.RecordBatch] = []
-        with closing(read([TypedPiece(file, units)])) as batches:
+        with closing(read([TypedPart(file, units)])) as batches:
             while sum(batch.num_rows for batch in first) < SAMPLE_ROWS and (
                 batch := next(batches, None)
             ):

@@ -12,7 +12,11 @@ from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.aws.glue_calls import is_iceberg
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import MetadataWriter, ReadTable
-from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
+from lakeload_jobs.formats.iceberg.commits.errors import (
+    CommitRejected,
+    CommitUnknown,
+    Unsupported,
+)
 from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles
 from lakeload_jobs.formats.iceberg.commits.metadata import Json, Metadata, NewTable, schema_of
 
@@ -66,12 +70,12 @@ class GlueTables:
         return ReadTable(namespace, name, self._writer.read(place), place, held)
 
     def create(self, namespace: str, name: str, table: NewTable, location: str | None) -> ReadTable:
-        """Create a table at `location`, else below the location of its database."""
-        doing = f"creating the table `{namespace}.{name}` in Glue"
-        where = location or self._default_location(namespace, name, doing)
-        metadata, place = self._writer.create(table, where)
+        """Create a table at `location`, which Glue does not choose."""
+        if location is None:
+            raise Unsupported("no location")
+        metadata, place = self._writer.create(table, location)
         try:
-            with aws_call(doing):
+            with aws_call(f"creating the table `{namespace}.{name}` in Glue"):
                 self._session.glue.create_table(
                     DatabaseName=namespace, TableInput=_table_input(name, metadata, place, None)
                 )
@@ -106,18 +110,6 @@ class GlueTables:
                 raise CommitUnknown(error.message, overtaken=overtaken) from error
             raise
         return ReadTable(table.namespace, table.name, metadata, place)
-
-    def _default_location(self, namespace: str, name: str, doing: str) -> str:
-        with aws_call(doing):
-            database = self._session.glue.get_database(Name=namespace)["Database"]
-        place = database.get("LocationUri", "").rstrip("/")
-        if not place:
-            raise CatalogError(
-                f"{doing}: the database `{namespace}` has no location",
-                code="NoLocation",
-                hint="give the database a location, or set `warehouse_location`",
-            )
-        return f"{place}/{name}"
 
 
 def _table_input(

@@ -35,6 +35,25 @@ def arrow_schema(schema: Mapping[str, Any]) -> pa.Schema:
     return pa.schema([_field_of(field) for field in schema["fields"]])
 
 
+def required_schema(schema: Mapping[str, Any]) -> pa.Schema:
+    """Return the Arrow schema of Iceberg's JSON of any schema, as far as it says what is required:
+    types that tasks do not write are binary."""
+    return arrow_schema(_with_known_types(schema))
+
+
+def _with_known_types(kind: Any) -> Any:
+    if isinstance(kind, str):
+        return kind if kind in _PRIMITIVES or _DECIMAL.fullmatch(kind) else "binary"
+    parts = {name: _with_known_types(kind[name]) for name in _PARTS if name in kind}
+    if "fields" in kind:
+        fields = kind["fields"]
+        parts["fields"] = [{**one, "type": _with_known_types(one["type"])} for one in fields]
+    return {**kind, **parts}
+
+
+_PARTS = ("element", "key", "value")
+
+
 def float_leaves(struct: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[FloatLeaf]:
     """Yield the floating-point columns outside of lists and maps: Iceberg counts their NaN."""
     for field in struct["fields"]:

@@ -20,8 +20,8 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import FileResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.formats.base import RetryLoad, Writer
-from lakeload_jobs.formats.data_files.direct import DirectRows, same_shape
 from lakeload_jobs.formats.data_files.encode import ROW_GROUP_BYTES, Encoding
+from lakeload_jobs.formats.data_files.parts import TableParts, same_shape
 from lakeload_jobs.formats.data_files.stage import (
     Driver,
     PartitionReport,
@@ -73,7 +73,7 @@ _WIDER = {
 class DirectWrite:
     """The rows of a load that tasks read, and the table that they are written for."""
 
-    rows: DirectRows
+    rows: TableParts
     written: WrittenTable
 
 

@@ -17,7 +17,6 @@ from typing import Any
 import pyarrow as pa
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.formats.data_files.direct import relabelled, same_shape
 from lakeload_jobs.formats.data_files.encode import (
     TAIL_BYTES,
     Encoding,
@@ -26,6 +25,7 @@ from lakeload_jobs.formats.data_files.encode import (
     encode_file,
     footer_rows,
 )
+from lakeload_jobs.formats.data_files.parts import relabelled, same_shape
 from lakeload_jobs.formats.data_files.stage import Encoded
 from lakeload_jobs.formats.iceberg.load.arrow_schema import FloatLeaf, arrow_schema, float_leaves
 from lakeload_jobs.formats.iceberg.rules.branches import data_file_name

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from lakeload_jobs.formats.data_files.direct import DirectRows
+from lakeload_jobs.formats.data_files.parts import TableParts
 from lakeload_jobs.formats.data_files.tracked import TrackedRows, Tracking
 from lakeload_jobs.formats.spool import KEPT, Kept, keep, kept_blocks, kept_end, unpacked
 from lakeload_jobs.rows.batches import map_batches
@@ -63,7 +63,7 @@ class KeptRows:
         self.kept.close()
 
 
-def keep_rows(spark: SparkSession, rows: DirectRows, work: KeepRows) -> KeptRows:
+def keep_rows(spark: SparkSession, rows: TableParts, work: KeepRows) -> KeptRows:
     """Read rows once and keep them. Raises what reading raises, and `LoadFailed` when there are
     other rows than were counted."""
     work = replace(work, tracking=replace(work.tracking, marks=True))
@@ -73,7 +73,7 @@ def keep_rows(spark: SparkSession, rows: DirectRows, work: KeepRows) -> KeptRows
 
 
 def tracked_frame(
-    spark: SparkSession, rows: DirectRows, tracking: Tracking, part: int
+    spark: SparkSession, rows: TableParts, tracking: Tracking, part: int
 ) -> DataFrame:
     """Return rows with their tracking columns, of which the first part is number `part`."""
     return rows.tasks(spark, partial(_tracked, tracking, part), _schema(rows, tracking))
@@ -86,7 +86,7 @@ def _tracked(
         yield from TrackedRows(tracking, first + number, rows, side, lambda _: None)
 
 
-def _schema(rows: DirectRows, tracking: Tracking) -> StructType:
+def _schema(rows: TableParts, tracking: Tracking) -> StructType:
     schema = tracked_schema(rows.read.schema, tracking.columns)
     if tracking.marks:
         schema = schema.append(pa.field(DELETED_HELPER, pa.bool_()))

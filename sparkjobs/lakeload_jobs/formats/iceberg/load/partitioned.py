@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.codec import from_json, to_json
 from lakeload_jobs.contract.spec import PartitionField
-from lakeload_jobs.formats.data_files.direct import DirectRows
+from lakeload_jobs.formats.data_files.parts import TableParts
 from lakeload_jobs.formats.data_files.stage import (
     PartitionReport,
     PartitionWriter,
@@ -146,7 +146,7 @@ class PartitionFileWriter:
 
 def stage_partitions(
     spark: SparkSession,
-    rows: DirectRows,
+    rows: TableParts,
     writer: PartitionWriter,
     fields: tuple[PartitionField, ...],
 ) -> list[PartitionReport]:

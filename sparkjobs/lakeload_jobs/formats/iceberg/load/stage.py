@@ -30,11 +30,11 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.formats.base import RetryLoad
-from lakeload_jobs.formats.data_files.direct import LoadedRows, of_frame
+from lakeload_jobs.formats.data_files.parts import LoadedRows, of_frame
 from lakeload_jobs.formats.data_files.stage import Driver
 from lakeload_jobs.formats.data_files.tracked import Tracking
 from lakeload_jobs.formats.deletes import DeletedKeys, find_deleted, newest_keys, source_keys
-from lakeload_jobs.formats.iceberg.load.arrow_schema import arrow_schema
+from lakeload_jobs.formats.iceberg.load.arrow_schema import required_schema
 from lakeload_jobs.formats.iceberg.load.branches import (
     LOST,
     branch_is_gone,
@@ -499,7 +499,7 @@ def _summary(given: Stage) -> dict[str, str]:
 
 def _keep(given: Stage, java_table: Java) -> KeptRows:
     """Read the rows for Spark."""
-    schema = arrow_schema(schema_json(given.spark, java_table.schema()))
+    schema = required_schema(schema_json(given.spark, java_table.schema()))
     progress = new_progress_file(given.spec, given.table)
     work = KeepRows(given.tracking, given.table.source, schema, progress)
     return keep_rows(given.spark, given.rows.prepared.parts, work)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.aws.glue_calls import MAX_BATCH, GlueCalls, PartitionProblem, is_iceberg
@@ -228,6 +228,9 @@ def _in_words(keys: Sequence[tuple[str | None, str]]) -> str:
     return ", ".join(f"`{name}` {kind}" for name, kind in keys) or "nothing"
 
 
+Columns: TypeAlias = Sequence[tuple[str, str]]
+"""Names and Glue's types."""
+
 _PASSING = {"InternalServiceException", "ThrottlingException", "OperationTimeoutException"}
 _PASSES = 3
 _ALREADY = "AlreadyExistsException"
@@ -247,87 +250,6 @@ def partitions_in(keys: Iterable[str], data_path: str, strategy: PartitionStrate
         key[len(data_path) :].rpartition("/")[0] for key in keys if key.endswith(FILE_SUFFIX)
     }
     return {folder for folder in folders if pattern.fullmatch(folder)}
-
-
-def register(
-    calls: GlueCalls,
-    wanted: WantedTable,
-    columns: Sequence[tuple[str, str]],
-    own: Collection[str],
-    others: Collection[str] = (),
-    *,
-    look_first: bool,
-) -> None:
-    """Register the partitions that Glue does not have. `columns` are those of its table.
-
-    With `look_first` a single one is asked for before: most loads add to a partition that is
-    there. One of `own` that is there has to lie at our location; `others` were found in the bucket
-    and may be many. Raises `CatalogConflict` for one that lies elsewhere, `LoadFailed`, `AwsError`.
-    """
-    values = sorted({*own, *others})
-    if look_first and len(values) == 1 and _is_registered(calls, wanted, columns, values[0]):
-        return
-    rest = iter(values)
-    while batch := list(islice(rest, MAX_BATCH)):
-        _register_batch(calls, wanted, columns, batch, own)
-
-
-def _register_batch(
-    calls: GlueCalls,
-    wanted: WantedTable,
-    columns: Sequence[tuple[str, str]],
-    values: Sequence[str],
-    own: Collection[str],
-) -> None:
-    """One BatchCreatePartition, and another for what Glue could not do just then."""
-    for _ in range(_PASSES):
-        inputs = [
-            partition_input(columns, value, wanted.partition_location(value)) for value in values
-        ]
-        problems = calls.create_partitions(wanted.database, wanted.name, inputs)
-        failed = list(_failed(calls, wanted, columns, problems, own))
-        if not failed:
-            return
-        if any(problem.code not in _PASSING for problem in failed):
-            break
-        values = [problem.value for problem in failed]
-    raise _not_registered(wanted, failed)
-
-
-def _failed(
-    calls: GlueCalls,
-    wanted: WantedTable,
-    columns: Sequence[tuple[str, str]],
-    problems: Iterable[PartitionProblem],
-    own: Collection[str],
-) -> Iterator[PartitionProblem]:
-    """Yield the problems that are some: a partition that is there at its place is none."""
-    for problem in problems:
-        if problem.code == _ALREADY and problem.value not in own:
-            continue
-        if problem.code != _ALREADY or not _is_registered(calls, wanted, columns, problem.value):
-            yield problem
-
-
-def _is_registered(
-    calls: GlueCalls, wanted: WantedTable, columns: Sequence[tuple[str, str]], value: str
-) -> bool:
-    """Return whether Glue has the partition, with the types that the columns of its table have
-    now. Raises `CatalogConflict` when it lies elsewhere, `AwsError`."""
-    partition = calls.get_partition(wanted.database, wanted.name, value)
-    if partition is None:
-        return False
-    there = partition.get("StorageDescriptor", {}).get("Location", "")
-    ours = wanted.partition_location(value)
-    if not same_location(there, ours):
-        what = f"the partition `{value}` of Glue's table `{wanted.full_name}`"
-        drop = "drop the partition from Glue (the files stay)"
-        raise other_location(what, there, ours, drop)
-    if (changed := outdated_partition(partition, columns)) is not None:
-        problems = calls.update_partition(wanted.database, wanted.name, value, changed)
-        if problems:
-            raise _not_registered(wanted, problems)
-    return True
 
 
 def _not_registered(wanted: WantedTable, problems: Sequence[PartitionProblem]) -> LoadFailed:
@@ -411,14 +333,7 @@ class TableStep:
             if changed is not None:
                 self.calls.update_table(wanted.database, changed, table.get("VersionId"))
         if wanted.registers:
-            register(
-                self.calls,
-                wanted,
-                columns,
-                self.partitions,
-                others,
-                look_first=table is not None,
-            )
+            self._register(columns, others, look_first=table is not None)
         if others and wanted.registers:
             self._complete()
 
@@ -443,6 +358,67 @@ class TableStep:
             wanted = replace(wanted, projection=earliest)
         incomplete = bool(others) and wanted.registers
         self.calls.create_table(wanted.database, table_input(wanted, incomplete=incomplete))
+
+    def _register(self, columns: Columns, others: Collection[str], *, look_first: bool) -> None:
+        """Register the partitions that Glue does not have. `columns` are those of its table.
+
+        With `look_first` a single one is asked for before: most loads add to a partition that is
+        there. One of ours that is there has to lie at our location; `others` were found in the
+        bucket and may be many. Raises `CatalogConflict` for one that lies elsewhere, `LoadFailed`,
+        `AwsError`.
+        """
+        values = sorted({*self.partitions, *others})
+        if look_first and len(values) == 1 and self._is_registered(columns, values[0]):
+            return
+        rest = iter(values)
+        while batch := list(islice(rest, MAX_BATCH)):
+            self._register_batch(columns, batch)
+
+    def _register_batch(self, columns: Columns, values: Sequence[str]) -> None:
+        """One BatchCreatePartition, and another for what Glue could not do just then."""
+        wanted = self.wanted
+        for _ in range(_PASSES):
+            inputs = [
+                partition_input(columns, value, wanted.partition_location(value))
+                for value in values
+            ]
+            problems = self.calls.create_partitions(wanted.database, wanted.name, inputs)
+            failed = list(self._failed(columns, problems))
+            if not failed:
+                return
+            if any(problem.code not in _PASSING for problem in failed):
+                break
+            values = [problem.value for problem in failed]
+        raise _not_registered(wanted, failed)
+
+    def _failed(
+        self, columns: Columns, problems: Iterable[PartitionProblem]
+    ) -> Iterator[PartitionProblem]:
+        """Yield the problems that are some: a partition that is there at its place is none."""
+        for problem in problems:
+            if problem.code == _ALREADY and problem.value not in self.partitions:
+                continue
+            if problem.code != _ALREADY or not self._is_registered(columns, problem.value):
+                yield problem
+
+    def _is_registered(self, columns: Columns, value: str) -> bool:
+        """Return whether Glue has the partition, with the types that the columns of its table have
+        now. Raises `CatalogConflict` when it lies elsewhere, `AwsError`."""
+        wanted = self.wanted
+        partition = self.calls.get_partition(wanted.database, wanted.name, value)
+        if partition is None:
+            return False
+        there = partition.get("StorageDescriptor", {}).get("Location", "")
+        ours = wanted.partition_location(value)
+        if not same_location(there, ours):
+            what = f"the partition `{value}` of Glue's table `{wanted.full_name}`"
+            drop = "drop the partition from Glue (the files stay)"
+            raise other_location(what, there, ours, drop)
+        if (changed := outdated_partition(partition, columns)) is not None:
+            problems = self.calls.update_partition(wanted.database, wanted.name, value, changed)
+            if problems:
+                raise _not_registered(wanted, problems)
+        return True
 
     def _complete(self) -> None:
         """Take the mark off the table: every partition that was found is registered."""
@@ -503,8 +479,7 @@ class GlueCatalog:
         oldest = records[0]
         if oldest.glue is None or not columns:
             return
-        place = oldest.target
-        location = TableLocation(place.prefix, place.schema, place.table)
+        location = oldest.location
         wanted = self._wanted(
             oldest.glue,
             location,

@@ -20,7 +20,7 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.base import PreparedRows, Writer
-from lakeload_jobs.formats.data_files.direct import of_frame
+from lakeload_jobs.formats.data_files.parts import of_frame
 from lakeload_jobs.formats.data_files.stage import (
     Driver,
     PartitionReport,

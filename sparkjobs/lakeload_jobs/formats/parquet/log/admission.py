@@ -52,71 +52,52 @@ class TableSettings:
     partition_strategy: PartitionStrategy
 
 
-@dataclass(frozen=True)
-class _Before:
-    """The settings of the table's newest load, and whose it was."""
-
-    settings: TableSettings
-    pipeline: str
-    number: int | None = None
-
-    def __str__(self) -> str:
-        record = "" if self.number is None else f", record {self.number}"
-        return f"pipeline `{self.pipeline}`{record}"
-
-
 def table_settings(destination: DestinationSpec, location: TableLocation) -> TableSettings:
     """Return the settings of the destination for one of its tables."""
     strategy = destination.parquet.partition_strategy
     return TableSettings(glue_target(destination, location), strategy)
 
 
-def check_settings(history: History, settings: TableSettings, target: str) -> None:
-    """Raise `InvalidInput` when the table was last loaded under settings that exclude these.
+def check_table(history: History, job: LoadAttempt, target: str) -> None:
+    """Raise `InvalidInput` when the table was last loaded under settings that exclude the job's.
 
     Whichever pipeline it was: Glue has one table for all of them.
     """
     loaded = [(known.latest, name) for name, known in history.pipelines.items() if known.latest]
-    if not loaded:
+    if not loaded or job.settings is None:
         return
     number, name = max(loaded)
     known = history.pipelines[name]
-    strategy = known.partition_strategy or settings.partition_strategy
-    _compare(_Before(TableSettings(known.glue, strategy), name, number), settings, target)
+    was = TableSettings(known.glue, known.partition_strategy or job.settings.partition_strategy)
+    _compare(was, f"pipeline `{name}`, record {number}", job.settings, target)
 
 
-def check_settings_of(other: LoadRecord, settings: TableSettings, target: str) -> None:
-    """The same against a record that came in while we were loading."""
-    before = TableSettings(other.glue, other.partition_strategy)
-    _compare(_Before(before, other.pipeline), settings, target)
-
-
-def _compare(before: _Before, now: TableSettings, target: str) -> None:
-    was = before.settings
+def _compare(was: TableSettings, whose: str, now: TableSettings, target: str) -> None:
+    """`whose` load of the table it was."""
     if was.glue is None and now.glue is None:
         return
     if now.glue is None:
         raise InvalidInput(
-            f"`{target}` is loaded with AWS Glue ({before}), and `update_glue_catalog` is false "
+            f"`{target}` is loaded with AWS Glue ({whose}), and `update_glue_catalog` is false "
             "now: Glue would not show new rows",
             hint=f"restore `update_glue_catalog: true`; {_ANEW}",
         )
     if was.glue is None:
         raise InvalidInput(
-            f"`{target}` is loaded without AWS Glue ({before}), and `update_glue_catalog` is true "
+            f"`{target}` is loaded without AWS Glue ({whose}), and `update_glue_catalog` is true "
             "now: Glue would not show the existing rows",
             hint=f"restore `update_glue_catalog: false`; {_ANEW}",
         )
     if was.partition_strategy != now.partition_strategy:
         raise InvalidInput(
-            f"`{target}` has partitions by {was.partition_strategy} in AWS Glue ({before}), and "
+            f"`{target}` has partitions by {was.partition_strategy} in AWS Glue ({whose}), and "
             f"`partition_strategy` is {now.partition_strategy} now: their folders would "
             "overlap, and Athena would read rows twice",
             hint=f"restore `partition_strategy: {was.partition_strategy}`; {_ANEW}",
         )
     if was.glue.projection != now.glue.projection:
         raise InvalidInput(
-            f"the partitions of `{target}` are {_kind(was.glue)} in AWS Glue ({before}), and would "
+            f"the partitions of `{target}` are {_kind(was.glue)} in AWS Glue ({whose}), and would "
             f"be {_kind(now.glue)} now: queries would miss those of one kind",
             hint=f"restore `partition_projection: {str(was.glue.projection).lower()}`; {_ANEW}",
         )
@@ -216,12 +197,6 @@ def check_first_run(history: History, job: LoadAttempt, target: str) -> None:
         raise _occupied(job, f"pipeline `{others[0]}` loads into `{target}` already", history)
 
 
-def check_table(history: History, job: LoadAttempt, target: str) -> None:
-    """Raise `InvalidInput` when the table is loaded under settings that exclude this job's."""
-    if job.settings is not None:
-        check_settings(history, job.settings, target)
-
-
 def shared_source(history: History, job: LoadAttempt, target: str) -> tuple[str, ...]:
     """Return a warning where a first run loads what another pipeline loads into this table too.
 
@@ -319,7 +294,8 @@ def check_passed(
             hint="no action is needed; `lakeload runs` shows the result",
         )
     if job.settings is not None:
-        check_settings_of(other, job.settings, target)
+        was = TableSettings(other.glue, other.partition_strategy)
+        _compare(was, f"pipeline `{other.pipeline}`", job.settings, target)
 
 
 def _foreign_id(job: LoadAttempt, pipeline: str, target: str) -> InvalidInput:

@@ -17,24 +17,26 @@ def bookmark_of(
     objects: Objects, location: TableLocation, *, pipeline: str, source: str, opened: OpenedLog
 ) -> Bookmark:
     """Return the bookmark of a log as it was opened; records are read only when asked for."""
-    return Bookmark(
-        opened.state,
-        opened.first_run,
-        opened.next_number,
-        lambda since: read_evidence(
-            objects,
-            location,
-            pipeline=pipeline,
-            source=source,
-            since=since,
-            before=opened.next_number,
-        ),
-        lambda job: find_rejected(objects, location, pipeline=pipeline, job=job),
-    )
+    before = opened.next_number
+
+    def evidence(since: int) -> tuple[Evidence, ...]:
+        """Read records `since` up to `before`, without the latter: a LIST and a GET for each."""
+        log = CommitLog(objects, location)
+        entries = [entry for entry in log.entries_after(since - 1) if entry.number < before]
+        return tuple(
+            Evidence(job.inputs, job.known)
+            for job in log.jobs(entries, pipeline)
+            if job.source == source and (job.inputs or job.known)
+        )
+
+    def rejected(job: str) -> RejectedRecords:
+        return _rejected(objects, location, pipeline, job)
+
+    return Bookmark(opened.state, opened.first_run, before, evidence, rejected)
 
 
-def find_rejected(
-    objects: Objects, location: TableLocation, *, pipeline: str, job: str
+def _rejected(
+    objects: Objects, location: TableLocation, pipeline: str, job: str
 ) -> RejectedRecords:
     """Return what the log says of the rejected records of a job: a GET for each record since.
 
@@ -95,25 +97,3 @@ def loaded_files(
     if not keys:
         return ()
     return tuple(entry for entry in objects.list(location.data_path) if entry.key in keys)
-
-
-def read_evidence(
-    objects: Objects,
-    location: TableLocation,
-    *,
-    pipeline: str,
-    source: str,
-    since: int,
-    before: int,
-) -> tuple[Evidence, ...]:
-    """Read records `since` up to `before`, without the latter: a LIST and a GET for each.
-
-    Raises `AwsError`, and `LogDamaged` for a missing record.
-    """
-    log = CommitLog(objects, location)
-    entries = [entry for entry in log.entries_after(since - 1) if entry.number < before]
-    return tuple(
-        Evidence(job.inputs, job.known)
-        for job in log.jobs(entries, pipeline)
-        if job.source == source and (job.inputs or job.known)
-    )

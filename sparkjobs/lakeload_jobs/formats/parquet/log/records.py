@@ -13,6 +13,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import IndexKind
 from lakeload_jobs.contract.spec import PartitionStrategy, TableHandling
 from lakeload_jobs.contract.state import StateChange, check_format
+from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.data_files.uploads import StagedFile
 
 
@@ -110,6 +111,11 @@ class LoadRecord:
     def uploads(self) -> tuple[StagedFile, ...]:
         """The files of the table and of its side table: published together, or void together."""
         return self.files + (self.rejected.files if self.rejected else ())
+
+    @property
+    def location(self) -> TableLocation:
+        """Where the table lies. Raises `ValueError` for a target that lakeload did not write."""
+        return TableLocation(self.target.prefix, self.target.schema, self.target.table)
 
     @property
     def all_rows(self) -> int:

@@ -117,45 +117,6 @@ class ResetPlan:
         return self.begun is None and not self.records
 
 
-def plan_reset(
-    objects: Objects,
-    log: CommitLog,
-    pipeline: str,
-    catalog: TableCatalog | None,
-) -> ResetPlan:
-    """Look at every record and object. Reads only. Raises `AwsError`, `LogDamaged`."""
-    location = log.location
-    view = log.read(before=WHOLE_LOG)
-    records, begun = own_records(log, view, pipeline)
-    shared = files_of_other_pipelines(log, view, pipeline)
-    rejects = any(own.record.rejected for own in records)
-    paths = [one.data_path for one in (location.with_side_table if rejects else (location,))]
-    there = {entry.key: entry for path in paths for entry in objects.list(path)}
-    found = _own_objects(objects, records, there)
-    elsewhere = {file.key for files in shared.values() for file in files}
-    ours = {item.key for item in found}
-    aside = (own.record.of_side_table() for own in records)
-    jobs = (*(own.record for own in records), *(one for one in aside if one))
-    targets = {job.glue: _place(job) for job in jobs if job.glue}
-    dropped = () if shared or catalog is None else tuple(targets)
-    return ResetPlan(
-        location=location,
-        pipeline=pipeline,
-        begun=begun,
-        records=records,
-        objects=found,
-        glue=tuple(one for one in dropped if catalog and catalog.owns(one, targets[one])),
-        others=tuple(sorted(shared)),
-        strangers=tuple(key for key in there if key not in ours and key not in elsewhere),
-        log_objects=sum(1 for _ in objects.list(location.log_path)),
-    )
-
-
-def _place(record: LoadRecord) -> TableLocation:
-    """Return the table's place: its record's, or its side table's."""
-    return TableLocation(record.target.prefix, record.target.schema, record.target.table)
-
-
 def own_records(
     log: CommitLog, view: LogView, pipeline: str
 ) -> tuple[tuple[OwnRecord, ...], int | None]:
@@ -239,8 +200,33 @@ class Resetter:
         self._log, self._publisher = self._settler.log, self._settler.publisher
 
     def plan(self) -> ResetPlan:
-        """Say what `run` would remove. Reads only."""
-        return plan_reset(self._objects, self._log, self._pipeline, self._catalog)
+        """Say what `run` would remove, by every record and object. Reads only."""
+        objects, log, pipeline, catalog = self._objects, self._log, self._pipeline, self._catalog
+        location = log.location
+        view = log.read(before=WHOLE_LOG)
+        records, begun = own_records(log, view, pipeline)
+        shared = files_of_other_pipelines(log, view, pipeline)
+        rejects = any(own.record.rejected for own in records)
+        paths = [one.data_path for one in (location.with_side_table if rejects else (location,))]
+        there = {entry.key: entry for path in paths for entry in objects.list(path)}
+        found = _own_objects(objects, records, there)
+        elsewhere = {file.key for files in shared.values() for file in files}
+        ours = {item.key for item in found}
+        aside = (own.record.of_side_table() for own in records)
+        jobs = (*(own.record for own in records), *(one for one in aside if one))
+        targets = {job.glue: job.location for job in jobs if job.glue}
+        dropped = () if shared or catalog is None else tuple(targets)
+        return ResetPlan(
+            location=location,
+            pipeline=pipeline,
+            begun=begun,
+            records=records,
+            objects=found,
+            glue=tuple(one for one in dropped if catalog and catalog.owns(one, targets[one])),
+            others=tuple(sorted(shared)),
+            strangers=tuple(key for key in there if key not in ours and key not in elsewhere),
+            log_objects=sum(1 for _ in objects.list(location.log_path)),
+        )
 
     def run(self, reason: str) -> RemovedObjects:
         """Remove it. `reason` stands in the log, for people.

@@ -127,7 +127,7 @@ def lost_files(objects: Objects, record: LoadRecord) -> tuple[StagedFile, ...]:
     if not record.uploads:
         return ()
     try:
-        open_ids = open_uploads(objects, _location(record), (file.key for file in record.uploads))
+        open_ids = open_uploads(objects, record.location, (file.key for file in record.uploads))
     except AwsError as error:
         if error.denied:
             return ()
@@ -137,10 +137,6 @@ def lost_files(objects: Objects, record: LoadRecord) -> tuple[StagedFile, ...]:
         for file in record.uploads
         if file.upload_id not in open_ids and not _visible(objects, record, file)
     )
-
-
-def _location(record: LoadRecord) -> TableLocation:
-    return TableLocation(record.target.prefix, record.target.schema, record.target.table)
 
 
 def _visible(objects: Objects, record: LoadRecord, file: StagedFile) -> bool:

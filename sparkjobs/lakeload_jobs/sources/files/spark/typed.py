@@ -63,7 +63,7 @@ from lakeload_jobs.sources.files.typed.rows import (
     OnLoss,
     ReadCast,
     ReadTyped,
-    TypedPiece,
+    TypedPart,
     UnknownFolderValue,
     folder_columns,
     split_files,
@@ -250,14 +250,14 @@ class _CheckColumns:
     reader: ParquetReader
     names: tuple[str, ...]
 
-    def __call__(self, part: Sequence[TypedPiece]) -> None:
+    def __call__(self, parts: Sequence[TypedPart]) -> None:
         with failures_for_driver("count"):
-            for piece in part:
+            for part in parts:
                 try:
-                    with in_use(piece.path):
-                        self.reader.check(piece, self.names)
+                    with in_use(part.path):
+                        self.reader.check(part, self.names)
                 except OSError as error:
-                    raise unreadable(piece.path, error, hint=DAMAGED_HINT) from error
+                    raise unreadable(part.path, error, hint=DAMAGED_HINT) from error
 
 
 def _schemas(table: TypedTable) -> tuple[FileSchema, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,6 +15,7 @@ from lakeload_jobs.sources.files.text.inference import Values
 from lakeload_jobs.sources.files.text.opening import is_splittable
 from lakeload_jobs.sources.files.text.options import TextOptions
 from lakeload_jobs.sources.files.text.splits import Declared, PartReader
+from lakeload_jobs.sources.files.text.values import TextFormats
 from lakeload_jobs.sources.files.united_columns import OTHER_TABLE_HINT
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
@@ -35,6 +37,17 @@ class TextReading(ABC):
     @abstractmethod
     def values(self) -> Values:
         """How values are read, and what they say of the type of their column."""
+
+    def text_formats(self, **others: Any) -> TextFormats:
+        """Return how values are written: dates and times as the options say, and `others`."""
+        options = self.options
+        return TextFormats(
+            date_pattern=options.date_format,
+            timestamp_pattern=options.timestamp_format,
+            timestamp_ntz_pattern=options.timestamp_ntz_format,
+            zone=options.time_zone,
+            **others,
+        )
 
     @property
     def infers(self) -> bool:

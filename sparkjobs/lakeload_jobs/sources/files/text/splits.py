@@ -256,6 +256,10 @@ class Declared:
     kinds: Mapping[str, pa.DataType] = field(default_factory=dict)
     formats: Mapping[str, TextFormats] = field(default_factory=dict)
 
+    def with_types(self, others: Declared) -> Declared:
+        """Return it with the types of others."""
+        return Declared({**self.kinds, **others.kinds}, {**self.formats, **others.formats})
+
 
 @dataclass(frozen=True)
 class Scan:

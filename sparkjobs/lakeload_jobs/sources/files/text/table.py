@@ -42,6 +42,7 @@ from lakeload_jobs.sources.files.text.splits import (
     RunScan,
     Scan,
     Scanned,
+    TextPart,
     check_bad,
     cut_files,
     scan_files,
@@ -111,66 +112,38 @@ class TextFiles:
         Raises `LoadFailed` for what cannot be read, `InvalidInput` for types and columns that are
         not there, and `AwsError`.
         """
-        given = self.columns
-        loaded = ALL_COLUMNS if self.all_columns else Columns(given.include, given.exclude)
-        reading = self.reading
-        reader = self._reader(loaded)
-        values, formats = reading.values, reading.values.formats
-        declared = self._declared(formats)
-        base = folder_base(self.files, reading.written)
-        stored = isinstance(self.opener, StoredFiles)
-        parts = [
-            replace(part, folders=folder_values(part.file.path, base))
-            for part in cut_files(
-                self.files,
-                lambda file: not stored and reading.can_be_cut(self.opener, file),
-                parallelism,
-            )
-        ]
-        # Stored records are in no file that could be at fault.
-        sets_aside = self.on_bad_value == "QUARANTINE" and not stored
+        reading, formats = self.reading, self.reading.values.formats
+        reader, declared = self._reader(), self._declared(formats)
         scan = Scan(
             reader,
             declared,
-            values,
+            reading.values,
             self.recorded,
             infers=reading.infers,
-            sets_aside=sets_aside,
+            # Stored records are in no file that could be at fault.
+            sets_aside=self.on_bad_value == "QUARANTINE" and not self._is_stored,
         )
-        every = scan_files(parts, scan, run)
+        every = scan_files(self._parts(parallelism), scan, run)
         scanned = [found for found in every if self._loads(found.part.file)]
-        check_bad(scanned, self.on_bad_value, values, self.max_rejected)
+        check_bad(scanned, self.on_bad_value, reading.values, self.max_rejected)
         readable = [found for found in every if not found.set_aside]
         if not readable and scanned:
             return self._only_rejects(reader, scanned, parallelism)
         names = self._names(readable)
         shared, columns = self._spellings(readable)
-        if shared or columns != given:
+        if shared or columns != self.columns:
             # What was read under other names, or for settings that have others, is read again.
-            return replace(self, spelled=shared or self.spelled, columns=columns).split(
-                run, parallelism
-            )
+            again = replace(self, spelled=shared or self.spelled, columns=columns)
+            return again.split(run, parallelism)
         if names:  # Files without a record name no column, and have none that is wrong.
             _check_known(declared.kinds, names)
         evidence = _merged(names, readable, scan, formats)
-        recorded = types_of(names, self.recorded)
-        types = {
-            name: self._type(evidence[name], name, recorded.get(name))
-            for name in names
-            if name in loaded
-        }
-        # Columns keep the type of the table although not each value is of it.
-        kept = {
-            name: text_type(found.name)
-            for name, found in types.items()
-            if found.origin == "RECORDED" and not evidence[name].fits(found.name)
-        }
-        exact = dict.fromkeys(kept, undeclared_formats(formats))
-        if kept and self.on_bad_value == "FAIL":
-            again = Declared(kept, exact)
-            parts = [found.part for found in scanned]
-            found_bad = run(Scan(reader, again, values, infers=False), parts)
-            check_bad(found_bad, self.on_bad_value, values, keeps_types=True)
+        types = self._types(names, evidence)
+        kept = self._kept(types, evidence, formats)
+        if kept.kinds and self.on_bad_value == "FAIL":
+            again_read = Scan(reader, kept, reading.values, infers=False)
+            found_bad = run(again_read, [found.part for found in scanned])
+            check_bad(found_bad, self.on_bad_value, reading.values, keeps_types=True)
         kinds = {
             name: declared.kinds[name]
             if name in declared.kinds
@@ -179,31 +152,83 @@ class TextFiles:
         }
         _check_folders(readable, kinds, declared, formats)
         schema = pa.schema([pa.field(name, kind) for name, kind in kinds.items()])
-        written = Declared({**declared.kinds, **kept}, {**declared.formats, **exact})
+        written = declared.with_types(kept)
         if self.on_bad_value == "FAIL":
             # The first pass has found no bad value.
             reader = reading.second_reader(reader, schema, written)
-        read = ReadText(reader, schema, written, values, formats, self.on_bad_value)
+        read = ReadText(reader, schema, written, reading.values, formats, self.on_bad_value)
         splits = split_text(scanned, read, parallelism)
         text = [name for name, kind in types.items() if kind == ColumnType("string", "INFERRED")]
         numbers = number_warnings(text, [found.numbers for found in readable], formats)
-        read_now = [found for found in scanned if not found.set_aside]
-        odd = _warnings(read_now) if reading.keeps_order else ()
-        warnings = (*odd, *numbers, *_set_aside(scanned))
+        warnings = (*self._warnings(scanned), *numbers, *_set_aside(scanned))
         spellings = other_spellings(self.spelled, names)
         return TextTable(names, read.batch_schema, splits, warnings, spellings)
+
+    @property
+    def _loaded(self) -> Columns:
+        """The columns that are read."""
+        given = self.columns
+        return ALL_COLUMNS if self.all_columns else Columns(given.include, given.exclude)
+
+    @property
+    def _is_stored(self) -> bool:
+        """Whether there are rejected records in the place of files."""
+        return isinstance(self.opener, StoredFiles)
+
+    def _parts(self, parallelism: Parallelism) -> list[TextPart]:
+        """Return the parts of all files, with the values that their folders name."""
+
+        def can_be_cut(file: FileState) -> bool:
+            return not self._is_stored and self.reading.can_be_cut(self.opener, file)
+
+        base = folder_base(self.files, self.reading.written)
+        return [
+            replace(part, folders=folder_values(part.file.path, base))
+            for part in cut_files(self.files, can_be_cut, parallelism)
+        ]
+
+    def _types(
+        self, names: Sequence[str], evidence: Mapping[str, TypeEvidence]
+    ) -> dict[str, ColumnType]:
+        """Return the types of the columns that are loaded."""
+        recorded = types_of(names, self.recorded)
+        return {
+            name: self._type(evidence[name], name, recorded.get(name))
+            for name in names
+            if name in self._loaded
+        }
+
+    def _kept(
+        self,
+        types: Mapping[str, ColumnType],
+        evidence: Mapping[str, TypeEvidence],
+        formats: TextFormats,
+    ) -> Declared:
+        """Return the types that columns keep from the table although not each value is of them."""
+        kinds = {
+            name: text_type(found.name)
+            for name, found in types.items()
+            if found.origin == "RECORDED" and not evidence[name].fits(found.name)
+        }
+        return Declared(kinds, dict.fromkeys(kinds, undeclared_formats(formats)))
+
+    def _warnings(self, scanned: Sequence[Scanned]) -> tuple[str, ...]:
+        """Return what is odd about the files that are read."""
+        if not self.reading.keeps_order:
+            return ()
+        return _warnings([found for found in scanned if not found.set_aside])
 
     def _loads(self, file: FileState) -> bool:
         return self.loaded is None or file in self.loaded
 
-    def _reader(self, loaded: Columns) -> PartReader:
+    def _reader(self) -> PartReader:
         """Return what reads the files, or the rejected records in their place."""
         opener, stored = self.opener, None
         if isinstance(opener, StoredFiles):
             stored = {path: text.names for path, text in opener.texts.items()}
         reader = self.reading.reader(
             opener,
-            loaded if not self.spelled else ALL_COLUMNS,
+            ALL_COLUMNS if self.spelled else self._loaded,
             known=self.recorded,
             sets_aside=self.on_bad_value == "QUARANTINE",
             stored=stored,

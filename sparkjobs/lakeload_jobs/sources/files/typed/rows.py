@@ -65,7 +65,7 @@ class UnknownFolderValue(Exception):
 
 
 @dataclass(frozen=True)
-class TypedPiece:
+class TypedPart:
     """Some units of one file, and the values that its folders name. `fault` is why the whole file
     is set aside: one row then stands for it. `own_names` are what the file calls columns."""
 
@@ -97,7 +97,7 @@ class TypedPiece:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows of a piece, as the format has them. `in_nanos` are columns once more, with digits
+    """Some rows of a part, as the format has them. `in_nanos` are columns once more, with digits
     that those in `columns` lack: in nanoseconds, which may wrap around, or as text."""
 
     columns: Mapping[str, Column]
@@ -113,8 +113,8 @@ class Batch:
         return Batch(named(self.columns), self.rows, named(self.in_nanos))
 
 
-def _bounded(piece: TypedPiece, first: int, batch: Batch) -> Iterator[Batch]:
-    """Yield a batch, which begins at row `first` of a piece, in parts of at most `BATCH_BYTES`.
+def _bounded(part: TypedPart, first: int, batch: Batch) -> Iterator[Batch]:
+    """Yield a batch, which begins at row `first` of a part, in batches of at most `BATCH_BYTES`.
 
     Raises `UnreadableFile` for a value that is too large.
     """
@@ -133,31 +133,31 @@ def _bounded(piece: TypedPiece, first: int, batch: Batch) -> Iterator[Batch]:
                 {name: rows_of(one, start, count) for name, one in batch.in_nanos.items()},
             )
     except ValueTooLarge as error:
-        where = place_text(*piece.place(first + error.row)).removeprefix(", ")
+        where = place_text(*part.place(first + error.row)).removeprefix(", ")
         name = tuple(columns)[error.place]
         raise UnreadableFile(
-            piece.path,
+            part.path,
             f"{where}: a value of column `{name}` {too_large(error.size)}",
             hint=LARGE_VALUE_HINT,
         ) from None
 
 
-def other_rows(piece: TypedPiece, rows: int) -> UnreadableFile:
-    """Return the error of a piece of which other rows were read than its file says it has."""
+def other_rows(part: TypedPart, rows: int) -> UnreadableFile:
+    """Return the error of a part of which other rows were read than its file says it has."""
     return UnreadableFile(
-        piece.path,
-        f"it says that it has {piece.rows:,} rows where {rows:,} can be read",
+        part.path,
+        f"it says that it has {part.rows:,} rows where {rows:,} can be read",
         hint=DAMAGED_HINT,
     )
 
 
 class FormatReader(Protocol):
-    """Opens pieces of files of one format; it travels to the tasks."""
+    """Opens parts of files of one format; it travels to the tasks."""
 
     def open(
-        self, piece: TypedPiece, names: Sequence[str]
+        self, part: TypedPart, names: Sequence[str]
     ) -> AbstractContextManager[Iterator[Batch]]:
-        """Open those columns of a piece that its file has, whose batches are its rows in order.
+        """Open those columns of a part that its file has, whose batches are its rows in order.
 
         Raises `OSError`, `ArrowException` and `LoadFailed`, while they are read as well.
         """
@@ -175,10 +175,10 @@ def split_files(
         () if schema.fault is not None else _folders(schema.file.path, base, read.schema)
         for schema in schemas
     ]
-    parts = tuple(_parts(list(zip(schemas, folders, strict=True)), parallelism))
-    counts = tuple(sum(piece.rows for piece in part) for part in parts)
+    tasks = tuple(_tasks(list(zip(schemas, folders, strict=True)), parallelism))
+    counts = tuple(sum(part.rows for part in task) for task in tasks)
     size = _EXPANDS * sum(unit.size for schema in schemas for unit in schema.units)
-    return Splits(parts, read, counts, of_columns=read.of_columns, size=size)
+    return Splits(tasks, read, counts, of_columns=read.of_columns, size=size)
 
 
 @dataclass(frozen=True)
@@ -213,64 +213,62 @@ class ReadTyped:
             helpers.append(pa.field(PLACE_HELPER, _PLACE))
         return pa.schema([*self.schema, *helpers])
 
-    def __call__(self, part: Sequence[TypedPiece]) -> Generator[pa.RecordBatch]:
-        """Yield the rows of one part. Raises `LoadFailed` naming the file."""
+    def __call__(self, parts: Sequence[TypedPart]) -> Generator[pa.RecordBatch]:
+        """Yield the rows that one task reads. Raises `LoadFailed` naming the file."""
         failures = Failures()
-        yield from self._read_part(part, failures)
+        yield from self._read_all(parts, failures)
         failures.check()
 
     def of_columns(self, names: Sequence[str]) -> ReadTyped:
         """Return what reads these columns alone."""
         return replace(self, schema=pa.schema([own for own in self.schema if own.name in names]))
 
-    def failures(self, part: Sequence[TypedPiece]) -> Failures:
-        """Return the bad values of one part that fail the load, and the files to set aside."""
+    def failures(self, parts: Sequence[TypedPart]) -> Failures:
+        """Return the bad values that fail the load, and the files to set aside."""
         found = Failures()
-        for piece in part:
+        for part in parts:
             try:
-                for _ in self._read_part((piece,), found):
+                for _ in self._read_all((part,), found):
                     pass
             except UnreadableFile as error:
                 if not self.sets_aside:
                     raise
-                found.unreadable[piece.file] = error
+                found.unreadable[part.file] = error
         return found
 
-    def _read_part(
-        self, part: Sequence[TypedPiece], failures: Failures
-    ) -> Iterator[pa.RecordBatch]:
-        for piece in part:
+    def _read_all(self, parts: Sequence[TypedPart], failures: Failures) -> Iterator[pa.RecordBatch]:
+        for part in parts:
             try:
-                with in_use(piece.path):
-                    yield from self._read(piece, failures)
+                with in_use(part.path):
+                    yield from self._read(part, failures)
             except (OSError, pa.ArrowException) as error:
                 # Spark would load what Arrow cannot decode, perhaps as nulls.
                 hint = DAMAGED_HINT if isinstance(error, OSError) else self.hint
-                raise unreadable(piece.path, error, hint=hint) from error
+                raise unreadable(part.path, error, hint=hint) from error
 
-    def _read(self, piece: TypedPiece, failures: Failures) -> Iterator[pa.RecordBatch]:
-        if piece.fault:
-            yield self._set_aside(piece)
+    def _read(self, part: TypedPart, failures: Failures) -> Iterator[pa.RecordBatch]:
+        if part.fault:
+            yield self._set_aside(part)
             return
-        folders, own_names = dict(piece.folders), dict(piece.own_names)
+        folders, own_names = dict(part.folders), dict(part.own_names)
         names = [own_names.get(name, name) for name in self.schema.names if name not in folders]
-        shared = {own: name for name, own in piece.own_names}
-        with self.reader.open(piece, names) as batches:
+        shared = {own: name for name, own in part.own_names}
+        with self.reader.open(part, names) as batches:
             first = 0
             for whole in batches:
-                for batch in _bounded(piece, first, whole.renamed(shared) if shared else whole):
-                    made = self._batch(piece, first, batch, failures)
+                for batch in _bounded(part, first, whole.renamed(shared) if shared else whole):
+                    made = self._batch(part, first, batch, failures)
                     first += batch.rows
-                    if first > piece.rows:
-                        raise other_rows(piece, first)
+                    if first > part.rows:
+                        raise other_rows(part, first)
                     if not failures.count:
                         yield made
-            if first < piece.rows:
-                raise other_rows(piece, first)
+            if first < part.rows:
+                raise other_rows(part, first)
 
-    def _set_aside(self, piece: TypedPiece) -> pa.RecordBatch:
+    def _set_aside(self, part: TypedPart) -> pa.RecordBatch:
         """Return the row that stands for a whole file."""
-        reject = reject_column(1, {0: Reject(piece.path, piece.fault)})
+        reject = reject_column(1, {0: Reject(part.path, part.fault)})
         arrays = [
             reject if column.name == REJECTED_HELPER else pa.nulls(1, column.type)
             for column in self.batch_schema
@@ -278,10 +276,10 @@ class ReadTyped:
         return pa.RecordBatch.from_arrays(arrays, schema=self.batch_schema)
 
     def _batch(
-        self, piece: TypedPiece, first: int, batch: Batch, failures: Failures
+        self, part: TypedPart, first: int, batch: Batch, failures: Failures
     ) -> pa.RecordBatch:
-        """Return some rows of a piece, which begin at its row `first`."""
-        folders, rows = dict(piece.folders), batch.rows
+        """Return some rows of a part, which begin at its row `first`."""
+        folders, rows = dict(part.folders), batch.rows
         conversion = Conversion(truncates=self.on_loss == "TRUNCATE")
         arrays: list[Column] = []
         for wanted in self.schema:
@@ -299,19 +297,19 @@ class ReadTyped:
         for bad in conversion.bad:
             rejected = self.on_bad_value == "QUARANTINE"
             if not rejected and (bad.is_key or self.on_bad_value == "FAIL"):
-                places = [piece.place(first + row) for row in bad.rows[:BAD_SHOWN]]
-                failures.add(piece.path, places, bad)
+                places = [part.place(first + row) for row in bad.rows[:BAD_SHOWN]]
+                failures.add(part.path, places, bad)
         if self.on_bad_value == "NULL":
             arrays.append(_bad_counts(conversion.bad, rows))
         elif self.on_bad_value == "QUARANTINE":
-            rejects = self._rejects(piece, first, batch, conversion.bad)
+            rejects = self._rejects(part, first, batch, conversion.bad)
             arrays.append(reject_column(rows, rejects))
         if self.places:
-            arrays.append(_places(piece, first, rows))
+            arrays.append(_places(part, first, rows))
         return pa.RecordBatch.from_arrays(arrays, schema=self.batch_schema)
 
     def _rejects(
-        self, piece: TypedPiece, first: int, batch: Batch, found: Sequence[BadValues]
+        self, part: TypedPart, first: int, batch: Batch, found: Sequence[BadValues]
     ) -> dict[int, Reject]:
         """Return the rows of a batch with a bad value, each with the first one, as they were read,
         with all their digits."""
@@ -325,7 +323,7 @@ class ReadTyped:
         kinds = {column.name: column.kind for column in self.columns}
         folders = {
             name: pa.repeat(pa.scalar(value, self.schema.field(name).type), batch.rows)
-            for name, value in piece.folders
+            for name, value in part.folders
         }
         notes = column_notes(self.columns)
         rejects: dict[int, Reject] = {}
@@ -345,9 +343,9 @@ class ReadTyped:
                     if isinstance(own, str)
                     else json.dumps(own)
                 )
-                group, place = piece.place(first + row)
+                group, place = part.place(first + row)
                 rejects[row] = Reject(
-                    piece.path,
+                    part.path,
                     f"the value `{text[:_SHOWN]}` cannot be loaded: {bad.reason}",
                     json.dumps(values, ensure_ascii=False).encode(),
                     row_group=group,
@@ -370,10 +368,10 @@ class ReadCast:
     schema: pa.Schema
     on_bad_value: OnBadValue
 
-    def __call__(self, part: Sequence[TypedPiece]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one part. Raises as `read` does, and `BadValuesFound` for a value that
-        is bad under FAIL."""
-        for batch in self.read(part):
+    def __call__(self, parts: Sequence[TypedPart]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that one task reads. Raises as `read` does, and `BadValuesFound` for a
+        value that is bad under FAIL."""
+        for batch in self.read(parts):
             yield self._cast(batch)
 
     def of_columns(self, names: Sequence[str]) -> ReadCast:
@@ -512,11 +510,11 @@ _PLACE: Any = pa.struct(
 )
 
 
-def _places(piece: TypedPiece, first: int, rows: int) -> Column:
+def _places(part: TypedPart, first: int, rows: int) -> Column:
     """Return where each row is from."""
     found: list[Column] = []
     left = first
-    for unit in piece.units:
+    for unit in part.units:
         skipped = min(left, unit.rows)
         left -= skipped
         here = min(rows, unit.rows - skipped)
@@ -527,7 +525,7 @@ def _places(piece: TypedPiece, first: int, rows: int) -> Column:
                 row = unit.first_row + skipped + 1
                 numbers = pa.array(range(row, row + here), pa.int64())
             arrays: list[Column] = [
-                pa.repeat(pa.scalar(piece.path), here),
+                pa.repeat(pa.scalar(part.path), here),
                 pa.repeat(pa.scalar(unit.group, pa.int32()), here),
                 numbers,
             ]
@@ -593,26 +591,26 @@ def _folder_value(name: str, text: str | None, field: Kind) -> Any:
     raise UnknownFolderValue(f"the folder `{folder}` needs a `{field.type}`")
 
 
-def _parts(
+def _tasks(
     files: Sequence[tuple[FileSchema, tuple[tuple[str, Any], ...]]], parallelism: int
-) -> Iterator[tuple[TypedPiece, ...]]:
-    """Yield the parts: units with rows, those of one file together."""
+) -> Iterator[tuple[TypedPart, ...]]:
+    """Yield the parts that each task reads: units with rows, those of one file together."""
     units = [
         (place, unit)
         for place, (schema, _) in enumerate(files)
         for unit in schema.units
         if unit.rows
     ]
-    for part in Parallelism(parallelism).parts([unit.size for _, unit in units]):
-        pieces = []
-        for place, of_file in groupby(units[part.start : part.stop], key=itemgetter(0)):
+    for some in Parallelism(parallelism).parts([unit.size for _, unit in units]):
+        parts = []
+        for place, of_file in groupby(units[some.start : some.stop], key=itemgetter(0)):
             schema, folders = files[place]
-            pieces.append(_piece(schema, folders, [unit for _, unit in of_file]))
-        yield tuple(pieces)
+            parts.append(_part(schema, folders, [unit for _, unit in of_file]))
+        yield tuple(parts)
 
 
-def _piece(
+def _part(
     schema: FileSchema, folders: tuple[tuple[str, Any], ...], units: Sequence[Unit]
-) -> TypedPiece:
+) -> TypedPart:
     fault = schema.fault.why if schema.fault is not None else ""
-    return TypedPiece(schema.file, tuple(units), folders, fault, schema.own_names)
+    return TypedPart(schema.file, tuple(units), folders, fault, schema.own_names)

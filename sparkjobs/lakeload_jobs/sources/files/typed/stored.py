@@ -12,7 +12,7 @@ from itertools import groupby
 
 from lakeload_jobs.sources.files.typed.columns import FileSchema, Unit
 from lakeload_jobs.sources.files.typed.exact import read_columns, read_records, schema_bytes
-from lakeload_jobs.sources.files.typed.rows import Batch, TypedPiece
+from lakeload_jobs.sources.files.typed.rows import Batch, TypedPart
 from lakeload_jobs.sources.paths.file_state import FileState
 
 _AT_ONCE = 1024
@@ -34,14 +34,14 @@ class StoredRecords:
     records: Mapping[str, tuple[StoredRecord, ...]]
 
     @contextmanager
-    def open(self, piece: TypedPiece, names: Sequence[str]) -> Iterator[Iterator[Batch]]:
-        """Open those columns of a piece that its records have."""
-        yield self._batches(piece, names)
+    def open(self, part: TypedPart, names: Sequence[str]) -> Iterator[Iterator[Batch]]:
+        """Open those columns of a part that its records have."""
+        yield self._batches(part, names)
 
-    def _batches(self, piece: TypedPiece, names: Sequence[str]) -> Iterator[Batch]:
-        own = self.records[piece.path]
-        for start in range(0, len(piece.units), _AT_ONCE):
-            units = piece.units[start : start + _AT_ONCE]
+    def _batches(self, part: TypedPart, names: Sequence[str]) -> Iterator[Batch]:
+        own = self.records[part.path]
+        for start in range(0, len(part.units), _AT_ONCE):
+            units = part.units[start : start + _AT_ONCE]
             columns, in_nanos = read_records([own[unit.number].data for unit in units])
             yield Batch(
                 {name: column for name, column in columns.items() if name in names},

@@ -120,7 +120,8 @@ def test_validate_accepts_each_option_and_no_other(name: str, tmp_path: Path) ->
 
     assert len({option.lower() for option in given.options}) == len(given.options)
     for option in given.options:
-        assert _accepted(name, option, tmp_path), f"no value of `{option}` is accepted"
+        for written in (option, option.upper()):
+            assert _accepted(name, written, tmp_path), f"no value of `{written}` is accepted"
     (problem,) = given.option_problems({"no_such_option": "1"})
     assert problem.message == f"{name} has no reader option `no_such_option`"
     (problem,) = given.option_problems({"path": "a"})

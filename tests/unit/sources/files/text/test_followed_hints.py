@@ -13,8 +13,8 @@ from lakeload.config.yaml_tree import own_yaml
 from lakeload_jobs.contract.spec import ColumnsSpec, RejectLimit
 from lakeload_jobs.sources import batch_sizes
 from tests.hints import follows
-from tests.unit.sources.files.text import test_csv_table as csv_tests
-from tests.unit.sources.files.text import test_json_table as json_tests
+from tests.unit.sources.files.formats.csv import test_table as csv_tests
+from tests.unit.sources.files.formats.json import test_table as json_tests
 
 
 @dataclass(frozen=True)

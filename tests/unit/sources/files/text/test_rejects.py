@@ -22,8 +22,8 @@ from lakeload_jobs.sources.files.formats.csv import reader as csv_files
 from lakeload_jobs.sources.files.formats.csv.records import Blocks
 from lakeload_jobs.sources.part_sizes import ONE_TASK, Parallelism
 from lakeload_jobs.sources.paths.file_state import is_damage
-from tests.unit.sources.files.text.test_csv_table import Folder, rows_of, types
-from tests.unit.sources.files.text.test_json_table import Folder as JsonFolder
+from tests.unit.sources.files.formats.csv.test_table import Folder, rows_of, types
+from tests.unit.sources.files.formats.json.test_table import Folder as JsonFolder
 
 ALL = RejectLimit(percent=100)
 WHOLE = "a whole number from -9223372036854775808 to 9223372036854775807"

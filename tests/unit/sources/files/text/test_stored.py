@@ -22,7 +22,7 @@ from lakeload_jobs.sources.files.text.table import TextTable
 from lakeload_jobs.sources.part_sizes import Parallelism
 from lakeload_jobs.sources.paths.file_state import FileState
 from tests.text_tables import csv_table, json_table
-from tests.unit.sources.files.text.test_csv_table import here, rows_of
+from tests.unit.sources.files.formats.csv.test_table import here, rows_of
 
 NUMBERS = ColumnsSpec(types={"n": "bigint"})
 

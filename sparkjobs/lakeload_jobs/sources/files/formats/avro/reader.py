@@ -41,7 +41,7 @@ from lakeload_jobs.sources.files.typed.columns import (
     read_all,
     without_twins,
 )
-from lakeload_jobs.sources.files.typed.rows import Batch, TypedPiece
+from lakeload_jobs.sources.files.typed.rows import Batch, TypedPart
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.sources.paths.source_bytes import CHUNK, Bytes
@@ -110,19 +110,19 @@ class AvroReader:
     files: FileBytes
 
     @contextmanager
-    def open(self, piece: TypedPiece, names: Sequence[str]) -> Iterator[Iterator[Batch]]:
-        """Open those columns of a piece that its file has."""
-        with self.files.stream(piece.file) as stream:
-            header = _Blocks(piece.file, stream).header
-        yield self._batches(piece, header, names)
+    def open(self, part: TypedPart, names: Sequence[str]) -> Iterator[Iterator[Batch]]:
+        """Open those columns of a part that its file has."""
+        with self.files.stream(part.file) as stream:
+            header = _Blocks(part.file, stream).header
+        yield self._batches(part, header, names)
 
-    def _batches(self, piece: TypedPiece, header: _Header, names: Sequence[str]) -> Iterator[Batch]:
-        record = header.record(piece.file)
-        for first, end, before in _spans(piece.units):
-            with self.files.stream(piece.file, first) as stream:
-                blocks = _Blocks(piece.file, stream, header, first)
+    def _batches(self, part: TypedPart, header: _Header, names: Sequence[str]) -> Iterator[Batch]:
+        record = header.record(part.file)
+        for first, end, before in _spans(part.units):
+            with self.files.stream(part.file, first) as stream:
+                blocks = _Blocks(part.file, stream, header, first)
                 for count, held in blocks.read(end, before):
-                    yield Batch(record.arrays(piece.file, count, held, names), count)
+                    yield Batch(record.arrays(part.file, count, held, names), count)
 
 
 def _spans(units: Sequence[Unit]) -> Iterator[tuple[int, int, int]]:
@@ -269,14 +269,14 @@ class _Blocks:
     def _take(self, size: int) -> bytes:
         if size < 0:
             raise _damaged(self._file, "it has a negative length")
-        pieces, left = [], size
-        while left and (piece := self._stream.read(min(left, CHUNK))):
-            pieces.append(piece)
-            left -= len(piece)
+        parts, left = [], size
+        while left and (part := self._stream.read(min(left, CHUNK))):
+            parts.append(part)
+            left -= len(part)
         self._at += size
         if left:
             raise _damaged(self._file, "it ends within a block")
-        return b"".join(pieces)
+        return b"".join(parts)
 
     def _skip(self, size: int) -> None:
         if size < 0:
@@ -328,11 +328,11 @@ def _unpacked(codec: str, data: bytes) -> bytes:
             found = _decompressed(lzma.LZMADecompressor(), data)
         case "zstandard":
             with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-                pieces, size = [], 0
-                while not is_too_large(size) and (piece := stream.read(CHUNK)):
-                    pieces.append(piece)
-                    size += len(piece)
-                found = b"".join(pieces)
+                parts, size = [], 0
+                while not is_too_large(size) and (part := stream.read(CHUNK)):
+                    parts.append(part)
+                    size += len(part)
+                found = b"".join(parts)
         case "snappy":
             # Raw Snappy begins with the length, and a checksum follows it here.
             packed, length = data[:-4], 0

@@ -34,7 +34,7 @@ from lakeload_jobs.sources.files.text.inference import ColumnValues
 from lakeload_jobs.sources.files.text.opening import ENCODING_HINT, StartOfStream, open_text
 from lakeload_jobs.sources.files.text.reading import TextReading
 from lakeload_jobs.sources.files.text.splits import Declared, PartReader, TextPart
-from lakeload_jobs.sources.files.text.values import TextFormats, reads_alike, shortened
+from lakeload_jobs.sources.files.text.values import reads_alike, shortened
 from lakeload_jobs.sources.files.united_columns import OTHER_TABLE_HINT
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
@@ -410,7 +410,7 @@ class CsvReading(TextReading):
         """How values are read."""
         options = self.options
         return CsvValues(
-            TextFormats(
+            self.text_formats(
                 # With backslash escapes null is known by how it is written.
                 null_texts=() if options.backslash_escapes else options.null_values,
                 empty_is_text=options.backslash_escapes,
@@ -419,10 +419,6 @@ class CsvReading(TextReading):
                 minus_infinity_words=(options.negative_infinity,),
                 decimal_mark=options.decimal_mark,
                 thousands_mark=options.thousands_mark,
-                date_pattern=options.date_format,
-                timestamp_pattern=options.timestamp_format,
-                timestamp_ntz_pattern=options.timestamp_ntz_format,
-                zone=options.time_zone,
             )
         )
 

@@ -31,7 +31,6 @@ from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextB
 from lakeload_jobs.sources.files.text.opening import open_text
 from lakeload_jobs.sources.files.text.reading import TextReading
 from lakeload_jobs.sources.files.text.splits import TextPart
-from lakeload_jobs.sources.files.text.values import TextFormats
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.sources.type_names import TimestampUnit, UnknownType, declared_type, nested_type
@@ -176,15 +175,8 @@ class JsonReading(TextReading):
     @cached_property
     def values(self) -> JsonValues:
         """How values are read."""
-        options = self.options
-        formats = TextFormats(
-            date_pattern=options.date_format,
-            timestamp_pattern=options.timestamp_format,
-            timestamp_ntz_pattern=options.timestamp_ntz_format,
-            zone=options.time_zone,
-            binary="BASE64",
-        )
-        return JsonValues(formats, options.infer, self.nested_as_text)
+        formats = self.text_formats(binary="BASE64")
+        return JsonValues(formats, self.options.infer, self.nested_as_text)
 
     @property
     def keeps_order(self) -> bool:

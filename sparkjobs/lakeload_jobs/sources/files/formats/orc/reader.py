@@ -41,7 +41,7 @@ from lakeload_jobs.sources.files.typed.columns import (
     read_all,
     without_twins,
 )
-from lakeload_jobs.sources.files.typed.rows import Batch, TypedPiece
+from lakeload_jobs.sources.files.typed.rows import Batch, TypedPart
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState, is_s3
 from lakeload_jobs.sources.paths.objects import changed
@@ -323,13 +323,13 @@ def _read_tail(file: FileState, stream: Any) -> _Tail:
 
 def _bytes_at(stream: Any, start: int, size: int) -> bytes:
     stream.seek(start)
-    pieces, left = [], size
-    while left and (piece := stream.read(left)):
-        pieces.append(piece)
-        left -= len(piece)
+    parts, left = [], size
+    while left and (part := stream.read(left)):
+        parts.append(part)
+        left -= len(part)
     if left:
         raise _Damaged("it ends too early")
-    return b"".join(pieces)
+    return b"".join(parts)
 
 
 def _unpacked(codec: str, data: bytes, block: int) -> bytes:
@@ -457,7 +457,7 @@ def _columns(file: FileState, tail: _Tail) -> list[Column]:
                 kind,
                 file.path,
                 refused=why if refused else "",
-                may_be_bad=_may_be_bad(own, julian=tail.is_julian),
+                may_be_bad=_may_be_bad(own),
                 stored=None if stored == kind else stored,
             )
         )
@@ -489,7 +489,8 @@ def _kind(own: _Type, refused: list[str], *, earlier: bool = False) -> Kind:
     if own.kind == _LIST:
         return pa.list_(kinds[0])
     if own.kind == _MAP:
-        return pa.map_(*kinds)
+        # Arrow has no map of keys without a type.
+        return pa.map_(*kinds) if kinds[0] != pa.null() else pa.null()
     if own.kind == _STRUCT:
         if not kinds:
             refused.append("a struct that has no fields")
@@ -500,12 +501,9 @@ def _kind(own: _Type, refused: list[str], *, earlier: bool = False) -> Kind:
     return pa.null()
 
 
-def _may_be_bad(own: _Type, *, julian: bool) -> bool:
-    return (
-        own.kind in (_STRING, _VARCHAR, _CHAR, _TIMESTAMP, _INSTANT, _MAP)
-        or (own.kind == _DATE and julian)
-        or any(_may_be_bad(child, julian=julian) for child in own.children)
-    )
+def _may_be_bad(own: _Type) -> bool:
+    kinds = (_STRING, _VARCHAR, _CHAR, _TIMESTAMP, _INSTANT, _MAP)
+    return own.kind in kinds or any(map(_may_be_bad, own.children))
 
 
 @dataclass(frozen=True)
@@ -515,29 +513,29 @@ class OrcReader:
     files: FileBytes
 
     @contextmanager
-    def open(self, piece: TypedPiece, names: Sequence[str]) -> Iterator[Iterator[Batch]]:
-        """Open those columns of a piece that its file has."""
+    def open(self, part: TypedPart, names: Sequence[str]) -> Iterator[Iterator[Batch]]:
+        """Open those columns of a part that its file has."""
         with ExitStack() as stack:
-            ranges = self.files.object_file(piece.file) if is_s3(piece.path) else None
-            stream = ranges or stack.enter_context(self.files.seekable(piece.file))
-            with _naming(piece.file):
-                tail = _read_tail(piece.file, stream)
-            yield stack.enter_context(closing(self._batches(piece, stream, ranges, tail, names)))
+            ranges = self.files.object_file(part.file) if is_s3(part.path) else None
+            stream = ranges or stack.enter_context(self.files.seekable(part.file))
+            with _naming(part.file):
+                tail = _read_tail(part.file, stream)
+            yield stack.enter_context(closing(self._batches(part, stream, ranges, tail, names)))
 
     def _batches(
-        self, piece: TypedPiece, stream: Any, ranges: Any, tail: _Tail, names: Sequence[str]
+        self, part: TypedPart, stream: Any, ranges: Any, tail: _Tail, names: Sequence[str]
     ) -> Generator[Batch]:
         own = dict(zip(tail.types.names, tail.types.children, strict=True))
         columns = {name: own[name] for name in names if name in own}
-        for unit in piece.units:
+        for unit in part.units:
             if unit.number >= len(tail.stripes) or tail.stripes[unit.number].rows != unit.rows:
-                raise changed(piece.path, "was written to")
+                raise changed(part.path, "was written to")
             if not columns or not unit.rows:
                 yield Batch({}, unit.rows)
                 continue
-            with _naming(piece.file):
-                _check_sizes(piece.file, stream, tail, unit.number, columns)
-                stripe = _OpenStripe(piece.file, stream, tail, tail.stripes[unit.number])
+            with _naming(part.file):
+                _check_sizes(part.file, stream, tail, unit.number, columns)
+                stripe = _OpenStripe(part.file, stream, tail, tail.stripes[unit.number])
                 if ranges is not None:
                     ranges.prefetch(stripe.ranges(columns.values()))
                 for values in stripe.batches(tuple(columns.values())):

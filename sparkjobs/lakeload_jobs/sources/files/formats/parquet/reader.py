@@ -41,7 +41,7 @@ from lakeload_jobs.sources.files.typed.columns import (
     read_all,
     without_twins,
 )
-from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT, Batch, TypedPiece, other_rows
+from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT, Batch, TypedPart, other_rows
 from lakeload_jobs.sources.files.typed.variant import is_variant, unknown_type
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState, is_s3
@@ -436,24 +436,24 @@ class ParquetReader:
     whole: bool = True
 
     @contextmanager
-    def open(self, piece: TypedPiece, names: Sequence[str]) -> Iterator[Iterator[Batch]]:
-        """Open those columns of a piece that its file has."""
+    def open(self, part: TypedPart, names: Sequence[str]) -> Iterator[Iterator[Batch]]:
+        """Open those columns of a part that its file has."""
         with ExitStack() as stack:
-            file = stack.enter_context(self._open(piece.file))
+            file = stack.enter_context(self._open(part.file))
             present = set(file.parquet.schema_arrow.names)
             own = [name for name in names if name in present]
-            batches = file.batches(piece, own) if self.whole else file.first_rows(piece, own)
+            batches = file.batches(part, own) if self.whole else file.first_rows(part, own)
             if self.exact and (old := _int96_columns(file.parquet.metadata, own)):
-                again = stack.enter_context(self._open(piece.file, int96_unit="ns"))
-                yield _with_nanos(batches, again.batches(piece, old))
+                again = stack.enter_context(self._open(part.file, int96_unit="ns"))
+                yield _with_nanos(batches, again.batches(part, old))
             else:
                 yield (Batch(columns, rows) for columns, rows in batches)
 
-    def check(self, piece: TypedPiece, names: Sequence[str]) -> None:
-        """Decode columns of a piece, one after the other, but what Arrow has no type for. Raises
-        `UnreadableFile` for other rows than the piece has, and `OSError` for damage."""
-        groups = [unit.number for unit in piece.units]
-        with self._open(piece.file) as file:
+    def check(self, part: TypedPart, names: Sequence[str]) -> None:
+        """Decode columns of a part, one after the other, but what Arrow has no type for. Raises
+        `UnreadableFile` for other rows than the part has, and `OSError` for damage."""
+        groups = [unit.number for unit in part.units]
+        with self._open(part.file) as file:
             metadata = file.parquet.metadata
             present = set(file.parquet.schema_arrow.names)
             for name in names:
@@ -461,11 +461,11 @@ class ParquetReader:
                     continue
                 for group in groups:
                     for place, _ in _chunks(metadata.row_group(group), [name]):
-                        _check_values(metadata, group, place, piece.path)
+                        _check_values(metadata, group, place, part.path)
                 with suppress(pa.ArrowException):
                     rows = sum(file.rows(group, name) for group in groups)
-                    if rows != piece.rows:
-                        raise other_rows(piece, rows)
+                    if rows != part.rows:
+                        raise other_rows(part, rows)
 
     @contextmanager
     def _open(self, file: FileState, *, int96_unit: str = "us") -> Iterator[_OpenFile]:
@@ -505,26 +505,26 @@ class _OpenFile:
     parquet: pq.ParquetFile
     ranges: ObjectFile | None
 
-    def batches(self, piece: TypedPiece, names: Sequence[str]) -> Iterator[_Columns]:
-        """Yield the columns `names` of a piece batch by batch, with the number of rows. Raises
+    def batches(self, part: TypedPart, names: Sequence[str]) -> Iterator[_Columns]:
+        """Yield the columns `names` of a part batch by batch, with the number of rows. Raises
         `UnreadableFile` for a value that is too large."""
-        groups = [unit.number for unit in piece.units]
+        groups = [unit.number for unit in part.units]
         if not names:
-            yield {}, piece.rows
+            yield {}, part.rows
             return
         if self.ranges is None:
-            with Path(piece.path).open("rb") as stream:
-                yield from self._batches(piece, stream, groups, names)
+            with Path(part.path).open("rb") as stream:
+                yield from self._batches(part, stream, groups, names)
             return
         for group in groups:
             self.ranges.prefetch(_ranges(self.parquet.metadata.row_group(group), names))
-            yield from self._batches(piece, self.ranges, (group,), names)
+            yield from self._batches(part, self.ranges, (group,), names)
 
-    def first_rows(self, piece: TypedPiece, names: Sequence[str]) -> Iterator[_Columns]:
-        """Yield the columns `names` of a piece in batches of few rows."""
+    def first_rows(self, part: TypedPart, names: Sequence[str]) -> Iterator[_Columns]:
+        """Yield the columns `names` of a part in batches of few rows."""
         batches = self.parquet.iter_batches(
             batch_size=_VERY_FEW_ROWS,
-            row_groups=[unit.number for unit in piece.units],
+            row_groups=[unit.number for unit in part.units],
             columns=list(names),
             use_threads=False,
         )
@@ -540,9 +540,9 @@ class _OpenFile:
         return sum(batch.num_rows for batch in batches)
 
     def _batches(
-        self, piece: TypedPiece, stream: Any, groups: Sequence[int], names: Sequence[str]
+        self, part: TypedPart, stream: Any, groups: Sequence[int], names: Sequence[str]
     ) -> Iterator[_Columns]:
-        widths = _Widths.of(self.parquet.metadata, groups, names, piece.path, stream)
+        widths = _Widths.of(self.parquet.metadata, groups, names, part.path, stream)
         most, done = _FEW_ROWS, 0
         batches = self.parquet.iter_batches(
             batch_size=widths.rows_from(0, most),

@@ -25,7 +25,7 @@ from lakeload_jobs.sources.batch_sizes import BATCH_BYTES
 from lakeload_jobs.sources.files.formats.orc import reader as orc_reader
 from lakeload_jobs.sources.files.formats.orc.reader import OrcReader, read_orc_footers
 from lakeload_jobs.sources.files.typed.columns import INSTANT, kind_in_table, type_name, unite
-from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPiece, split_files
+from lakeload_jobs.sources.files.typed.rows import ReadTyped, TypedPart, split_files
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
 from tests.environments import EXHAUSTIVE, many
@@ -119,8 +119,8 @@ def open_stripe(path: Path, table: pa.Table) -> Any:
     """Write a table as one stripe, and open it for reads in batches."""
     schemas = read_orc_footers(file_states([write(path, table, stripe_size=1 << 30)]), FileBytes())
     assert len(schemas[0].units) == 1
-    piece = TypedPiece(schemas[0].file, schemas[0].units)
-    return OrcReader(FileBytes()).open(piece, table.column_names)
+    part = TypedPart(schemas[0].file, schemas[0].units)
+    return OrcReader(FileBytes()).open(part, table.column_names)
 
 
 def test_a_stripe_is_decoded_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -452,9 +452,17 @@ def test_a_column_that_cannot_be_read_is_refused_unless_it_is_left_out(tmp_path:
     assert read(path, names=["t"]).to_pylist() == [{"t": "a"}]
 
 
-def test_decimals_without_a_precision_are_refused_and_say_who_wrote_them(tmp_path: Path) -> None:
-    columns = {"t": ["a"], "v": pa.array([Decimal("1.25")], pa.decimal128(10, 2))}
-    path = write(tmp_path / "a.orc", columns, compression="uncompressed")
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([Decimal("1.25")], pa.decimal128(10, 2)),
+        pa.array([[(Decimal("1.25"), 1)]], pa.map_(pa.decimal128(10, 2), pa.int8())),
+    ],
+)
+def test_decimals_without_a_precision_are_refused_and_say_who_wrote_them(
+    tmp_path: Path, column: Any
+) -> None:
+    path = write(tmp_path / "a.orc", {"t": ["a"], "v": column}, compression="uncompressed")
     written = path.read_bytes()
     decimal, without_precision = b"\x28\x0a\x30\x02", b"\x78\x0a\x30\x02"
     assert written.count(decimal) == 1

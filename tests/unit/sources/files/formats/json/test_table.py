@@ -29,9 +29,9 @@ from lakeload_jobs.sources.part_sizes import ONE_TASK, Parallelism
 from lakeload_jobs.sources.paths.local_listing import local_files
 from lakeload_jobs.sources.type_names import UnknownType, nested_type, spark_name
 from tests.text_tables import json_table
-from tests.unit.sources.files.text import json_texts
-from tests.unit.sources.files.text import test_csv_table as csv_tests
-from tests.unit.sources.files.text.test_csv_table import here, rows_of, types
+from tests.unit.sources.files.formats.csv import test_table as csv_tests
+from tests.unit.sources.files.formats.csv.test_table import here, rows_of, types
+from tests.unit.sources.files.formats.json import json_texts as json_texts
 
 
 class Folder(csv_tests.Folder):

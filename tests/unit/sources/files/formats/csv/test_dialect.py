@@ -18,7 +18,7 @@ from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.environments import many
 from tests.hints import follow, follows
 from tests.text_tables import csv_table
-from tests.unit.sources.files.text.test_csv_table import here
+from tests.unit.sources.files.formats.csv.test_table import here
 
 CASES: dict[str, tuple[str, dict[str, OptionValue]]] = {
     "titles of a spreadsheet": (

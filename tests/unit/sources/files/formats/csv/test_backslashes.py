@@ -16,7 +16,7 @@ from lakeload_jobs.sources.files.formats.csv.records import (
     guess_start,
 )
 from tests.environments import many
-from tests.unit.sources.files.text.dumps import Row, dialects, parsed, tables, written
+from tests.unit.sources.files.formats.csv.dumps import Row, dialects, parsed, tables, written
 
 
 @dataclass

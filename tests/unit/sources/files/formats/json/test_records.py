@@ -28,8 +28,8 @@ from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.corpus.oracle import Refused, json_records
 from tests.environments import many
 from tests.text_tables import json_table
-from tests.unit.sources.files.text import json_texts
-from tests.unit.sources.files.text.test_csv_table import here
+from tests.unit.sources.files.formats.csv.test_table import here
+from tests.unit.sources.files.formats.json import json_texts as json_texts
 
 Found = tuple[list[tuple[int, dict[str, Any]]], list[int]]
 """The records with their lines, and the lines of broken ones."""

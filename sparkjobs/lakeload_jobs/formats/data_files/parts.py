@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.types as pt
-from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,14 +19,13 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.rows.arrow import Column, Kind, with_child
-from lakeload_jobs.rows.batches import map_batches, numbers, part_numbers
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.conditions import Condition, arrow_condition, evaluated
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
 from lakeload_jobs.rows.tracking import DELETED_HELPER
 from lakeload_jobs.sources.base import Rows, Splits
-from lakeload_jobs.sources.spark_frames import as_handed_over, frame_of
+from lakeload_jobs.sources.spark_frames import as_handed_over, frame_of, part_tasks
 
 pc: Any = pyarrow.compute
 
@@ -50,7 +48,7 @@ class SplitPart:
 
 
 @dataclass(frozen=True)
-class DirectRows:
+class TableParts:
     """The rows of a table, part by part, as they are written. `frame` is that of `Splits`."""
 
     parts: tuple[SplitPart, ...]
@@ -98,19 +96,17 @@ class DirectRows:
         schema: str | StructType,
     ) -> DataFrame:
         """Return the batches that `work` yields for each part, as partitions of a DataFrame."""
-        if self.frame is None:
-            numbered = part_numbers(spark, len(self.parts))
-            return map_batches(numbered, _WorkOnNumbers(self.parts, self.read, work), schema)
-        rows = tuple(part.rows for part in self.parts)
-        return map_batches(self.frame, _WorkOnPartition(rows, self.read, work), schema)
+        rows = None if self.frame is None else tuple(part.rows for part in self.parts)
+        read = _ReadAndWork(self.read, rows, work)
+        return part_tasks(spark, self.parts, self.frame, read, schema)
 
-    def without_columns(self) -> DirectRows:
+    def without_columns(self) -> TableParts:
         """Return them without columns where Spark need not make any, to be counted."""
         if self.frame is None or not self.read.is_handed_over:
             return self
         return of_frame(self.frame.select(F.lit(1).alias("row")), [None] * len(self.parts))
 
-    def renamed(self, names: Sequence[str]) -> DirectRows:
+    def renamed(self, names: Sequence[str]) -> TableParts:
         """Return them with other names of columns."""
         if self.frame is not None and self.read.is_handed_over:
             return of_frame(self.frame.toDF(*names), [part.rows for part in self.parts])
@@ -125,14 +121,14 @@ class DirectRows:
         return self.tasks(spark, _handed_on, schema)
 
 
-def of_frame(frame: DataFrame, counts: Sequence[int | None] | None = None) -> DirectRows:
+def of_frame(frame: DataFrame, counts: Sequence[int | None] | None = None) -> TableParts:
     """Return rows that Spark's SQL has made as they are written. `counts` are those of each
     partition, where they are known."""
     count = frame.rdd.getNumPartitions() if counts is None else len(counts)
     rows: Sequence[int | None] = [None] * count if counts is None else counts
     parts = tuple(SplitPart(number, own) for number, own in enumerate(rows))
     schema = to_arrow_schema(frame.schema)
-    return DirectRows(parts, ReadWritten(as_handed_over, tuple(schema.names), schema), frame=frame)
+    return TableParts(parts, ReadWritten(as_handed_over, tuple(schema.names), schema), frame=frame)
 
 
 def _handed_on(number: int, rows: LoadedRows) -> Iterator[pa.RecordBatch]:
@@ -153,30 +149,16 @@ class _WorkOnPart:
 
 
 @dataclass(frozen=True)
-class _WorkOnNumbers:
-    """The function of tasks that are given numbers of parts."""
+class _ReadAndWork:
+    """The work of tasks that read a part. `rows` are those of each where parts are batches."""
 
-    parts: tuple[SplitPart, ...]
     read: ReadWritten
+    rows: tuple[int | None, ...] | None
     work: Callable[[int, LoadedRows], Iterator[pa.RecordBatch]]
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in numbers(batches):
-            yield from self.work(number, self.read(self.parts[number]))
-
-
-@dataclass(frozen=True)
-class _WorkOnPartition:
-    """The function of tasks that are given the batches of a partition. `rows` are those of each."""
-
-    rows: tuple[int | None, ...]
-    read: ReadWritten
-    work: Callable[[int, LoadedRows], Iterator[pa.RecordBatch]]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        number = 0 if context is None else context.partitionId()
-        yield from self.work(number, self.read(SplitPart(batches, self.rows[number])))
+    def __call__(self, number: int, part: Any) -> Iterator[pa.RecordBatch]:
+        own = part if self.rows is None else SplitPart(part, self.rows[number])
+        yield from self.work(number, self.read(own))
 
 
 @dataclass(frozen=True)
@@ -271,7 +253,7 @@ def _rows(
 
 def rows_in_arrow(
     spec: JobSpec, table: TableSpec, rows: Rows, mapping: ColumnMapping, written: StructType
-) -> DirectRows | None:
+) -> TableParts | None:
     """Return the columns of `mapping` as they are `written`; None where only Spark's SQL makes them
     of the source's."""
     splits, limit = rows.splits, spec.options.limit
@@ -305,7 +287,7 @@ def rows_in_arrow(
     read_where = None
     if where is not None and where.columns and splits.of_columns is not None:
         read_where = splits.of_columns(where.columns)
-    return DirectRows(
+    return TableParts(
         _limited(splits, limit),
         ReadWritten(splits.read, names, schema, where, deleted, read_where),
         splits.size,
