@@ -13,7 +13,7 @@ from lakeload_jobs.sources.databases.engines.postgres import snapshot as product
 from lakeload_jobs.sources.databases.engines.postgres.snapshot import ByKey
 from lakeload_jobs.sources.databases.engines.postgres.sql import literal
 from tests.integration.sources.databases.conftest import Database
-from tests.integration.sources.databases.test_postgres_relations import opened
+from tests.integration.sources.databases.test_postgres_relations import opened, snapshot_of
 from tests.servers.postgres import PASSWORD, USER
 
 _ROWS = 3000
@@ -162,7 +162,7 @@ def test_ranges_of_an_incremental_load_have_the_rows_of_its_window(database: Dat
     given = replace(database.input, table="v")
 
     with opened(given, ("n",)) as rows:
-        snapshot, read = cast("Any", rows).snapshot, cast("Any", rows).read
+        snapshot, read = snapshot_of(rows), cast("Any", rows.splits.read)
         by_key = ByKey(
             product.columns(snapshot.connection, read.relation, given)[:1], read.selected
         )
