@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -42,6 +42,7 @@ from lakeload_jobs.sources.files.text.values import (
     parse_text,
     shortened,
 )
+from lakeload_jobs.sources.files.united_columns import SharedNames
 from lakeload_jobs.sources.part_sizes import Parallelism
 from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.sources.paths.objects import changed
@@ -145,6 +146,34 @@ class PartReader(Protocol):
 
     def open(self, part: TextPart) -> AbstractContextManager[OpenPart]:
         """Open a part. Raises `LoadFailed` and `AwsError`."""
+
+
+@dataclass(frozen=True)
+class SpelledReader:
+    """Reads files with the names that `shared_names` returns; it travels to the tasks."""
+
+    reader: PartReader
+    shared: SharedNames
+
+    @contextmanager
+    def open(self, part: TextPart) -> Iterator[OpenPart]:
+        """Open a part. Raises what the reader raises."""
+        with self.reader.open(part) as opened:
+            yield _SpelledPart(opened, self.shared.get(part.file.path, {}))
+
+
+@dataclass
+class _SpelledPart(PartProxy):
+    shared: Mapping[str, str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.shared.get(name, name) for name in self.opened.names)
+
+    def batches(self) -> Iterator[TextBatch]:
+        for batch in self.opened.batches():
+            names = [self.shared.get(name, name) for name in batch.rows.schema.names]
+            yield replace(batch, rows=batch.rows.rename_columns(names) if names else batch.rows)
 
 
 @dataclass(frozen=True)
