@@ -103,7 +103,7 @@ INSERT INTO child SELECT * FROM plain WHERE id > 900;
 def test_every_row_of_a_relation_is_read_once(
     database: Database, monkeypatch: pytest.MonkeyPatch, name: str, parts: int
 ) -> None:
-    monkeypatch.setattr(product_snapshot, "_SPLIT_BYTES", 8192)
+    monkeypatch.setattr(product_snapshot, "_PART_BYTES", 8192)
     database.run(RELATIONS)
     given = replace(database.input, table=name)
 
@@ -369,7 +369,7 @@ def test_a_lost_connection_goes_on_in_another_one_while_the_snapshot_lives(
         rows.check_unchanged()
 
         # An index may serve others, in another order after ANALYZE.
-        parts = cast("Any", rows).snapshot.splits(cast("Any", rows).read.relation, 1, "id > 0")
+        parts = cast("Any", rows).snapshot.parts(cast("Any", rows).read.relation, 1, "id > 0")
         assert not any(part.by_page for part in parts)
 
     assert ended == 2
