@@ -29,7 +29,7 @@ from lakeload_jobs.sources.databases.cursors import RowsWindow, Window, find_win
 from lakeload_jobs.sources.databases.engines.base import Engine
 from lakeload_jobs.sources.databases.identity import password_of
 from lakeload_jobs.sources.databases.keys import key_change, remembered
-from lakeload_jobs.sources.databases.seen import Seen, digests
+from lakeload_jobs.sources.databases.seen import SeenRows, digests
 from lakeload_jobs.sources.settings import refuse_limit
 
 _LEAST = 2
@@ -196,13 +196,13 @@ class FoundTable:
 class _Noted:
     """What a load notes of its rows; None until they are read, or where it notes nothing."""
 
-    seen: Seen | None = None
+    seen: SeenRows | None = None
 
     def note(self, found: FoundTable, window: Window, packed: bytes) -> None:
         """Keep the entries of the rows that the next load reads again."""
         appended = window.appended
         if appended is not None and appended.kept_from is not None:
-            self.seen = Seen(appended.kept_from, digests(found.selected), found.key, packed)
+            self.seen = SeenRows(appended.kept_from, digests(found.selected), found.key, packed)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow, fi
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.databases.keys import remembered
 from lakeload_jobs.sources.databases.rows import casts_of
-from lakeload_jobs.sources.databases.seen import Seen, comparison, unseen
+from lakeload_jobs.sources.databases.seen import SeenRows, comparison, unseen
 from lakeload_jobs.sources.settings import refuse_limit
 from lakeload_jobs.sources.spark_frames import check_casts, frame_splits, split_frame
 
@@ -270,7 +270,7 @@ class PostgresSlice(DatabaseSlice):
         self.kept.note(self.found, window, packed)
         return parts
 
-    def _unseen(self, window: Window, seen: Seen, again: str) -> tuple[PostgresPart, ...]:
+    def _unseen(self, window: Window, seen: SeenRows, again: str) -> tuple[PostgresPart, ...]:
         found, relation = self.found, self.found.relation
         compared = comparison(seen, found.selected, found.key, relation.shown)
         entry = entry_sql(found.entry_key(window.cursor), compared.columns)
