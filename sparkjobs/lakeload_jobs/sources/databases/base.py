@@ -14,9 +14,7 @@ from lakeload_jobs.contract.spec import JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.core.comments import Comments
 from lakeload_jobs.rows.columns import in_source_spelling, source_names
-from lakeload_jobs.sources.base import (
-    Slice,
-)
+from lakeload_jobs.sources.base import Slice
 from lakeload_jobs.sources.databases.columns import (
     CatalogColumn,
     Fetch,

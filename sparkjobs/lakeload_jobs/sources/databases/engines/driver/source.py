@@ -39,11 +39,7 @@ from lakeload_jobs.sources.base import (
     Source,
     Splits,
 )
-from lakeload_jobs.sources.databases.base import (
-    DatabaseRun,
-    DatabaseSlice,
-    DatabaseSource,
-)
+from lakeload_jobs.sources.databases.base import DatabaseRun, DatabaseSlice, DatabaseSource
 from lakeload_jobs.sources.databases.bookmark import Kind
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.cursor_sql import Cursor, value_of

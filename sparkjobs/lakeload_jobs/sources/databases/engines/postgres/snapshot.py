@@ -13,11 +13,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.databases.columns import (
-    CatalogColumn,
-    Relation,
-    SelectedColumn,
-)
+from lakeload_jobs.sources.databases.columns import CatalogColumn, Relation, SelectedColumn
 from lakeload_jobs.sources.databases.engines.postgres.connection import (
     connect,
     failures,

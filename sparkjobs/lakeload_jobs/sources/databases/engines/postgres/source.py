@@ -17,22 +17,14 @@ from lakeload_jobs.contract.spec import JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, StateChange
 from lakeload_jobs.rows.casts import cast_types, quoted
 from lakeload_jobs.rows.columns import source_names
-from lakeload_jobs.sources.base import (
-    BadValuesFound,
-    EarlierColumns,
-    Rows,
-    Source,
-    Splits,
-)
+from lakeload_jobs.sources.base import BadValuesFound, EarlierColumns, Rows, Source, Splits
 from lakeload_jobs.sources.databases.base import (
     DatabaseRun,
     DatabaseSlice,
     DatabaseSource,
     FoundTable,
 )
-from lakeload_jobs.sources.databases.cursors import (
-    Window,
-)
+from lakeload_jobs.sources.databases.cursors import Window
 from lakeload_jobs.sources.databases.engines.base import Engine
 from lakeload_jobs.sources.databases.engines.postgres import catalog
 from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadPart
