@@ -19,15 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute
 
-from lakeload_jobs.rows.arrow import Column
+from lakeload_jobs.rows.arrow import Column, pc
 from lakeload_jobs.sources.batch_sizes import MAX_VALUE_BYTES
 from lakeload_jobs.sources.files.text.batches import BadRecord, RecordTooLong
 from lakeload_jobs.sources.files.text.values import shortened
 from lakeload_jobs.sources.paths.source_bytes import Bytes, is_utf8, read_more
-
-pc: Any = pyarrow.compute
 
 BLOCK = 1 << 19
 MAX_RECORD = MAX_VALUE_BYTES // 8
