@@ -162,7 +162,7 @@ def test_ranges_of_an_incremental_load_have_the_rows_of_its_window(database: Dat
     given = replace(database.input, table="v")
 
     with opened(given, ("n",)) as rows:
-        snapshot, read = cast("Any", rows).snapshot, cast("Any", rows).read
+        snapshot, read = cast("Any", rows.check_unchanged).__self__, cast("Any", rows.splits.read)
         by_key = ByKey(
             product.columns(snapshot.connection, read.relation, given)[:1], read.selected
         )

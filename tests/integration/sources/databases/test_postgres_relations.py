@@ -369,7 +369,8 @@ def test_a_lost_connection_goes_on_in_another_one_while_the_snapshot_lives(
         rows.check_unchanged()
 
         # An index may serve others, in another order after ANALYZE.
-        parts = cast("Any", rows).snapshot.splits(cast("Any", rows).read.relation, 1, "id > 0")
+        snapshot, read = cast("Any", rows.check_unchanged).__self__, cast("Any", rows.splits.read)
+        parts = snapshot.splits(read.relation, 1, "id > 0")
         assert not any(part.by_page for part in parts)
 
     assert ended == 2
