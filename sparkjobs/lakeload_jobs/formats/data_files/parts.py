@@ -9,7 +9,6 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute
 import pyarrow.types as pt
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.rows.arrow import Column, Kind, with_child
+from lakeload_jobs.rows.arrow import Column, Kind, pc, with_child
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.conditions import Condition, arrow_condition, evaluated
 from lakeload_jobs.rows.failures import failures_for_driver
@@ -26,9 +25,6 @@ from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
 from lakeload_jobs.rows.tracking import DELETED_HELPER
 from lakeload_jobs.sources.base import Rows, Splits
 from lakeload_jobs.sources.spark_frames import as_handed_over, frame_of, part_tasks
-
-pc: Any = pyarrow.compute
-
 
 R = TypeVar("R")
 

@@ -113,7 +113,9 @@ def test_its_catalog_describes_the_table(server: Server) -> None:
             server.run(LATER)
             assert fetch(counted) == before
             condition = f"{relation.quoted('id')} > 1"
-            assert catalog.estimate_rows(connection, relation, condition) is not None
+            # A database that would read all rows to know says nothing.
+            estimated = catalog.estimate_rows(connection, relation, condition)
+            assert estimated is None or estimated >= 0
     for _, _, run in catalog.session_checks(read, lambda: password):
         run()
 

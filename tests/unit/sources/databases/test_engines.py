@@ -99,6 +99,15 @@ def test_a_url_is_read_back(engine: Engine) -> None:
 
 
 @with_urls
+def test_the_hint_for_a_wrong_url_is_a_url_of_its_engine(engine: Engine) -> None:
+    for scheme in engine.facts.schemes:
+        with pytest.raises(PydanticCustomError) as raised:
+            parse_url(f"{scheme}://")
+        (finding,) = (raised.value.context or {})[FINDINGS]
+        assert finding.hint == f"write it as `{engine.facts.example}`"
+
+
+@with_urls
 def test_a_url_has_the_parameters_of_its_engine_and_no_others(engine: Engine) -> None:
     facts = engine.facts
     for name in facts.parameters:

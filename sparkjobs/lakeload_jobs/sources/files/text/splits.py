@@ -62,7 +62,7 @@ class TextPart:
     at `stop` or after. A part at 0 begins with the file's header.
 
     `guess`: a record begins near `start`. The others are known when the part has been read once:
-    its first `line`, its `rows`, the `names` of the file's columns, and `cuts`, which spare the
+    its first `line`, its `rows`, the `names` of the file's columns, and `marks`, which spare the
     reader of the format a search when it reads again. `folders` are values that the file's folders
     name. `fault` is why the whole file is set aside: one record then stands for it.
     """
@@ -74,7 +74,7 @@ class TextPart:
     line: int = 1
     rows: int = 0
     names: tuple[str, ...] = ()
-    cuts: tuple[Any, ...] = ()
+    marks: tuple[Any, ...] = ()
     folders: tuple[tuple[str, str | None], ...] = ()
     fault: str = ""
 
@@ -94,8 +94,8 @@ class OpenPart(Protocol):
         """The columns of the file, in its order: all of them when it has been read."""
 
     @property
-    def cuts(self) -> tuple[Any, ...]:
-        """What `TextPart.cuts` are, when this one has been read."""
+    def marks(self) -> tuple[Any, ...]:
+        """What `TextPart.marks` are, when this one has been read."""
 
     @property
     def end(self) -> int:
@@ -126,9 +126,9 @@ class PartProxy:
         return self.opened.names
 
     @property
-    def cuts(self) -> tuple[Any, ...]:
-        """What `TextPart.cuts` are."""
-        return self.opened.cuts
+    def marks(self) -> tuple[Any, ...]:
+        """What `TextPart.marks` are."""
+        return self.opened.marks
 
     @property
     def end(self) -> int:
@@ -331,7 +331,7 @@ class Scan:
             # The first part begins with the header, also when it is read again.
             start = opened.start if part.start else 0
             read = replace(
-                part, start=start, guess=False, rows=rows, names=opened.names, cuts=opened.cuts
+                part, start=start, guess=False, rows=rows, names=opened.names, marks=opened.marks
             )
             return Scanned(
                 read,
@@ -430,7 +430,7 @@ def scan_files(parts: Sequence[TextPart], scan: Scan, run: RunScan) -> list[Scan
             of_file = by_file[path]
             wrong[path] += 1
             part = replace(
-                of_file[place].part, start=of_file[place - 1].end, rows=0, names=(), cuts=()
+                of_file[place].part, start=of_file[place - 1].end, rows=0, names=(), marks=()
             )
             if wrong[path] > _MOST_WRONG_GUESSES:
                 # Guesses are no good in this file.
@@ -462,7 +462,7 @@ def _first_wrong(of_file: list[Scanned], *, sets_aside: bool) -> int | None:
 def _whole_file(first: TextPart, error: UnreadableFile) -> Scanned:
     """Return what stands for a file that is set aside."""
     part = replace(
-        first, start=0, stop=None, guess=False, line=1, rows=1, names=(), cuts=(), fault=error.why
+        first, start=0, stop=None, guess=False, line=1, rows=1, names=(), marks=(), fault=error.why
     )
     return Scanned(part, 1, 0, 1, {}, BadFound(), error=error)
 
