@@ -92,8 +92,7 @@ class TableParts:
         schema: str | StructType,
     ) -> DataFrame:
         """Return the batches that `work` yields for each part, as partitions of a DataFrame."""
-        rows = None if self.frame is None else tuple(part.rows for part in self.parts)
-        read = _ReadAndWork(self.read, rows, work)
+        read = _ReadAndWork(self.read, work, of_frame=self.frame is not None)
         return part_tasks(spark, self.parts, self.frame, read, schema)
 
     def without_columns(self) -> TableParts:
@@ -146,14 +145,14 @@ class _WorkOnPart:
 
 @dataclass(frozen=True)
 class _ReadAndWork:
-    """The work of tasks that read a part. `rows` are those of each where parts are batches."""
+    """The work of tasks that read a part. Those of a frame are batches, all of which are read."""
 
     read: ReadWritten
-    rows: tuple[int | None, ...] | None
     work: Callable[[int, LoadedRows], Iterator[pa.RecordBatch]]
+    of_frame: bool
 
     def __call__(self, number: int, part: Any) -> Iterator[pa.RecordBatch]:
-        own = part if self.rows is None else SplitPart(part, self.rows[number])
+        own = SplitPart(part, None) if self.of_frame else part
         yield from self.work(number, self.read(own))
 
 
@@ -235,7 +234,7 @@ class LoadedRows(Iterator[pa.RecordBatch]):
 def _rows(
     read: Callable[[Any], Iterator[pa.RecordBatch]], part: SplitPart
 ) -> Iterator[pa.RecordBatch]:
-    left = None if read is as_handed_over else part.rows
+    left = part.rows
     for batch in read(part.source):
         if left is None:
             yield batch

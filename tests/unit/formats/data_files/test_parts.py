@@ -54,7 +54,8 @@ HANDED_OVER = ReadWritten(as_handed_over, ("n",), TARGET)
 
 def test_tasks_read_the_rows_that_are_loaded_of_each_part() -> None:
     parts = (SplitPart(10, 3), SplitPart(20, 2), SplitPart(30, None))
-    task = pickle.loads(pickle.dumps(_OnNumbers(parts, _ReadAndWork(OWN, None, handed_on))))  # noqa: S301
+    made = pickle.dumps(_OnNumbers(parts, _ReadAndWork(OWN, handed_on, of_frame=False)))
+    task = pickle.loads(made)  # noqa: S301
 
     assert values(task(numbered(1))) == [20, 21]
     assert values(task(numbered(0, 2))) == [10, 11, 12, 30, 31, 32]
@@ -62,7 +63,7 @@ def test_tasks_read_the_rows_that_are_loaded_of_each_part() -> None:
 
 def test_partitions_of_a_frame_are_handed_over_whole() -> None:
     # Other rows than were counted are for the writer to notice.
-    work = _ReadAndWork(HANDED_OVER, (1,), handed_on)
+    work = _ReadAndWork(HANDED_OVER, handed_on, of_frame=True)
 
     assert values(_OnPartition(work)(iter([batch(1, 2), batch(3)]))) == [1, 2, 3]
 
@@ -71,7 +72,7 @@ def test_results_come_back_from_the_partitions_of_a_frame() -> None:
     def count(number: int, rows: LoadedRows) -> tuple[int, int]:
         return number, rows.count()
 
-    work = _ReadAndWork(HANDED_OVER, (None,), _Packed(count))
+    work = _ReadAndWork(HANDED_OVER, _Packed(count), of_frame=True)
     (packed,) = _OnPartition(work)(iter([batch(1, 2), batch(3)]))
 
     assert pickle.loads(packed["result"][0].as_py()) == (0, 3)  # noqa: S301
