@@ -143,9 +143,9 @@ class OptionReading:
     further ones say, by their name in lower case, and raises `WrongValue`."""
 
     own: Mapping[str, Check]
-    aliases: Mapping[str, str]
-    neutral: Mapping[str, Check]
-    others: Callable[[str, str], Iterator[tuple[str, Any]]]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    neutral: Mapping[str, Check] = field(default_factory=dict)
+    others: Callable[[str, str], Iterator[tuple[str, Any]]] = lambda name, text: iter(())
     values: dict[str, Any] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
     problems: list[OptionProblem] = field(default_factory=list)
