@@ -76,7 +76,8 @@ def started(store: Store) -> Iterator[str]:
 def _gateway() -> JavaGateway:
     """Start the JVM of all catalogs of this process, which ends with it: one takes two seconds of
     CPU to begin to answer."""
-    log = tempfile.TemporaryFile()  # noqa: SIM115 as long as the JVM
+    # Of text: py4j writes what the JVM prints, and a JVM whose output nobody takes stands still.
+    log = tempfile.TemporaryFile("w")  # noqa: SIM115 as long as the JVM
     # Without a stdin the JVM would not notice that we are gone.
     return JavaGateway.launch_gateway(
         jarpath=str(py4j_jar()),

@@ -122,6 +122,7 @@ def policy(
     Gets your identity from STS unless you name principals with --principal.
     """
     from lakeload.documents.load import load_either
+    from lakeload.policy.database_roles import GRANTS
 
     extras = extra or []
     if read_only and extras:
@@ -141,7 +142,7 @@ def policy(
         }
         _refuse(target, of_iam if target is For.LAKE_FORMATION else of_iam | of_grants)
         document = load_either(file, os.environ, destination)
-        if target in (For.POSTGRES, For.MYSQL):
+        if target.value in GRANTS:
             _show_database_role(target, document)
             return
         _show_recipes(target, document, format_, principal or [], read_only, Extra.RESET in extras)

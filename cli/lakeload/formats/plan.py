@@ -386,7 +386,7 @@ def with_samples(
             return plan
         read = specs[plan.table].input
         try:
-            found = source_of(read).read_sample(read, None, readers)
+            found = source_of(read).read_sample(read, readers)
         except LakeloadError as error:
             return replace(
                 plan, warnings=(*plan.warnings, f"no rows can be shown: {error.message}")

@@ -12,13 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from lakeload.init.documents import (
-    DESTINATION,
-    DOTENV,
-    GITIGNORE,
-    PIPELINE,
-    Variable,
-)
+from lakeload.init.documents import DESTINATION, DOTENV, GITIGNORE, PIPELINE, Variable
 from lakeload_jobs.contract.errors import InvalidInput
 
 INIT = "lakeload init FOLDER"

@@ -16,13 +16,7 @@ from lakeload.data import read_toml
 from lakeload.documents.destination import Destination, region_findings
 from lakeload.documents.iceberg import Catalog
 from lakeload.documents.pipeline import Pipeline, Table
-from lakeload.init.documents import (
-    Answers,
-    Given,
-    catalog_settings,
-    format_traits,
-    in_glue,
-)
+from lakeload.init.documents import Answers, Given, catalog_settings, format_traits, in_glue
 from lakeload.sources.files.settings import table_of
 from lakeload_jobs.contract import spec
 from lakeload_jobs.contract.errors import InvalidInput

@@ -25,12 +25,7 @@ from lakeload_jobs.contract.spec import (
     Nested,
     TableSpec,
 )
-from lakeload_jobs.contract.traits import (
-    catalog_of,
-    catalog_traits,
-    needs_aws_identity,
-    vends,
-)
+from lakeload_jobs.contract.traits import catalog_of, catalog_traits, needs_aws_identity, vends
 from lakeload_jobs.core.aws_partitions import domain
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.core.names import unique_names
@@ -40,11 +35,7 @@ from lakeload_jobs.formats.iceberg.rules.catalogs import (
     rest_warehouse,
     warehouse_location,
 )
-from lakeload_jobs.formats.parquet.glue.tables import (
-    NoGlueType,
-    glue_type,
-    projection_parameters,
-)
+from lakeload_jobs.formats.parquet.glue.tables import NoGlueType, glue_type, projection_parameters
 
 Engine = Literal["lake-formation", "athena", "spark", "duckdb", "pyiceberg", "snowflake", "trino"]
 Form = Literal["cli", "terraform", "json"]

@@ -238,9 +238,7 @@ class InputType(Generic[I]):
         """
         return None
 
-    def read_sample(
-        self, read: I, files: Sequence[FileState] | None, readers: SourceReaders
-    ) -> SampleRows | None:
+    def read_sample(self, read: I, readers: SourceReaders) -> SampleRows | None:
         """Return the first rows, None where only Spark reads them. Raises as `read_columns`."""
         return None
 

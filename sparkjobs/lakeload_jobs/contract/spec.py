@@ -41,8 +41,6 @@ Mode = Literal["APPEND", "OVERWRITE", "UPSERT"]
 Deletes = Literal["MARK", "DELETE"]
 DatabaseType = Literal["POSTGRESQL", "MYSQL", "SQLSERVER", "ORACLE", "OTHER"]
 """OTHER: one that only the JDBC driver that the user names knows."""
-BY_DRIVER: frozenset[DatabaseType] = frozenset({"SQLSERVER", "ORACLE", "OTHER"})
-"""Databases that Spark reads with a JDBC driver, without another reader."""
 Consistency = Literal["TABLE", "SYNC", "LOCK", "NONE"]
 Transform = Literal["identity", "year", "month", "day", "hour", "bucket", "truncate"]
 AccessDelegation = Literal["VENDED_CREDENTIALS", "NONE"]
@@ -256,9 +254,9 @@ class JdbcInput:
     url: str | None = None
     """OTHER: the URL as its driver takes it, without secrets. Without `host`, `port`, `name`."""
     jars: tuple[str, ...] = ()
-    """ORACLE, OTHER: the files of the driver, absolute paths of this machine."""
+    """Of a driver that is the user's: its files, absolute paths of this machine."""
     driver: str | None = None
-    """ORACLE, OTHER: the class of the driver; None: the one that the jars name."""
+    """Of a driver that is the user's: its class; None: the one that the jars name."""
     type: Literal["JDBC"] = "JDBC"
     typed_by_values: ClassVar[bool] = False
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.acero as acero
-import pyarrow.compute
 import pyarrow.types as pt
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -22,9 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
-from lakeload_jobs.rows.arrow import Column, Kind
-
-pc: Any = pyarrow.compute
+from lakeload_jobs.rows.arrow import Column, Kind, pc
 
 Java = Any
 """An object of the JVM."""

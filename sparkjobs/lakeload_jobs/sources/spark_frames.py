@@ -28,7 +28,9 @@ from lakeload_jobs.sources.base import (
 )
 
 PartWork = Callable[[int, Any], Iterator[pa.RecordBatch]]
-"""Yields batches for a part, given its number too; it travels to the tasks."""
+"""Yields batches for a part, given its number too; it travels to the tasks. Of a part that is the
+partition of a frame this is the number of the task: another one where the batches become a part of
+a union, or of fewer partitions."""
 
 
 def as_handed_over(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

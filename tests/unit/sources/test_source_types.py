@@ -112,8 +112,11 @@ tables:
 
 
 @pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+def _registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    validator.cache_clear()
     monkeypatch.setitem(SOURCES, JDBC.name, JDBC)
+    yield
+    validator.cache_clear()
 
 
 def test_source_settings_become_the_job_spec(tmp_path: Path) -> None:

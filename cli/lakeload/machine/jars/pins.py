@@ -17,9 +17,11 @@ from lakeload.machine.spark import SUPPORTED
 from lakeload.sources.registry import facts_of
 from lakeload_jobs.contract.spec import ReaderChoice, TableFormat, TableInput
 from lakeload_jobs.contract.traits import FORMATS
+from lakeload_jobs.sources.databases.engines.registry import ENGINES
 
-SETS = ("s3", "avro", "iceberg", "postgresql", "sqlserver")
-"""Input from S3, Avro files, Iceberg tables, PostgreSQL that Spark reads, SQL Server."""
+_OF_ENGINES = (engine.facts.jar_set for engine in ENGINES.values())
+SETS = ("s3", "avro", "iceberg", *filter(None, _OF_ENGINES))
+"""Input from S3, Avro files, Iceberg tables, and databases that Spark reads with a JDBC driver."""
 
 JARS = "jars"
 """The folder of the cache that has them."""

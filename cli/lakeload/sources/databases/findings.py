@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pydantic import (
-    ValidationError,
-)
+from pydantic import ValidationError
 
 from lakeload.config.model import Finding
 from lakeload.config.secret_names import shown

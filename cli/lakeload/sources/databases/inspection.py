@@ -14,12 +14,7 @@ from lakeload.sources.report import CursorPlan, SourceReport
 from lakeload_jobs.contract.spec import JdbcInput, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.rows.columns import in_source_spelling
-from lakeload_jobs.sources.databases.columns import (
-    CatalogColumn,
-    Relation,
-    SelectedColumn,
-    is_read,
-)
+from lakeload_jobs.sources.databases.columns import CatalogColumn, Relation, SelectedColumn, is_read
 from lakeload_jobs.sources.databases.cursors import RowsWindow, find_window, request_of
 from lakeload_jobs.sources.databases.engines.base import Catalog
 from lakeload_jobs.sources.databases.engines.registry import ENGINES

@@ -18,19 +18,11 @@ from lakeload.config.model import Called, Finding, refusal, refusals, setting
 from lakeload.config.scalars import RecordLimit, Text
 from lakeload.config.secret_names import shown
 from lakeload.config.secret_setting import Secret
-from lakeload.sources.base import (
-    SourceSettings,
-    TableSettings,
-)
+from lakeload.sources.base import SourceSettings, TableSettings
 from lakeload.sources.databases.table_names import name_parts
 from lakeload.sources.databases.url import DatabaseAddress
 from lakeload.sources.paths import Paths
-from lakeload_jobs.contract.spec import (
-    DELETE_LIMIT,
-    Consistency,
-    Mode,
-    RejectLimit,
-)
+from lakeload_jobs.contract.spec import DELETE_LIMIT, Consistency, Mode, RejectLimit
 from lakeload_jobs.sources.databases.engines.base import XMIN
 from lakeload_jobs.sources.databases.seen import parse_lookback
 

@@ -8,9 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import (
-    ValidationError,
-)
+from pydantic import ValidationError
 
 from lakeload.config.model import Finding
 from lakeload.config.secret_names import absolute_path, absolute_reference
@@ -28,13 +26,7 @@ from lakeload.sources.databases.url import parse_url
 from lakeload.sources.datasets import dataset_of_table
 from lakeload.sources.report import NOTHING_KNOWN, SourceReport
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import (
-    Consistency,
-    JdbcInput,
-    ReaderChoice,
-    RunOptions,
-    TableSpec,
-)
+from lakeload_jobs.contract.spec import Consistency, JdbcInput, ReaderChoice, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.sources.databases.engines.base import XMIN, Facts
 from lakeload_jobs.sources.databases.engines.registry import ENGINES

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pydantic import (
-    AfterValidator,
-)
+from pydantic import AfterValidator
 
 from lakeload.config.model import Called, refusal
 from lakeload.config.scalars import Text

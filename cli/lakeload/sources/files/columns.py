@@ -65,15 +65,13 @@ def read_columns(
     return found and replace(found, warnings=(*found.warnings, *link_warnings(files)))
 
 
-def read_sample(
-    given: FilesInput, files: Sequence[FileState] | None, readers: SourceReaders
-) -> SampleRows | None:
+def read_sample(given: FilesInput, readers: SourceReaders) -> SampleRows | None:
     """Return the first rows of the first file, with the columns of its folders, None where only
     Spark reads the format.
 
     Raises `LoadFailed` and `AwsError`.
     """
-    listed = list_files(given, readers) if files is None else files
+    listed = list_files(given, readers)
     if not listed:
         return None
     opener = FileBytes(readers.identity(given), "plan")

@@ -238,13 +238,11 @@ class FilesSourceType(SourceType[Source, FilesTable, FilesInput]):
 
         return read_columns(read, request, readers)
 
-    def read_sample(
-        self, read: FilesInput, files: Sequence[FileState] | None, readers: SourceReaders
-    ) -> SampleRows | None:
+    def read_sample(self, read: FilesInput, readers: SourceReaders) -> SampleRows | None:
         """Read the first rows of the first file."""
         from lakeload.sources.files.columns import read_sample
 
-        return read_sample(read, files, readers)
+        return read_sample(read, readers)
 
 
 FILES = FilesSourceType()

@@ -9,7 +9,6 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute
 import pyarrow.types as pt
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.rows.arrow import Column, Kind, with_child
+from lakeload_jobs.rows.arrow import Column, Kind, pc, with_child
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.conditions import Condition, arrow_condition, evaluated
 from lakeload_jobs.rows.failures import failures_for_driver
@@ -26,9 +25,6 @@ from lakeload_jobs.rows.rejects import REJECTED_HELPER, ROW_HELPERS
 from lakeload_jobs.rows.tracking import DELETED_HELPER
 from lakeload_jobs.sources.base import Rows, Splits
 from lakeload_jobs.sources.spark_frames import as_handed_over, frame_of, part_tasks
-
-pc: Any = pyarrow.compute
-
 
 R = TypeVar("R")
 
@@ -96,8 +92,7 @@ class TableParts:
         schema: str | StructType,
     ) -> DataFrame:
         """Return the batches that `work` yields for each part, as partitions of a DataFrame."""
-        rows = None if self.frame is None else tuple(part.rows for part in self.parts)
-        read = _ReadAndWork(self.read, rows, work)
+        read = _ReadAndWork(self.read, work, of_frame=self.frame is not None)
         return part_tasks(spark, self.parts, self.frame, read, schema)
 
     def without_columns(self) -> TableParts:
@@ -150,14 +145,14 @@ class _WorkOnPart:
 
 @dataclass(frozen=True)
 class _ReadAndWork:
-    """The work of tasks that read a part. `rows` are those of each where parts are batches."""
+    """The work of tasks that read a part. Those of a frame are batches, all of which are read."""
 
     read: ReadWritten
-    rows: tuple[int | None, ...] | None
     work: Callable[[int, LoadedRows], Iterator[pa.RecordBatch]]
+    of_frame: bool
 
     def __call__(self, number: int, part: Any) -> Iterator[pa.RecordBatch]:
-        own = part if self.rows is None else SplitPart(part, self.rows[number])
+        own = SplitPart(part, None) if self.of_frame else part
         yield from self.work(number, self.read(own))
 
 
@@ -239,7 +234,7 @@ class LoadedRows(Iterator[pa.RecordBatch]):
 def _rows(
     read: Callable[[Any], Iterator[pa.RecordBatch]], part: SplitPart
 ) -> Iterator[pa.RecordBatch]:
-    left = None if read is as_handed_over else part.rows
+    left = part.rows
     for batch in read(part.source):
         if left is None:
             yield batch

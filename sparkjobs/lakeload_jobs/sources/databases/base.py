@@ -14,9 +14,7 @@ from lakeload_jobs.contract.spec import JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
 from lakeload_jobs.core.comments import Comments
 from lakeload_jobs.rows.columns import in_source_spelling, source_names
-from lakeload_jobs.sources.base import (
-    Slice,
-)
+from lakeload_jobs.sources.base import Slice
 from lakeload_jobs.sources.databases.columns import (
     CatalogColumn,
     Fetch,
@@ -29,7 +27,7 @@ from lakeload_jobs.sources.databases.cursors import RowsWindow, Window, find_win
 from lakeload_jobs.sources.databases.engines.base import Engine
 from lakeload_jobs.sources.databases.identity import password_of
 from lakeload_jobs.sources.databases.keys import key_change, remembered
-from lakeload_jobs.sources.databases.seen import Seen, digests
+from lakeload_jobs.sources.databases.seen import SeenRows, digests
 from lakeload_jobs.sources.settings import refuse_limit
 
 _LEAST = 2
@@ -196,13 +194,13 @@ class FoundTable:
 class _Noted:
     """What a load notes of its rows; None until they are read, or where it notes nothing."""
 
-    seen: Seen | None = None
+    seen: SeenRows | None = None
 
     def note(self, found: FoundTable, window: Window, packed: bytes) -> None:
         """Keep the entries of the rows that the next load reads again."""
         appended = window.appended
         if appended is not None and appended.kept_from is not None:
-            self.seen = Seen(appended.kept_from, digests(found.selected), found.key, packed)
+            self.seen = SeenRows(appended.kept_from, digests(found.selected), found.key, packed)
 
 
 @dataclass(frozen=True)

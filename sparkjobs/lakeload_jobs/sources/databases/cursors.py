@@ -35,7 +35,7 @@ from lakeload_jobs.sources.databases.cursor_sql import Cursor, CursorSql
 from lakeload_jobs.sources.databases.relation_identity import NotedRelation, RelationIdentity
 from lakeload_jobs.sources.databases.seen import (
     LOAD_AGAIN,
-    Seen,
+    SeenRows,
     check_first,
     check_lookback,
     earlier,
@@ -101,7 +101,7 @@ class AppendedWindow:
     """
 
     last: str | None
-    seen: Seen | None
+    seen: SeenRows | None
     kept_from: str | None
 
 
@@ -346,7 +346,7 @@ def _window_since(
     return Window(cursor, since, high, False, state, warnings, appended, looks_back, given=True)
 
 
-def _seen(given: CursorRequest, before: CursorState, bookmark: Bookmark) -> Seen:
+def _seen(given: CursorRequest, before: CursorState, bookmark: Bookmark) -> SeenRows:
     if before.seen is None:
         raise LoadFailed(
             f"the last load of `{given.name}` has kept no list of the rows that it has read, "

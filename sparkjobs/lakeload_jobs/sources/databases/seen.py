@@ -105,7 +105,7 @@ def later(one: str, other: str, lookback: int | timedelta | None) -> str:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenRows:
     """The rows of a window, as the snapshot of one load had them.
 
     `low` is the least cursor of the window, as the database writes it; its end is the load's bound.
@@ -129,12 +129,12 @@ class Seen:
         return Evidence(({"window": noted},))
 
 
-def read_seen(noted: Sequence[Evidence]) -> Seen:
+def read_seen(noted: Sequence[Evidence]) -> SeenRows:
     """Return what the newest of some loads has noted. Raises `LoadFailed` where it is not there."""
     try:
         window = noted[-1].inputs[0]["window"]
         check_format(window, SEEN_FORMAT, "the list of rows that the last load has seen")
-        return Seen(
+        return SeenRows(
             window["low"],
             dict(window["columns"]),
             tuple(window["key"]),
@@ -166,7 +166,7 @@ class Comparison:
 
 
 def comparison(
-    seen: Seen, selected: Sequence[SelectedColumn], key: Collection[str], name: str
+    seen: SeenRows, selected: Sequence[SelectedColumn], key: Collection[str], name: str
 ) -> Comparison:
     """Return how rows are compared where columns may have changed since.
 

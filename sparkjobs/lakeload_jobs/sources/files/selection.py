@@ -21,10 +21,12 @@ from lakeload_jobs.sources.files.bookmark import (
 )
 from lakeload_jobs.sources.files.known_files import KnownFiles, by_folder, known_files
 from lakeload_jobs.sources.paths.file_state import FileState
+from lakeload_jobs.sources.paths.local_listing import link_warnings
 
 Contents = Callable[[Sequence[FileState]], Sequence[str]]
 """Returns the hashes of listed files."""
 
+_SHOWN = 5
 _MANY_RECORDS = 50
 _FILES_PER_RECORD = 2_000
 """Repeating known files may cost about so many for each record that need not be read any more."""
@@ -282,3 +284,35 @@ def _check_rejects(changed: Sequence[FileState], names: dict[str, FileState]) ->
 
 def _paths(files: Sequence[FileState], names: dict[str, FileState]) -> tuple[str, ...]:
     return tuple(names[file.path].path for file in files)
+
+
+def selection_warnings(selection: Selection | None, *, reload: bool) -> tuple[str, ...]:
+    """Return what may double rows or leave some out: new versions of files, and a reload."""
+    found = []
+    if reload and selection is None:
+        found.append(
+            "`--reload` reads no more files here: without `incremental` every load reads all"
+        )
+    elif reload and selection is not None:
+        found.append(
+            f"`--reload` appended all files ({len(selection.files):,}) including files that "
+            f"were loaded before ({selection.known:,} of them had)"
+        )
+    elif selection is not None and selection.again:
+        found.append(
+            "loaded again with all rows, because the file has changed since it was loaded: "
+            + _shown(selection.again)
+        )
+    if selection is not None and selection.skipped:
+        found.append(
+            "not loaded although the file has changed since it was loaded (`on_changed_file: "
+            f"SKIP`): {_shown(selection.skipped)}"
+        )
+    if selection is not None:
+        found += link_warnings(selection.files)
+    return tuple(found)
+
+
+def _shown(paths: Sequence[str]) -> str:
+    shown = ", ".join(f"`{path}`" for path in paths[:_SHOWN])
+    return shown + (f" and {len(paths) - _SHOWN:,} more" if paths[_SHOWN:] else "")

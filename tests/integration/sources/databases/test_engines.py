@@ -19,7 +19,7 @@ from tests.servers import mariadb, postgres
 
 __all__ = ["h2"]
 
-TABLE = "CREATE TABLE orders (id int NOT NULL PRIMARY KEY, note varchar(20), day date NOT NULL)"
+TABLE = "CREATE TABLE orders (id int NOT NULL PRIMARY KEY, note varchar(20), born date NOT NULL)"
 ROWS = "INSERT INTO orders VALUES (1, 'a', '2024-02-29'), (2, NULL, '0001-01-01')"
 LATER = "INSERT INTO orders VALUES (3, 'c', '9999-12-31')"
 
@@ -97,7 +97,7 @@ def test_its_catalog_describes_the_table(server: Server) -> None:
 
         assert relation.shown == f"{read.schema}.orders"
         assert relation.identity is not None
-        assert [column.name for column in columns] == ["id", "note", "day"]
+        assert [column.name for column in columns] == ["id", "note", "born"]
         assert [column.nullable for column in columns] == [False, True, False]
         assert [column.type for column in selected] == ["int", "string", "date"]
         assert catalog.key_of(connection, relation) == ("id",)
@@ -113,7 +113,9 @@ def test_its_catalog_describes_the_table(server: Server) -> None:
             server.run(LATER)
             assert fetch(counted) == before
             condition = f"{relation.quoted('id')} > 1"
-            assert catalog.estimate_rows(connection, relation, condition) is not None
+            # A database that would read all rows to know says nothing.
+            estimated = catalog.estimate_rows(connection, relation, condition)
+            assert estimated is None or estimated >= 0
     for _, _, run in catalog.session_checks(read, lambda: password):
         run()
 

@@ -13,7 +13,7 @@ from lakeload_jobs.sources.databases.engines.postgres import snapshot as product
 from lakeload_jobs.sources.databases.engines.postgres.snapshot import ByKey
 from lakeload_jobs.sources.databases.engines.postgres.sql import literal
 from tests.integration.sources.databases.conftest import Database
-from tests.integration.sources.databases.test_postgres_relations import opened
+from tests.integration.sources.databases.test_postgres_relations import opened, snapshot_of
 from tests.servers.postgres import PASSWORD, USER
 
 _ROWS = 3000
@@ -22,7 +22,7 @@ _ROWS = 3000
 @pytest.fixture(autouse=True)
 def small_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Views of some kilobytes are split."""
-    monkeypatch.setattr(product_snapshot, "_SPLIT_BYTES", 8192)
+    monkeypatch.setattr(product_snapshot, "_PART_BYTES", 8192)
 
 
 def counts_and_rows(given: JdbcInput, *key: str, **changes: Any) -> tuple[tuple[int, ...], Any]:
@@ -153,7 +153,7 @@ def test_without_a_key_without_rights_on_it_and_for_few_rows_one_session_reads(
     # Servers before PostgreSQL 14 do not read ranges of pages.
     monkeypatch.setattr(product_snapshot, "_TID_RANGES", 10**9)
     assert len(counts_and_rows(replace(given, table="t"), "n")[0]) == 3
-    monkeypatch.setattr(product_snapshot, "_SPLIT_BYTES", 1 << 20)
+    monkeypatch.setattr(product_snapshot, "_PART_BYTES", 1 << 20)
     assert len(counts_and_rows(given, "n")[0]) == 1
 
 
@@ -162,11 +162,11 @@ def test_ranges_of_an_incremental_load_have_the_rows_of_its_window(database: Dat
     given = replace(database.input, table="v")
 
     with opened(given, ("n",)) as rows:
-        snapshot, read = cast("Any", rows).snapshot, cast("Any", rows).read
+        snapshot, read = snapshot_of(rows), cast("Any", rows.splits.read)
         by_key = ByKey(
             product.columns(snapshot.connection, read.relation, given)[:1], read.selected
         )
-        parts = snapshot.splits(read.relation, 3, '"n" > 1000 AND "n" <= 2500', by_key)
+        parts = snapshot.parts(read.relation, 3, '"n" > 1000 AND "n" <= 2500', by_key)
         found = [n for part in parts for batch in read(part) for n in batch["n"].to_pylist()]
 
     assert len(parts) == 3

@@ -30,7 +30,7 @@ _ROWS = 2000
 @pytest.fixture(autouse=True)
 def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of some pages have ranges."""
-    monkeypatch.setattr(product, "_SPLIT_BYTES", 8192)
+    monkeypatch.setattr(product, "_PART_BYTES", 8192)
 
 
 _KEYS = {
@@ -262,6 +262,6 @@ def test_ranges_of_several_moments_say_so_and_few_rows_have_none(
     # Nobody counts the rows of a range before the others are read.
     assert result.index == "sparse"
     assert sorted(row["id"] for row in world.rows()) == list(range(1, _ROWS + 1))
-    monkeypatch.setattr(product, "_SPLIT_BYTES", 16 << 20)
+    monkeypatch.setattr(product, "_PART_BYTES", 16 << 20)
     result = _checked(load(world, _table(world, maria, "NONE")))
     assert result.notes == ()

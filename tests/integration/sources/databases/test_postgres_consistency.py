@@ -37,7 +37,7 @@ def sources(database: Database, consistency: Consistency) -> list[Any]:
 
 def count(found: PostgresSlice) -> int:
     """Return the rows that the load of a slice would count."""
-    return sum(part.rows for part in found.snapshot.splits(found.found.relation, found.readers))
+    return sum(part.rows for part in found.snapshot.parts(found.found.relation, found.readers))
 
 
 def sessions(database: Database) -> int:

@@ -56,7 +56,7 @@ def test_all_partitions_read_the_rows_of_one_snapshot_and_nothing_shows_the_pass
     world: World, database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     database.run(ORDERS + """ALTER TABLE orders ADD "ID" int DEFAULT 5;""")
-    split = ExportedSnapshot.splits
+    split = ExportedSnapshot.parts
 
     def then_change(self: ExportedSnapshot, *about: Any) -> Any:
         parts = split(self, *about)
@@ -64,7 +64,7 @@ def test_all_partitions_read_the_rows_of_one_snapshot_and_nothing_shows_the_pass
         database.run("DELETE FROM orders WHERE id <= 500; UPDATE orders SET note = 'changed'")
         return parts
 
-    monkeypatch.setattr(ExportedSnapshot, "splits", then_change)
+    monkeypatch.setattr(ExportedSnapshot, "parts", then_change)
     columns = ColumnsSpec(types={"ratio": "double"})
 
     logs = tmp_path / "logs"
@@ -92,13 +92,13 @@ def test_rows_that_are_not_those_that_were_counted_are_not_committed(
     world: World, database: Database, monkeypatch: pytest.MonkeyPatch, wrong: int
 ) -> None:
     database.run(ORDERS)
-    split = ExportedSnapshot.splits
+    split = ExportedSnapshot.parts
 
     def miscounted(self: ExportedSnapshot, *about: Any) -> Any:
         (part,) = split(self, *about)
         return (replace(part, rows=part.rows + wrong),)
 
-    monkeypatch.setattr(ExportedSnapshot, "splits", miscounted)
+    monkeypatch.setattr(ExportedSnapshot, "parts", miscounted)
 
     result = load(world, database.table(world), reader="JVM")
 

@@ -41,7 +41,7 @@ SELECT n, n / 100.0, CASE WHEN n % 3 = 0 THEN NULL ELSE 'note ' || n END,
 @pytest.fixture
 def small_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of some pages are split."""
-    monkeypatch.setattr(product_snapshot, "_SPLIT_BYTES", 8192)
+    monkeypatch.setattr(product_snapshot, "_PART_BYTES", 8192)
 
 
 @pytest.mark.usefixtures("small_splits")
@@ -122,7 +122,7 @@ def test_all_tasks_read_the_rows_of_one_snapshot(
     world: World, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database.run(ORDERS)
-    split = ExportedSnapshot.splits
+    split = ExportedSnapshot.parts
 
     def then_change(self: ExportedSnapshot, *about: Any) -> Any:
         parts = split(self, *about)
@@ -132,7 +132,7 @@ def test_all_tasks_read_the_rows_of_one_snapshot(
         database.run("INSERT INTO orders (id) SELECT n FROM generate_series(2000, 5000) n")
         return parts
 
-    monkeypatch.setattr(ExportedSnapshot, "splits", then_change)
+    monkeypatch.setattr(ExportedSnapshot, "parts", then_change)
 
     result = load(world, database.table(world))
 
@@ -147,13 +147,13 @@ def test_rows_that_are_not_those_that_were_counted_are_not_committed(
     world: World, database: Database, monkeypatch: pytest.MonkeyPatch, wrong: int
 ) -> None:
     database.run(ORDERS)
-    split = ExportedSnapshot.splits
+    split = ExportedSnapshot.parts
 
     def miscounted(self: ExportedSnapshot, *about: Any) -> Any:
         (part,) = split(self, *about)
         return (replace(part, rows=part.rows + wrong),)
 
-    monkeypatch.setattr(ExportedSnapshot, "splits", miscounted)
+    monkeypatch.setattr(ExportedSnapshot, "parts", miscounted)
 
     result = load(world, database.table(world))
 

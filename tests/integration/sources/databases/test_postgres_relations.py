@@ -27,11 +27,19 @@ from lakeload_jobs.sources.base import NO_COLUMNS, Rows
 from lakeload_jobs.sources.databases.engines.postgres import adbc as adbc
 from lakeload_jobs.sources.databases.engines.postgres import catalog as product
 from lakeload_jobs.sources.databases.engines.postgres import snapshot as product_snapshot
+from lakeload_jobs.sources.databases.engines.postgres.snapshot import ExportedSnapshot
 from lakeload_jobs.sources.databases.engines.postgres.sql import literal
 from lakeload_jobs.sources.databases.engines.registry import connect_databases
 from tests.integration.sources.databases.conftest import Database
 from tests.servers.postgres import PASSWORD, USER, Postgres
 from tests.unit.launch.specs import SYNCED
+
+
+def snapshot_of(rows: Rows) -> ExportedSnapshot:
+    """Return the snapshot in which rows are read."""
+    snapshot = cast("Any", rows.check_unchanged).__self__
+    assert isinstance(snapshot, ExportedSnapshot)
+    return snapshot
 
 
 @contextmanager
@@ -103,7 +111,7 @@ INSERT INTO child SELECT * FROM plain WHERE id > 900;
 def test_every_row_of_a_relation_is_read_once(
     database: Database, monkeypatch: pytest.MonkeyPatch, name: str, parts: int
 ) -> None:
-    monkeypatch.setattr(product_snapshot, "_SPLIT_BYTES", 8192)
+    monkeypatch.setattr(product_snapshot, "_PART_BYTES", 8192)
     database.run(RELATIONS)
     given = replace(database.input, table=name)
 
@@ -369,7 +377,8 @@ def test_a_lost_connection_goes_on_in_another_one_while_the_snapshot_lives(
         rows.check_unchanged()
 
         # An index may serve others, in another order after ANALYZE.
-        parts = cast("Any", rows).snapshot.splits(cast("Any", rows).read.relation, 1, "id > 0")
+        read = cast("Any", rows.splits.read)
+        parts = snapshot_of(rows).parts(read.relation, 1, "id > 0")
         assert not any(part.by_page for part in parts)
 
     assert ended == 2

@@ -25,8 +25,8 @@ from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
 from lakeload_jobs.sources.databases.engines.postgres import catalog as product
 from lakeload_jobs.sources.databases.engines.postgres import types as product_types
-from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadSplit
-from lakeload_jobs.sources.databases.engines.postgres.jvm import split_frames
+from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadPart
+from lakeload_jobs.sources.databases.engines.postgres.jvm import part_frames
 from lakeload_jobs.sources.databases.engines.postgres.snapshot import ExportedSnapshot, PostgresPart
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from tests.servers.postgres import PASSWORD, USER, Postgres
@@ -162,14 +162,14 @@ class World:
         )
         self.snapshot = ExportedSnapshot(self.read, Secret(PASSWORD))
 
-    def reader(self, table: str, on_bad_value: OnBadValue) -> ReadSplit:
+    def reader(self, table: str, on_bad_value: OnBadValue) -> ReadPart:
         """Return what reads a table."""
         read = replace(self.read, table=table)
         relation = product.find_relation(self.snapshot.connection, read)
         found = product.columns(self.snapshot.connection, relation, read)
         identity = TaskIdentity(DestinationSpec("none", "us-east-1"), "test", on_executor=False)
         columns = product_types.select(found)
-        return ReadSplit(read, identity, relation, self.snapshot.id, columns, on_bad_value)
+        return ReadPart(read, identity, relation, self.snapshot.id, columns, on_bad_value)
 
     def close(self) -> None:
         """End the connections."""
@@ -214,7 +214,7 @@ def test_spark_reads_the_same_values_and_counts_the_same_bad_ones(
 ) -> None:
     reader, all_rows = world.reader("t_all", "NULL"), [PostgresPart("", 1)]
 
-    frame = split_frames(spark, world.snapshot, reader, all_rows)
+    frame = part_frames(spark, world.snapshot, reader, all_rows)
 
     found, direct = frame.toArrow(), pa.Table.from_batches(reader(all_rows[0]))
     assert direct.num_rows == 1
@@ -225,7 +225,7 @@ def test_spark_reads_the_same_values_and_counts_the_same_bad_ones(
         own, other = repr(found[name].to_pylist()), repr(direct[name].to_pylist())
         assert (found[name].type, own) == (direct[name].type, other), name
     with pytest.raises(PythonException, match="BadValuesFound"):
-        split_frames(spark, world.snapshot, world.reader("t_all", "FAIL"), all_rows).collect()
+        part_frames(spark, world.snapshot, world.reader("t_all", "FAIL"), all_rows).collect()
 
 
 def _expected(

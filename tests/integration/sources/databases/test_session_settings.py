@@ -25,9 +25,9 @@ from lakeload_jobs.sources.databases.engines.postgres import catalog as product
 from lakeload_jobs.sources.databases.engines.postgres import connection as product_connection
 from lakeload_jobs.sources.databases.engines.postgres import failures as product_failures
 from lakeload_jobs.sources.databases.engines.postgres import types as product_types
-from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadSplit
+from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadPart
 from lakeload_jobs.sources.databases.engines.postgres.connection import REFUSED, SETTINGS
-from lakeload_jobs.sources.databases.engines.postgres.jvm import split_frames
+from lakeload_jobs.sources.databases.engines.postgres.jvm import part_frames
 from lakeload_jobs.sources.databases.engines.postgres.snapshot import ExportedSnapshot, PostgresPart
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from tests.servers.mariadb import MariaDb
@@ -305,12 +305,12 @@ def set_for(server: Postgres, read: JdbcInput, settings: dict[str, str]) -> Iter
 
 def splits_of(
     snapshot: ExportedSnapshot, read: JdbcInput
-) -> tuple[ReadSplit, tuple[PostgresPart, ...]]:
+) -> tuple[ReadPart, tuple[PostgresPart, ...]]:
     """Return what reads a table, and its parts."""
     relation = product.find_relation(snapshot.connection, read)
     columns = product_types.select(product.columns(snapshot.connection, relation, read))
-    reader = ReadSplit(read, IDENTITY, relation, snapshot.id, columns, "FAIL")
-    return reader, snapshot.splits(relation, 1)
+    reader = ReadPart(read, IDENTITY, relation, snapshot.id, columns, "FAIL")
+    return reader, snapshot.parts(relation, 1)
 
 
 POSTGRES_ROWS = [
@@ -342,7 +342,7 @@ def check_postgres(read: JdbcInput, spark: SparkSession | None = None) -> None:
             reader, splits = splits_of(snapshot, replace(read, table=table))
             found = [pa.Table.from_batches(reader(splits[0]), reader.schema)]
             if spark is not None:
-                found.append(split_frames(spark, snapshot, reader, splits).toArrow())
+                found.append(part_frames(spark, snapshot, reader, splits).toArrow())
             for got in found:
                 assert got.num_rows == 2000 if rows is None else shown(got) == rows
 

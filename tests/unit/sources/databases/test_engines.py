@@ -13,6 +13,8 @@ import pytest
 import sqlglot
 from pydantic_core import PydanticCustomError
 
+from lakeload.commands.jars import JarSet
+from lakeload.commands.policy import For
 from lakeload.config.model import FINDINGS
 from lakeload.machine.jars.pins import SETS
 from lakeload.sources.databases.settings import JdbcSettings, JdbcTable
@@ -97,6 +99,15 @@ def test_a_url_is_read_back(engine: Engine) -> None:
 
 
 @with_urls
+def test_the_hint_for_a_wrong_url_is_a_url_of_its_engine(engine: Engine) -> None:
+    for scheme in engine.facts.schemes:
+        with pytest.raises(PydanticCustomError) as raised:
+            parse_url(f"{scheme}://")
+        (finding,) = (raised.value.context or {})[FINDINGS]
+        assert finding.hint == f"write it as `{engine.facts.example}`"
+
+
+@with_urls
 def test_a_url_has_the_parameters_of_its_engine_and_no_others(engine: Engine) -> None:
     facts = engine.facts
     for name in facts.parameters:
@@ -162,7 +173,7 @@ def test_someone_reads_it_whatever_the_choice_or_it_is_said_why_not(engine: Engi
         assert raised.value.hint == "leave `spark.reader` out"
     assert bool(engine.only_spark("AUTO")) is facts.by_driver
     assert bool(engine.only_spark("JVM")) is (facts.by_driver or facts.direct is not None)
-    assert facts.jar_set in ("", *SETS)
+    assert not facts.jar_set or {facts.jar_set} <= {*SETS} & {*JarSet}
     needed = JDBC.facts(input_of(engine)).jar_sets
     assert needed == ({facts.jar_set} if facts.jar_set and facts.by_driver else set())
 
@@ -219,6 +230,7 @@ def test_grants_quote_every_name(engine: Engine, name: str) -> None:
 
     found = engine.grants(read, name, [read], [name])
 
+    assert engine.facts.grants in list(For)
     assert found.statements
     for statement in found.statements:
         tokens = sqlglot.tokenize(statement, read=engine.facts.grants)

@@ -13,7 +13,7 @@ from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.seen import (
     ENTRY_BYTES,
     ID_BYTES,
-    Seen,
+    SeenRows,
     Unseen,
     comparison,
     digests,
@@ -25,7 +25,7 @@ from lakeload_jobs.sources.databases.seen import (
 )
 
 ID, AT, V = (SelectedColumn(name, f'"{name}"', "string") for name in ("id", "at", "v"))
-SEEN = Seen("5", digests([ID, AT, V]), ("id",), b"")
+SEEN = SeenRows("5", digests([ID, AT, V]), ("id",), b"")
 
 
 @pytest.mark.parametrize(

@@ -54,15 +54,16 @@ def keep_rows(spark: SparkSession, rows: TableParts, work: KeepRows) -> KeptRows
 def tracked_frame(
     spark: SparkSession, rows: TableParts, tracking: Tracking, part: int
 ) -> DataFrame:
-    """Return rows with their tracking columns, of which the first part is number `part`."""
+    """Return rows of one part with their tracking columns, numbered as part number `part`."""
     return rows.tasks(spark, partial(_tracked, tracking, part), _schema(rows, tracking))
 
 
 def _tracked(
-    tracking: Tracking, first: int, number: int, rows: Iterator[pa.RecordBatch]
+    tracking: Tracking, part: int, number: int, rows: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    # `number` is that of the partition in the end, such as in a union.
     with failures_for_driver("stage"), SideRows() as side:
-        yield from TrackedRows(tracking, first + number, rows, side, lambda _: None)
+        yield from TrackedRows(tracking, part, rows, side, lambda _: None)
 
 
 def _schema(rows: TableParts, tracking: Tracking) -> StructType:

@@ -29,8 +29,7 @@ from lakeload_jobs.sources.base import (
 from lakeload_jobs.sources.files.content import content_hashes
 from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS, TEXT_FORMATS
 from lakeload_jobs.sources.files.listing import check_unchanged, list_files
-from lakeload_jobs.sources.files.selection import Selection, choose_files
-from lakeload_jobs.sources.files.selection_texts import selection_warnings
+from lakeload_jobs.sources.files.selection import Selection, choose_files, selection_warnings
 from lakeload_jobs.sources.files.spark.reader import open_files
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.text import open_text_files

@@ -64,6 +64,16 @@ class TextBatch:
     empty_lines: tuple[int, ...] = ()
 
 
+class RecordTooLong(Exception):
+    """A record of more bytes than one may have; `line` is where it begins. `path` is that of the
+    first list of objects in a record of JSON."""
+
+    def __init__(self, line: int, path: str | None = None) -> None:
+        super().__init__(line)
+        self.line = line
+        self.path = path
+
+
 def count_lines(data: bytes) -> int:
     """Return how many lines end in the data."""
     # A third of the time of `bytes.count`.

@@ -15,11 +15,10 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 import pyarrow.types as pt
 
 from lakeload_jobs.contract.spec import OnTypeConflict
-from lakeload_jobs.rows.arrow import Column, Kind
+from lakeload_jobs.rows.arrow import Column, Kind, pc
 from lakeload_jobs.rows.rejects import SET_ASIDE
 from lakeload_jobs.sources.files.text.options import Infer
 from lakeload_jobs.sources.files.text.values import (
@@ -44,9 +43,6 @@ from lakeload_jobs.sources.files.text.values import (
     without_null_texts,
 )
 from lakeload_jobs.sources.type_names import UnknownType, text_type
-
-pc: Any = pyarrow.compute
-
 
 Origin = Literal["DECLARED", "RECORDED", "INFERRED"]
 

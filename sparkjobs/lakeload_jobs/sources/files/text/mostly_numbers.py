@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 
 from lakeload_jobs.core.type_conflicts import types_setting
-from lakeload_jobs.rows.arrow import Column
+from lakeload_jobs.rows.arrow import Column, pc
 from lakeload_jobs.sources.files.text.batches import TextBatch
 from lakeload_jobs.sources.files.text.inference import TypeEvidence, Values, undeclared_formats
 from lakeload_jobs.sources.files.text.values import (
@@ -28,8 +26,6 @@ from lakeload_jobs.sources.files.text.values import (
     without_null_texts,
 )
 from lakeload_jobs.sources.type_names import text_type
-
-pc: Any = pyarrow.compute
 
 _MOSTLY = 0.8
 _LIKELY = 0.5

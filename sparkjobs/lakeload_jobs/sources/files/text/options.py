@@ -112,10 +112,10 @@ SHARED: Mapping[str, Check] = {
 
 SHARED_ALIASES = {
     "charset": "encoding",
-    "dateformat": "date_format",
-    "timestampformat": "timestamp_format",
-    "timestampntzformat": "timestamp_ntz_format",
-    "timezone": "time_zone",
+    "dateFormat": "date_format",
+    "timestampFormat": "timestamp_format",
+    "timestampNTZFormat": "timestamp_ntz_format",
+    "timeZone": "time_zone",
 }
 """Names of Spark's readers for the same."""
 
@@ -132,12 +132,20 @@ def only(*accepted: str, hint: str | None = None) -> Callable[[str], None]:
     return check
 
 
+def any_value(text: str) -> None:
+    """Accept every value of an option that makes no difference here."""
+
+
 @dataclass
 class OptionReading:
-    """Options on their way into values by name. `translated` yields what an option says, by its
-    name in lower case, and raises `WrongValue`."""
+    """Options on their way into values by name: those in `own`, and names of Spark's reader, which
+    are `aliases`, or have no effect where `neutral` accepts their value. `others` yields what
+    further ones say, by their name in lower case, and raises `WrongValue`."""
 
-    translated: Callable[[str, str], Iterator[tuple[str, Any]]]
+    own: Mapping[str, Check]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    neutral: Mapping[str, Check] = field(default_factory=dict)
+    others: Callable[[str, str], Iterator[tuple[str, Any]]] = lambda name, text: iter(())
     values: dict[str, Any] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
     problems: list[OptionProblem] = field(default_factory=list)
@@ -145,7 +153,7 @@ class OptionReading:
     def take(self, option: str, text: str) -> None:
         """Read one option, and note what is wrong with it."""
         try:
-            for name, value in self.translated(option.lower(), text):
+            for name, value in self._values(option.lower(), text):
                 if name in self.written:
                     raise WrongValue(f"duplicates `{self.written[name]}`", "remove one of them")
                 self.values[name] = value
@@ -153,6 +161,16 @@ class OptionReading:
         except WrongValue as wrong:
             message = f"the reader option `{option}: {text}` {wrong.message}"
             self.problems.append(OptionProblem(option, message, wrong.hint))
+
+    def _values(self, option: str, text: str) -> Iterator[tuple[str, Any]]:
+        aliases = {name.lower(): own for name, own in self.aliases.items()}
+        name = aliases.get(option, option)
+        if name in self.own:
+            yield name, self.own[name](text)
+        yield from self.others(option, text)
+        for neutral, check in self.neutral.items():
+            if neutral.lower() == option:
+                check(text)
 
 
 def option_text(value: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -42,6 +42,7 @@ from lakeload_jobs.sources.files.text.values import (
     parse_text,
     shortened,
 )
+from lakeload_jobs.sources.files.united_columns import SharedNames
 from lakeload_jobs.sources.part_sizes import Parallelism
 from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.sources.paths.objects import changed
@@ -61,7 +62,7 @@ class TextPart:
     at `stop` or after. A part at 0 begins with the file's header.
 
     `guess`: a record begins near `start`. The others are known when the part has been read once:
-    its first `line`, its `rows`, the `names` of the file's columns, and `cuts`, which spare the
+    its first `line`, its `rows`, the `names` of the file's columns, and `marks`, which spare the
     reader of the format a search when it reads again. `folders` are values that the file's folders
     name. `fault` is why the whole file is set aside: one record then stands for it.
     """
@@ -73,7 +74,7 @@ class TextPart:
     line: int = 1
     rows: int = 0
     names: tuple[str, ...] = ()
-    cuts: tuple[Any, ...] = ()
+    marks: tuple[Any, ...] = ()
     folders: tuple[tuple[str, str | None], ...] = ()
     fault: str = ""
 
@@ -93,8 +94,8 @@ class OpenPart(Protocol):
         """The columns of the file, in its order: all of them when it has been read."""
 
     @property
-    def cuts(self) -> tuple[Any, ...]:
-        """What `TextPart.cuts` are, when this one has been read."""
+    def marks(self) -> tuple[Any, ...]:
+        """What `TextPart.marks` are, when this one has been read."""
 
     @property
     def end(self) -> int:
@@ -125,9 +126,9 @@ class PartProxy:
         return self.opened.names
 
     @property
-    def cuts(self) -> tuple[Any, ...]:
-        """What `TextPart.cuts` are."""
-        return self.opened.cuts
+    def marks(self) -> tuple[Any, ...]:
+        """What `TextPart.marks` are."""
+        return self.opened.marks
 
     @property
     def end(self) -> int:
@@ -145,6 +146,34 @@ class PartReader(Protocol):
 
     def open(self, part: TextPart) -> AbstractContextManager[OpenPart]:
         """Open a part. Raises `LoadFailed` and `AwsError`."""
+
+
+@dataclass(frozen=True)
+class SpelledReader:
+    """Reads files with the names that `shared_names` returns; it travels to the tasks."""
+
+    reader: PartReader
+    shared: SharedNames
+
+    @contextmanager
+    def open(self, part: TextPart) -> Iterator[OpenPart]:
+        """Open a part. Raises what the reader raises."""
+        with self.reader.open(part) as opened:
+            yield _SpelledPart(opened, self.shared.get(part.file.path, {}))
+
+
+@dataclass
+class _SpelledPart(PartProxy):
+    shared: Mapping[str, str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.shared.get(name, name) for name in self.opened.names)
+
+    def batches(self) -> Iterator[TextBatch]:
+        for batch in self.opened.batches():
+            names = [self.shared.get(name, name) for name in batch.rows.schema.names]
+            yield replace(batch, rows=batch.rows.rename_columns(names) if names else batch.rows)
 
 
 @dataclass(frozen=True)
@@ -302,7 +331,7 @@ class Scan:
             # The first part begins with the header, also when it is read again.
             start = opened.start if part.start else 0
             read = replace(
-                part, start=start, guess=False, rows=rows, names=opened.names, cuts=opened.cuts
+                part, start=start, guess=False, rows=rows, names=opened.names, marks=opened.marks
             )
             return Scanned(
                 read,
@@ -401,7 +430,7 @@ def scan_files(parts: Sequence[TextPart], scan: Scan, run: RunScan) -> list[Scan
             of_file = by_file[path]
             wrong[path] += 1
             part = replace(
-                of_file[place].part, start=of_file[place - 1].end, rows=0, names=(), cuts=()
+                of_file[place].part, start=of_file[place - 1].end, rows=0, names=(), marks=()
             )
             if wrong[path] > _MOST_WRONG_GUESSES:
                 # Guesses are no good in this file.
@@ -433,7 +462,7 @@ def _first_wrong(of_file: list[Scanned], *, sets_aside: bool) -> int | None:
 def _whole_file(first: TextPart, error: UnreadableFile) -> Scanned:
     """Return what stands for a file that is set aside."""
     part = replace(
-        first, start=0, stop=None, guess=False, line=1, rows=1, names=(), cuts=(), fault=error.why
+        first, start=0, stop=None, guess=False, line=1, rows=1, names=(), marks=(), fault=error.why
     )
     return Scanned(part, 1, 0, 1, {}, BadFound(), error=error)
 

@@ -32,7 +32,6 @@ from lakeload_jobs.sources.files.text.inference import (
 )
 from lakeload_jobs.sources.files.text.mostly_numbers import number_warnings
 from lakeload_jobs.sources.files.text.reading import TextReading
-from lakeload_jobs.sources.files.text.spelled import SpelledReader
 from lakeload_jobs.sources.files.text.splits import (
     Declared,
     EmptyRecords,
@@ -42,6 +41,7 @@ from lakeload_jobs.sources.files.text.splits import (
     RunScan,
     Scan,
     Scanned,
+    SpelledReader,
     TextPart,
     check_bad,
     cut_files,

@@ -21,10 +21,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute
 import pyarrow.types as pt
 
-from lakeload_jobs.rows.arrow import Column, Kind
+from lakeload_jobs.rows.arrow import Column, Kind, pc
 from lakeload_jobs.sources.files.text.patterns import (
     BadPattern,
     Pattern,
@@ -33,8 +32,6 @@ from lakeload_jobs.sources.files.text.patterns import (
     utc_offset,
 )
 from lakeload_jobs.sources.type_names import TimestampUnit, UnknownType, spark_name
-
-pc: Any = pyarrow.compute
 
 Positions = npt.NDArray[np.int64]
 Words = tuple[str, ...]

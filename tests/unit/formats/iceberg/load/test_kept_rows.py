@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from lakeload_jobs.formats.data_files.tracked import Tracking
-from lakeload_jobs.formats.iceberg.load.kept_rows import KeepRows
+from lakeload_jobs.formats.iceberg.load.kept_rows import KeepRows, _tracked
 from lakeload_jobs.formats.spool import unpacked
 from lakeload_jobs.rows.counting import RowsReport
 from lakeload_jobs.rows.failures import TaskFailed
@@ -101,3 +101,13 @@ def test_a_null_in_the_key_fails() -> None:
 
     with pytest.raises(TaskFailed, match="the primary key column `id` is null"):
         kept(WORK, iter(rows))
+
+
+def test_rows_of_a_union_have_the_number_of_their_own_part() -> None:
+    (first, _) = _tracked(TRACKING, 1, 7, iter([batches_of(4, 9), batches_of(2)]))
+
+    assert first["_supa_index"].to_pylist() == [3, 4]
+
+
+def batches_of(*ids: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"id": list(ids)})

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakeload_jobs.sources.files.formats.csv.reader import CsvValues
-from lakeload_jobs.sources.files.formats.csv.records import Block, BlockParser, Dialect, Layout
+from lakeload_jobs.sources.files.formats.csv.records import BlockParser, CsvBlock, Dialect, Layout
 from lakeload_jobs.sources.files.text.patterns import BadPattern
 from lakeload_jobs.sources.files.text.values import (
     DEFAULT_FORMATS,
@@ -447,7 +447,7 @@ def _in_csv(kind: str, texts: list[str | None]) -> tuple[list[Any], bool]:
     rows = ["1," + ("" if text is None else '"' + text.replace('"', '""') + '"') for text in texts]
     layout = Layout(("n", "value"), (0, 1))
     parser = BlockParser(Dialect(), layout, {"value": text_type(kind)})
-    batch = parser.parse(Block("\n".join([*rows, ""]).encode(), 1, proven=True))
+    batch = parser.parse(CsvBlock("\n".join([*rows, ""]).encode(), 1, proven=True))
     column = batch.rows.column(1)
     by_arrow = column.type == text_type(kind)
     values, bad = CsvValues(DEFAULT_FORMATS).parse(column, text_type(kind), DEFAULT_FORMATS)

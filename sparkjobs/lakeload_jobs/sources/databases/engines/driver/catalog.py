@@ -27,7 +27,7 @@ from lakeload_jobs.sources.databases.columns import (
     SelectedColumn,
     query_sql,
 )
-from lakeload_jobs.sources.databases.engines.driver.dialect import Dialect
+from lakeload_jobs.sources.databases.engines.driver.dialect import DriverDialect
 from lakeload_jobs.sources.databases.engines.failures import failure, safe_text
 
 _SERVICES = "META-INF/services/java.sql.Driver"
@@ -36,7 +36,7 @@ _LISTED = 1000
 _SYSTEM = ("INFORMATION_SCHEMA", "SYSTEM_LOBS", "SYS", "PG_CATALOG")
 
 
-def driver_class(dialect: Dialect, read: JdbcInput) -> str:
+def driver_class(dialect: DriverDialect, read: JdbcInput) -> str:
     """Return the class of the driver.
 
     Raises `InvalidInput` for a jar that is not there or is none, and for a class that no jar has.
@@ -198,7 +198,9 @@ def _column(about: Any, place: int) -> CatalogColumn:
     )
 
 
-def connect(dialect: Dialect, read: JdbcInput, password: Secret | None, drivers: Any) -> Connection:
+def connect(
+    dialect: DriverDialect, read: JdbcInput, password: Secret | None, drivers: Any
+) -> Connection:
     """Connect. `drivers` returns the driver of a class, from a JVM that has it.
 
     Raises `InvalidInput` where the driver does not take the URL, and `Refused` where the database
@@ -220,7 +222,7 @@ def connect(dialect: Dialect, read: JdbcInput, password: Secret | None, drivers:
     return Connection(java, read)
 
 
-def login_of(dialect: Dialect, read: JdbcInput, password: Secret | None) -> dict[str, str]:
+def login_of(dialect: DriverDialect, read: JdbcInput, password: Secret | None) -> dict[str, str]:
     """Return the properties of a connection. Contains the password."""
     user = dialect.properties_of(read)
     if read.user is not None:
@@ -315,7 +317,10 @@ def columns(connection: Connection, relation: DriverRelation) -> tuple[CatalogCo
 
 
 def select(
-    dialect: Dialect, read: JdbcInput, relation: DriverRelation, found: Sequence[CatalogColumn]
+    dialect: DriverDialect,
+    read: JdbcInput,
+    relation: DriverRelation,
+    found: Sequence[CatalogColumn],
 ) -> list[SelectedColumn]:
     """Return the columns as they are selected. `type` is the one that Spark is told, '' where it
     chooses."""
@@ -339,7 +344,7 @@ def _selected(value: str, column: CatalogColumn, rule: Rule, target: str) -> Sel
 
 
 def statement(
-    dialect: Dialect,
+    dialect: DriverDialect,
     relation: DriverRelation,
     selected: Sequence[SelectedColumn],
     wanted: str,

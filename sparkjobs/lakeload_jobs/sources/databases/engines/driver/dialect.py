@@ -9,7 +9,7 @@ _MAX_DIGITS = 38
 _MAX_FRACTION = 6
 
 
-class Dialect:
+class DriverDialect:
     """A database that only its driver knows. Engines with a module of their own override it."""
 
     driver: str | None = None

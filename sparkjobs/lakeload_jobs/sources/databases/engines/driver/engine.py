@@ -10,7 +10,7 @@ from lakeload_jobs.contract.spec import JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.sources.databases.bookmark import Kind
 from lakeload_jobs.sources.databases.cursor_sql import CursorSql
 from lakeload_jobs.sources.databases.engines.base import Catalog, Engine, Facts
-from lakeload_jobs.sources.databases.engines.driver.dialect import Dialect
+from lakeload_jobs.sources.databases.engines.driver.dialect import DriverDialect
 
 if TYPE_CHECKING:
     from lakeload_jobs.aws import AwsSession
@@ -40,7 +40,7 @@ class _DriverCursors(CursorSql):
 class DriverEngine(Engine):
     """An engine that Spark reads with a JDBC driver."""
 
-    dialect: Dialect
+    dialect: DriverDialect
 
     def catalog(self) -> Catalog:
         """Raise `NotImplementedError`: `driver.catalog` asks the driver in its place."""
@@ -73,7 +73,7 @@ class _Driver(DriverEngine):
         "JDBC source maps them, which is not always exact",
     )
     cursors = _DriverCursors()
-    dialect = Dialect()
+    dialect = DriverDialect()
 
 
 DRIVER = _Driver()

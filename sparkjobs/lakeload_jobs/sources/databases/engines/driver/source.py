@@ -39,24 +39,20 @@ from lakeload_jobs.sources.base import (
     Source,
     Splits,
 )
-from lakeload_jobs.sources.databases.base import (
-    DatabaseRun,
-    DatabaseSlice,
-    DatabaseSource,
-)
+from lakeload_jobs.sources.databases.base import DatabaseRun, DatabaseSlice, DatabaseSource
 from lakeload_jobs.sources.databases.bookmark import Kind
 from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.cursor_sql import Cursor, value_of
 from lakeload_jobs.sources.databases.cursors import Window
 from lakeload_jobs.sources.databases.engines.base import Engine
 from lakeload_jobs.sources.databases.engines.driver import catalog as driver
-from lakeload_jobs.sources.databases.engines.driver.dialect import Dialect
+from lakeload_jobs.sources.databases.engines.driver.dialect import DriverDialect
 from lakeload_jobs.sources.databases.engines.failures import failure, safe_text
 from lakeload_jobs.sources.databases.rows import cast_at_last, read_once
 from lakeload_jobs.sources.databases.seen import (
     ENTRY_BYTES,
     ID_BYTES,
-    Seen,
+    SeenRows,
     check_size,
     comparison,
     digests,
@@ -73,7 +69,7 @@ _Found = dict[str, tuple[Any, Any, str]]
 
 
 def connect_tables(
-    engine: Engine, dialect: Dialect, spec: JobSpec, aws: AwsSession
+    engine: Engine, dialect: DriverDialect, spec: JobSpec, aws: AwsSession
 ) -> Callable[[TableSpec, JdbcInput], Source]:
     """Return what makes the source of a table. The tables of a run share the connections."""
     run = DatabaseRun(engine, spec, aws)
@@ -84,7 +80,7 @@ class DriverSource(DatabaseSource):
     """One table of such a database."""
 
     def __init__(
-        self, run: DatabaseRun, table: TableSpec, given: JdbcInput, dialect: Dialect
+        self, run: DatabaseRun, table: TableSpec, given: JdbcInput, dialect: DriverDialect
     ) -> None:
         super().__init__(run, table, given)
         self.dialect = dialect
@@ -238,7 +234,7 @@ class DriverSlice(DatabaseSlice):
         appended = window.appended
         if appended is not None and appended.kept_from is not None:
             packed = b64decode(ends[0])
-            self.kept.seen = Seen(
+            self.kept.seen = SeenRows(
                 appended.kept_from, digests(self._compared()), self.found.key, packed
             )
 

@@ -276,7 +276,7 @@ def estimate_rows(connection: Connection, relation: MysqlRelation, wanted: str) 
     return int(plan[0]["rows"]) if len(plan) == 1 and plan[0]["key"] and plan[0]["rows"] else None
 
 
-_SPLIT_BYTES = 16 << 20
+_PART_BYTES = 16 << 20
 """No range is made for less."""
 
 
@@ -285,7 +285,7 @@ def find_ranges(
 ) -> Ranges | None:
     """Return at most so many ranges of a table's primary key with about as many rows each, by the
     estimates of the server; None where one session reads all rows."""
-    count = min(most, relation.bytes // _SPLIT_BYTES)
+    count = min(most, relation.bytes // _PART_BYTES)
     if count < 2 or relation.engine != "InnoDB":
         return None
     with failures(f"finding ranges of `{relation.shown}`", relation.sql):

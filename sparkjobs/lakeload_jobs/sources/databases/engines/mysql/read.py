@@ -25,9 +25,7 @@ from lakeload_jobs.rows.batches import barrier_task
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, KEY_ONLY_HELPER
 from lakeload_jobs.sources.base import BadValue, BadValuesFound
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES, BATCH_ROWS, bounded
-from lakeload_jobs.sources.databases.columns import (
-    SelectedColumn,
-)
+from lakeload_jobs.sources.databases.columns import SelectedColumn
 from lakeload_jobs.sources.databases.engines.mysql.catalog import MysqlRelation, key_of
 from lakeload_jobs.sources.databases.engines.mysql.connection import (
     LOST_HINT,

@@ -17,20 +17,9 @@ from lakeload_jobs.contract.spec import JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.rows.batches import tasks_at_once
 from lakeload_jobs.rows.columns import source_names
-from lakeload_jobs.sources.base import (
-    EarlierColumns,
-    Rows,
-    Source,
-    Splits,
-)
-from lakeload_jobs.sources.databases.base import (
-    DatabaseRun,
-    DatabaseSlice,
-    DatabaseSource,
-)
-from lakeload_jobs.sources.databases.cursors import (
-    Window,
-)
+from lakeload_jobs.sources.base import EarlierColumns, Rows, Source, Splits
+from lakeload_jobs.sources.databases.base import DatabaseRun, DatabaseSlice, DatabaseSource
+from lakeload_jobs.sources.databases.cursors import Window
 from lakeload_jobs.sources.databases.engines.base import Engine
 from lakeload_jobs.sources.databases.engines.mysql import catalog
 from lakeload_jobs.sources.databases.engines.mysql.catalog import find_ranges

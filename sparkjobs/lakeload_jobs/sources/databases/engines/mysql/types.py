@@ -11,11 +11,7 @@ import pymysql
 import pymysql.cursors
 from pymysql.constants import FIELD_TYPE, FLAG
 
-from lakeload_jobs.sources.databases.columns import (
-    CatalogColumn,
-    Rule,
-    SelectedColumn,
-)
+from lakeload_jobs.sources.databases.columns import CatalogColumn, Rule, SelectedColumn
 from lakeload_jobs.sources.databases.engines.mysql.sql import quoted
 from lakeload_jobs.sources.databases.key_ranges import LAST_DAY, Places, integers, unsigned
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.sources.databases.columns import CatalogColumn, Rule, target_of
 from lakeload_jobs.sources.databases.engines.base import Facts
-from lakeload_jobs.sources.databases.engines.driver.dialect import Dialect, host_of
+from lakeload_jobs.sources.databases.engines.driver.dialect import DriverDialect, host_of
 from lakeload_jobs.sources.databases.engines.driver.engine import DriverEngine, IntegerCursors
 
 _MAX_DIGITS = 38
@@ -61,7 +61,7 @@ OTHER = Rule("", "string", "TO_CHAR({0})")
 _RULES = {rule.type: rule for rule in RULES}
 
 
-class OracleDialect(Dialect):
+class OracleDialect(DriverDialect):
     """What is known of Oracle."""
 
     writes_dates = True

@@ -35,7 +35,7 @@ from lakeload_jobs.sources.type_names import text_type
 from lakeload_jobs.storage.backoff import pause
 
 _CONNECTIONS, _PAUSE_SECONDS = 4, 0.5
-"""How many times a split is read before a lost connection fails the load."""
+"""How many times a part is read before a lost connection fails the load."""
 _BY_PAGE = (
     *("synchronize_seqscans = off", "max_parallel_workers_per_gather = 0"),
     *("enable_indexscan = off", "enable_indexonlyscan = off", "enable_bitmapscan = off"),
@@ -45,8 +45,8 @@ _BY_PAGE = (
 
 
 @dataclass(frozen=True)
-class ReadSplit:
-    """Reads splits of one table in an exported snapshot; it travels to the tasks.
+class ReadPart:
+    """Reads parts of one table in an exported snapshot; it travels to the tasks.
 
     With `on_bad_value` FAIL a bad value raises `BadValuesFound`; else it is null, and counted in
     `BAD_VALUES_HELPER`.
@@ -67,18 +67,18 @@ class ReadSplit:
             fields.append((BAD_VALUES_HELPER, pa.int64()))
         return pa.schema(fields)
 
-    def __call__(self, split: PostgresPart) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one split. Raises `LakeloadError`, also where they are not as many as
+    def __call__(self, part: PostgresPart) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one part. Raises `LakeloadError`, also where they are not as many as
         were counted."""
-        if not split.rows:
+        if not part.rows:
             return
         with _errors(f"reading `{self.relation.shown}`"):
-            yield from self.converted(split, self._all_batches(split))
+            yield from self.converted(part, self._all_batches(part))
 
     def converted(
-        self, split: PostgresPart, batches: Iterable[pa.RecordBatch]
+        self, part: PostgresPart, batches: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of one split in the types of `schema`. Raises `LakeloadError`, also
+        """Yield the batches of one part in the types of `schema`. Raises `LakeloadError`, also
         where their rows are not as many as were counted."""
         name = self.relation.shown
         schema, rows, ready = self.schema, 0, None
@@ -86,15 +86,15 @@ class ReadSplit:
         # takes no more, and would not see that there are too many.
         for batch in batches:
             rows += batch.num_rows
-            if rows > split.rows:
+            if rows > part.rows:
                 break
             if ready is not None:
                 yield from bounded(ready, name, self._bytes_of)
             ready = self._converted(batch, schema)
-        if rows != split.rows:
+        if rows != part.rows:
             raise LoadFailed(
-                f"reading `{name}`: {split.rows:,} rows were counted in the snapshot, and "
-                f"{'more' if rows > split.rows else f'{rows:,}'} were read",
+                f"reading `{name}`: {part.rows:,} rows were counted in the snapshot, and "
+                f"{'more' if rows > part.rows else f'{rows:,}'} were read",
                 hint=LOST_HINT,
                 retryable=True,
             )
@@ -110,8 +110,8 @@ class ReadSplit:
     def _counts_bad_values(self) -> bool:
         return self.on_bad_value == "NULL" and any(column.bad for column in self.selected)
 
-    def _all_batches(self, split: PostgresPart) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of a split. Where the connection is lost, go on in another one, which
+    def _all_batches(self, part: PostgresPart) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a part. Where the connection is lost, go on in another one, which
         begins with the rows that are done: those of a table come in the order of its pages."""
         import adbc_driver_manager as manager
 
@@ -119,13 +119,13 @@ class ReadSplit:
         for left in reversed(range(_CONNECTIONS)):
             rows = 0
             try:
-                for batch in self._batches(split):
+                for batch in self._batches(part):
                     before, rows = rows, rows + batch.num_rows
                     if rows > done:
                         yield batch.slice(max(0, done - before))
                         done = rows
             except manager.Error as error:
-                if not left or not split.by_page or not is_lost(error.sqlstate):
+                if not left or not part.by_page or not is_lost(error.sqlstate):
                     raise
                 pause(_CONNECTIONS - left, first=_PAUSE_SECONDS)
             except Refused as error:
@@ -135,7 +135,7 @@ class ReadSplit:
             else:
                 return
 
-    def _batches(self, split: PostgresPart) -> Iterator[pa.RecordBatch]:
+    def _batches(self, part: PostgresPart) -> Iterator[pa.RecordBatch]:
         from adbc_driver_manager._reader import AdbcRecordBatchReader
 
         with closing(self._connect()) as connection:
@@ -143,13 +143,13 @@ class ReadSplit:
             self._import_snapshot(connection)
             # Here: a pool may give the transaction another session.
             _run(connection, session_settings(self.read))
-            if split.by_page:
+            if part.by_page:
                 for setting in _BY_PAGE:
                     _run(connection, f"SET LOCAL {setting}")
             with connection.cursor() as cursor:
                 size = str(BATCH_BYTES)
                 cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": size})
-                cursor.execute(select_sql(self.relation, self.selected, split))
+                cursor.execute(select_sql(self.relation, self.selected, part))
                 # Arrow's own reader would lose the SQLSTATE of an error in the middle.
                 handle = cursor.fetch_arrow()
                 with closing(AdbcRecordBatchReader._import_from_c(handle.address)) as batches:

@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.sources.databases.columns import SelectedColumn
-from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadSplit
+from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadPart
 from lakeload_jobs.sources.databases.engines.postgres.connection import session_settings
 from lakeload_jobs.sources.databases.engines.postgres.snapshot import (
     ExportedSnapshot,
@@ -44,33 +44,33 @@ _PARAMETERS = {
 """The parameters of libpq under the names of the driver."""
 
 
-def split_frames(
+def part_frames(
     spark: SparkSession,
     snapshot: ExportedSnapshot,
-    reader: ReadSplit,
+    reader: ReadPart,
     parts: Sequence[PostgresPart],
 ) -> DataFrame:
-    """Return the rows of splits, split n as partition n, in the columns of `reader`."""
+    """Return the rows of parts, part n as partition n, in the columns of `reader`."""
     schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
     options = _options(snapshot.connection, reader)
     carried = replace(reader, selected=tuple(map(_carried, reader.selected)))
     frames = [
-        map_batches(_read(spark, options, carried, split), _Convert(carried, split), schema)
-        for split in parts
+        map_batches(_read(spark, options, carried, part), _Convert(carried, part), schema)
+        for part in parts
     ]
     return reduce(DataFrame.unionAll, frames)
 
 
 @dataclass(frozen=True)
 class _Convert:
-    """The function of the task that reads one split."""
+    """The function of the task that reads one part."""
 
-    reader: ReadSplit
-    split: PostgresPart
+    reader: ReadPart
+    part: PostgresPart
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with failures_for_driver("stage"):
-            yield from self.reader.converted(self.split, batches)
+            yield from self.reader.converted(self.part, batches)
 
 
 def _carried(column: SelectedColumn) -> SelectedColumn:
@@ -80,10 +80,10 @@ def _carried(column: SelectedColumn) -> SelectedColumn:
 
 
 def _read(
-    spark: SparkSession, options: Mapping[str, str], reader: ReadSplit, split: PostgresPart
+    spark: SparkSession, options: Mapping[str, str], reader: ReadPart, part: PostgresPart
 ) -> DataFrame:
     # Names by place: Spark does not read two columns that differ in case only.
-    select = select_sql(reader.relation, reader.selected, split, by_place=True)
+    select = select_sql(reader.relation, reader.selected, part, by_place=True)
     kinds = ["string" if one.carried == "TEXT" else one.type for one in reader.selected]
     if any(column.bad for column in reader.selected):
         kinds.append("int")
@@ -92,7 +92,7 @@ def _read(
     return spark.read.format("jdbc").options(**options, dbtable=table, customSchema=schema).load()
 
 
-def _options(connection: psycopg.Connection[Any], reader: ReadSplit) -> dict[str, str]:
+def _options(connection: psycopg.Connection[Any], reader: ReadPart) -> dict[str, str]:
     """Return the options of Spark's source, with the login that libpq has found. The password is
     in the option that Spark hides in all it shows."""
     read, info = reader.read, connection.info

@@ -13,11 +13,7 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
-from lakeload_jobs.sources.databases.columns import (
-    CatalogColumn,
-    Relation,
-    SelectedColumn,
-)
+from lakeload_jobs.sources.databases.columns import CatalogColumn, Relation, SelectedColumn
 from lakeload_jobs.sources.databases.engines.postgres.connection import (
     connect,
     failures,
@@ -35,7 +31,7 @@ from lakeload_jobs.sources.databases.key_ranges import (
 )
 from lakeload_jobs.sources.databases.seen import ID_BYTES, Unseen, check_size
 
-_UNSEEN_OF_SPLIT = 20_000
+_UNSEEN_OF_PART = 20_000
 _ENTRY, _KNOWN = '"lakeload entry"', '"lakeload known"'
 _SEEN, _PLACE = '"lakeload seen"', '"lakeload place"'
 """Columns of subqueries, beside those of the table."""
@@ -80,11 +76,11 @@ class ByKey:
 def select_sql(
     relation: PostgresRelation,
     selected: Sequence[SelectedColumn],
-    split: PostgresPart,
+    part: PostgresPart,
     *,
     by_place: bool = False,
 ) -> str:
-    """Return the SELECT of a split: the columns, and behind them the number of values of a row
+    """Return the SELECT of a part: the columns, and behind them the number of values of a row
     that are bad, where some can be. `by_place`: their names are `c0`, `c1` and so on."""
     names = [column.name for column in selected]
     values = [column.checked for column in selected]
@@ -94,8 +90,8 @@ def select_sql(
     if by_place:
         names = [f"c{place}" for place in range(len(names))]
     values = [f"{value} AS {quoted(name)}" for value, name in zip(values, names, strict=True)]
-    where = f" WHERE {split.condition}" if split.condition else ""
-    return f"SELECT {', '.join(values)} FROM {split.among or relation.sql}{where}"  # noqa: S608
+    where = f" WHERE {part.condition}" if part.condition else ""
+    return f"SELECT {', '.join(values)} FROM {part.among or relation.sql}{where}"  # noqa: S608
 
 
 def entry_sql(key: Sequence[str], compared: Sequence[SelectedColumn]) -> str:
@@ -122,9 +118,9 @@ def unseen_parts(
     """Return the rows of a window that were not seen. Of equal rows so many are left out as were
     seen, whichever."""
     columns = ", ".join(quoted(column.name) for column in selected)
-    splits = []
-    for first in range(0, len(found), _UNSEEN_OF_SPLIT):
-        part = found[first : first + _UNSEEN_OF_SPLIT]
+    parts = []
+    for first in range(0, len(found), _UNSEEN_OF_PART):
+        part = found[first : first + _UNSEEN_OF_PART]
         entries = ",".join(one.entry.hex() for one in part)
         seen = ",".join(str(one.seen) for one in part)
         prefix = f"pg_catalog.substring({entry}, 1, {len(part[0].entry)})"
@@ -141,14 +137,14 @@ def unseen_parts(
             f" FROM ({rows}) AS r JOIN {known} ON {_KNOWN} = {_ENTRY}"
         )
         count = sum(one.new for one in part)
-        splits.append(PostgresPart(f"{_PLACE} > {_SEEN}", count, among=f"({numbered}) AS n"))
-    return tuple(splits)
+        parts.append(PostgresPart(f"{_PLACE} > {_SEEN}", count, among=f"({numbered}) AS n"))
+    return tuple(parts)
 
 
 _TID_RANGES = 140000
 """The first version that reads a range of `ctid` without the rest of the table."""
-_SPLIT_BYTES = 16 << 20
-"""No split is made for less."""
+_PART_BYTES = 16 << 20
+"""No part is made for less."""
 _COST_OF_RANGES = 2.5
 """All ranges may cost the server so many times what one SELECT of all rows costs it. An index on
 narrow rows costs about this much."""
@@ -206,7 +202,7 @@ class ExportedSnapshot:
         """Run a SELECT in the transaction and return its rows."""
         return self.connection.execute(statement.encode()).fetchall()
 
-    def splits(
+    def parts(
         self, relation: PostgresRelation, most: int, wanted: str = "", by_key: ByKey | None = None
     ) -> tuple[PostgresPart, ...]:
         """Return at most so many parts of a table, of about the same size, with their rows.
@@ -220,7 +216,7 @@ class ExportedSnapshot:
         doing = f"counting the rows of `{relation.shown}`"
         with failures(self._read, doing):
             if not self._has_ranges_of_pages(relation):
-                parts = self._splits_by_key(relation, most, wanted, by_key) if by_key else ()
+                parts = self._parts_by_key(relation, most, wanted, by_key) if by_key else ()
                 return parts or (self._counted(relation, wanted),)
             whole = self._counted(relation, wanted) if wanted else None
             conditions = self._conditions(relation, most, whole)
@@ -237,7 +233,7 @@ class ExportedSnapshot:
         ((rows,),) = self.fetch(f"SELECT pg_catalog.count(*) FROM {relation.sql}{where}")  # noqa: S608
         return PostgresPart(condition, rows, by_page=relation.pages > 0 and not condition)
 
-    def _splits_by_key(
+    def _parts_by_key(
         self, relation: PostgresRelation, most: int, wanted: str, by_key: ByKey
     ) -> tuple[PostgresPart, ...]:
         """Return ranges of a key with their rows, which one SELECT of all rows has counted; none
@@ -268,7 +264,7 @@ class ExportedSnapshot:
             self.connection.execute("SET LOCAL max_parallel_workers_per_gather = 0")
             whole = self._plan(relation, by_key.selected, wanted)
             rows = int(whole["Plan Rows"])
-            count = min(most, rows * int(whole["Plan Width"]) // _SPLIT_BYTES)
+            count = min(most, rows * int(whole["Plan Width"]) // _PART_BYTES)
             for column in by_key.columns if count > 1 else ():
                 places, key = PLACES.get(column.type), quoted(column.name)
                 if places is None:
@@ -303,7 +299,7 @@ class ExportedSnapshot:
         size = relation.bytes
         if whole is not None and relation.estimated_rows:
             size = min(size, size * whole.rows // relation.estimated_rows)
-        count = min(most, size // _SPLIT_BYTES, relation.pages)
+        count = min(most, size // _PART_BYTES, relation.pages)
         if count < 2:
             return [""]
         # Of a partitioned table each partition is read in the same ranges of its own pages.

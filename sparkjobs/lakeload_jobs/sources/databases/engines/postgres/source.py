@@ -17,32 +17,24 @@ from lakeload_jobs.contract.spec import JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, StateChange
 from lakeload_jobs.rows.casts import cast_types, quoted
 from lakeload_jobs.rows.columns import source_names
-from lakeload_jobs.sources.base import (
-    BadValuesFound,
-    EarlierColumns,
-    Rows,
-    Source,
-    Splits,
-)
+from lakeload_jobs.sources.base import BadValuesFound, EarlierColumns, Rows, Source, Splits
 from lakeload_jobs.sources.databases.base import (
     DatabaseRun,
     DatabaseSlice,
     DatabaseSource,
     FoundTable,
 )
-from lakeload_jobs.sources.databases.cursors import (
-    Window,
-)
+from lakeload_jobs.sources.databases.cursors import Window
 from lakeload_jobs.sources.databases.engines.base import Engine
 from lakeload_jobs.sources.databases.engines.postgres import catalog
-from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadSplit
+from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadPart
 from lakeload_jobs.sources.databases.engines.postgres.catalog import (
     bad_values,
     server_of,
     xmin_request,
 )
 from lakeload_jobs.sources.databases.engines.postgres.connection import failures
-from lakeload_jobs.sources.databases.engines.postgres.jvm import split_frames
+from lakeload_jobs.sources.databases.engines.postgres.jvm import part_frames
 from lakeload_jobs.sources.databases.engines.postgres.snapshot import (
     ByKey,
     ExportedSnapshot,
@@ -55,7 +47,7 @@ from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow, fi
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.databases.keys import remembered
 from lakeload_jobs.sources.databases.rows import casts_of
-from lakeload_jobs.sources.databases.seen import Seen, comparison, unseen
+from lakeload_jobs.sources.databases.seen import SeenRows, comparison, unseen
 from lakeload_jobs.sources.settings import refuse_limit
 from lakeload_jobs.sources.spark_frames import check_casts, frame_splits, split_frame
 
@@ -186,7 +178,7 @@ class PostgresSlice(DatabaseSlice):
         parts = self._parts()
         remote = not spec.runtime.tasks_share_driver
         identity = TaskIdentity(spec.destination, spec.label, remote)
-        reader = ReadSplit(
+        reader = ReadPart(
             given,
             identity,
             found.relation,
@@ -223,7 +215,7 @@ class PostgresSlice(DatabaseSlice):
         splits = frame_splits(cast, splits.counts)
         return replace(rows, schema=cast.schema, splits=splits, check_values=check_all)
 
-    def _check_values(self, read: ReadSplit) -> None:
+    def _check_values(self, read: ReadPart) -> None:
         """Raise `LoadFailed` with the bad values of the table, by column and key."""
         bad_columns = tuple(column for column in read.selected if column.bad)
         found, count = bad_values(
@@ -235,9 +227,9 @@ class PostgresSlice(DatabaseSlice):
     def _keys(self, spark: SparkSession, rows: Splits, names: Sequence[str]) -> DataFrame:
         """Return columns of all rows of the table, and read no others."""
         spec, read, parts = self.source.spec, rows.read, rows.parts
-        assert isinstance(read, ReadSplit)  # noqa: S101
+        assert isinstance(read, ReadPart)  # noqa: S101
         if self.window is not None:
-            parts = self.snapshot.splits(self.found.relation, self.readers, by_key=self._by_key)
+            parts = self.snapshot.parts(self.found.relation, self.readers, by_key=self._by_key)
         reader = replace(read, selected=tuple(c for c in read.selected if c.name in names))
         schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
         splits = _spark_reads(spark, self.source.only_spark, Splits(parts, reader), self.snapshot)
@@ -255,12 +247,12 @@ class PostgresSlice(DatabaseSlice):
         """Return the parts with new rows; note those that the next load reads again."""
         relation, window, snapshot = self.found.relation, self.window, self.snapshot
         if not isinstance(window, Window) or window.appended is None or window.high is None:
-            return snapshot.splits(relation, self.readers, self.wanted, self._by_key)
+            return snapshot.parts(relation, self.readers, self.wanted, self._by_key)
         appended, cursor = window.appended, window.cursor
         new = self.wanted
         if appended.last is not None:
             new = cursor.between(appended.last, window.high, after=True)
-        parts = snapshot.splits(relation, self.readers, new, self._by_key)
+        parts = snapshot.parts(relation, self.readers, new, self._by_key)
         if appended.seen is not None and window.low is not None:
             again = cursor.between(window.low, appended.last)
             parts += self._unseen(window, appended.seen, again)
@@ -270,7 +262,7 @@ class PostgresSlice(DatabaseSlice):
         self.kept.note(self.found, window, packed)
         return parts
 
-    def _unseen(self, window: Window, seen: Seen, again: str) -> tuple[PostgresPart, ...]:
+    def _unseen(self, window: Window, seen: SeenRows, again: str) -> tuple[PostgresPart, ...]:
         found, relation = self.found, self.found.relation
         compared = comparison(seen, found.selected, found.key, relation.shown)
         entry = entry_sql(found.entry_key(window.cursor), compared.columns)
@@ -296,4 +288,4 @@ def _spark_reads(
     if not reason:
         return splits
     reader: Any = splits.read
-    return frame_splits(split_frames(spark, snapshot, reader, splits.parts), splits.counts)
+    return frame_splits(part_frames(spark, snapshot, reader, splits.parts), splits.counts)

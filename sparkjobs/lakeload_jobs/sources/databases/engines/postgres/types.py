@@ -6,11 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import date
 from uuid import UUID
 
-from lakeload_jobs.sources.databases.columns import (
-    CatalogColumn,
-    Rule,
-    SelectedColumn,
-)
+from lakeload_jobs.sources.databases.columns import CatalogColumn, Rule, SelectedColumn
 from lakeload_jobs.sources.databases.engines.postgres.sql import quoted
 from lakeload_jobs.sources.databases.key_ranges import LAST_DAY, MINUTES, Places, integers
 

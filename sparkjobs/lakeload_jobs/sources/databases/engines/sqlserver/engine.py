@@ -8,7 +8,7 @@ from __future__ import annotations
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.sources.databases.columns import CatalogColumn, Fetch, Rule, target_of
 from lakeload_jobs.sources.databases.engines.base import Facts
-from lakeload_jobs.sources.databases.engines.driver.dialect import Dialect, host_of
+from lakeload_jobs.sources.databases.engines.driver.dialect import DriverDialect, host_of
 from lakeload_jobs.sources.databases.engines.driver.engine import DriverEngine, IntegerCursors
 
 _TLS = {
@@ -85,7 +85,7 @@ _ISOLATION = (
 )
 
 
-class SqlServerDialect(Dialect):
+class SqlServerDialect(DriverDialect):
     """What is known of SQL Server."""
 
     driver = "com.microsoft.sqlserver.jdbc.SQLServerDriver"

@@ -17,6 +17,7 @@ from lakeload_jobs.sources.files.text.options import (
     OptionReading,
     TextOptions,
     WrongValue,
+    any_value,
     one_of,
     only,
     option_texts,
@@ -149,60 +150,48 @@ CSV_OPTIONS = tuple(_OWN)
 _ALIASES = {
     **SHARED_ALIASES,
     "delimiter": "separator",
-    "ignoreleadingwhitespace": "trim_left",
-    "ignoretrailingwhitespace": "trim_right",
-    "nanvalue": "nan_value",
-    "negativeinf": "negative_infinity",
-    "positiveinf": "positive_infinity",
+    "ignoreLeadingWhiteSpace": "trim_left",
+    "ignoreTrailingWhiteSpace": "trim_right",
+    "nanValue": "nan_value",
+    "negativeInf": "negative_infinity",
+    "positiveInf": "positive_infinity",
     "sep": "separator",
 }
 _OTHER_MARKS = "set `decimal_mark` and `thousands_mark` in its place"
 _LINE_FEED = "remove it, and end lines with `\\n`"
 _DOUBLED = "remove it, and double the quotes within quotes"
-_WITHOUT_EFFECT: Mapping[str, Check] = {
-    "enabledatetimeparsingfallback": only("false", hint=OTHER_FORMATS),
-    "emptyvalue": only("", hint="set `quoted_empty: TEXT` in its place"),
-    "enforceschema": lambda text: None,
-    "linesep": only("\n", "\r", "\r\n", "\\n", "\\r", "\\r\\n", hint=_LINE_FEED),
+_NEUTRAL: Mapping[str, Check] = {
+    "enableDateTimeParsingFallback": only("false", hint=OTHER_FORMATS),
+    "emptyValue": only("", hint="set `quoted_empty: TEXT` in its place"),
+    "enforceSchema": any_value,
+    "lineSep": only("\n", "\r", "\r\n", "\\n", "\\r", "\\r\\n", hint=_LINE_FEED),
     "locale": only("en", "en-us", "en-gb", hint=_OTHER_MARKS),
-    "maxcharspercolumn": lambda text: None,
-    "maxcolumns": lambda text: None,
-    "multiline": lambda text: None,
-    "preferdate": lambda text: None,
-    "samplingratio": lambda text: None,
-    "unescapedquotehandling": only("stop_at_delimiter", hint=_DOUBLED),
-}  # fmt: skip
-CSV_ALIASES = (
-    *("charset", "dateFormat", "delimiter", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"),
-    *("inferSchema", "nullValue", "sep", "timestampFormat", "timestampNTZFormat"),
-    *("charToEscapeQuoteEscaping", "emptyValue", "enableDateTimeParsingFallback", "enforceSchema"),
-    *("lineSep", "locale", "maxCharsPerColumn", "maxColumns", "multiLine", "nanValue"),
-    *("negativeInf", "positiveInf", "preferDate", "samplingRatio", "timeZone"),
-    "unescapedQuoteHandling",
-)
+    "maxCharsPerColumn": any_value,
+    "maxColumns": any_value,
+    "multiLine": any_value,
+    "preferDate": any_value,
+    "samplingRatio": any_value,
+    "unescapedQuoteHandling": only("stop_at_delimiter", hint=_DOUBLED),
+}
+CSV_ALIASES = (*_ALIASES, *_NEUTRAL, "charToEscapeQuoteEscaping", "inferSchema", "nullValue")
 """Names of Spark's reader for the same, and for what makes no difference here."""
 
 
-def _translated(name: str, text: str) -> Iterator[tuple[str, Any]]:
-    """Yield what an option says. Raises `WrongValue`."""
-    own = _ALIASES.get(name, name)
-    if own in _OWN:
-        yield own, _OWN[own](text)
-    elif name == "inferschema":
+def _others(name: str, text: str) -> Iterator[tuple[str, Any]]:
+    """Yield what names of Spark's reader say that mean something else. Raises `WrongValue`."""
+    if name == "inferschema":
         yield "infer", "SAFE" if read_boolean(text) else "STRINGS"
     elif name == "nullvalue":
         yield "null_values", (text,)
         if text:
             # With a text of its own for null, Spark takes an empty text for a text.
             yield "quoted_empty", "TEXT"
-    elif name in _WITHOUT_EFFECT:
-        _WITHOUT_EFFECT[name](text)
 
 
 def read_csv_options(options: Mapping[str, Any]) -> tuple[CsvOptions, list[OptionProblem]]:
     """Return the options of CSV files, and what is wrong with them. Names that are not options of
     CSV at all are left alone, and so are values that are no texts."""
-    reading = OptionReading(_translated)
+    reading = OptionReading(_OWN, _ALIASES, _NEUTRAL, _others)
     texts = option_texts(options)
     for option, text in texts.items():
         reading.take(option, text)

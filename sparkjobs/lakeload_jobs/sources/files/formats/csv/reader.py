@@ -21,15 +21,20 @@ from lakeload_jobs.sources.files.formats.csv.options import CsvOptions, read_csv
 from lakeload_jobs.sources.files.formats.csv.records import (
     BlockParser,
     Blocks,
-    Cut,
+    BlockSize,
     Dialect,
     Layout,
     Record,
-    RecordTooLong,
     guess_start,
     records,
 )
-from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch, count_lines
+from lakeload_jobs.sources.files.text.batches import (
+    ALL_COLUMNS,
+    Columns,
+    RecordTooLong,
+    TextBatch,
+    count_lines,
+)
 from lakeload_jobs.sources.files.text.inference import ColumnValues
 from lakeload_jobs.sources.files.text.opening import ENCODING_HINT, StartOfStream, open_text
 from lakeload_jobs.sources.files.text.reading import TextReading
@@ -106,9 +111,9 @@ class CsvPart:
     parser: BlockParser
 
     @property
-    def cuts(self) -> tuple[Cut, ...]:
+    def marks(self) -> tuple[BlockSize, ...]:
         """The blocks that were read."""
-        return tuple(self.blocks.cuts)
+        return tuple(self.blocks.sizes)
 
     @property
     def end(self) -> int:
@@ -250,7 +255,7 @@ class CsvReader:
                 stream = stack.enter_context(self.files.stream(part.file, start))
             else:
                 ahead.skip(header.size)
-            blocks = Blocks(stream, self._dialect, start, part.stop, line, known=part.cuts)
+            blocks = Blocks(stream, self._dialect, start, part.stop, line, known=part.marks)
             parser = BlockParser(self._dialect, self._layout(header.names), self.kinds)
             yield CsvPart(part.file, header.names, start, line, header.notes, blocks, parser)
 

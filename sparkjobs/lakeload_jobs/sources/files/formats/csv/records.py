@@ -37,6 +37,7 @@ from lakeload_jobs.sources.files.text.batches import (
     BadRecord,
     LineFinder,
     RecordFinder,
+    RecordTooLong,
     TextBatch,
     count_lines,
 )
@@ -57,14 +58,6 @@ _NEVER_CLOSED = "a quote is opened that is never closed"
 
 Fields = list["bytes | None"]
 Quotes = npt.NDArray[np.intp]
-
-
-class RecordTooLong(Exception):
-    """A record of more than `MAX_VALUE_BYTES`; `line` is where it begins."""
-
-    def __init__(self, line: int) -> None:
-        super().__init__(line)
-        self.line = line
 
 
 @dataclass(frozen=True)
@@ -314,7 +307,7 @@ def _without_escapes(quoted: bytes, dialect: Dialect) -> bytes:
 
 
 @dataclass(frozen=True)
-class Block:
+class CsvBlock:
     """Whole records; `line` is the first one's. `proven` blocks are plain."""
 
     data: bytes
@@ -322,7 +315,7 @@ class Block:
     proven: bool
 
 
-class Cut(NamedTuple):
+class BlockSize(NamedTuple):
     """A block's bytes and lines, and whether it is proven."""
 
     size: int
@@ -336,8 +329,8 @@ class Blocks:
 
     `stream` begins with a record, at byte `end` of the file. The last record is the one that ends
     with the first line feed at `stop` or after; without `stop` all are read. When the iterator has
-    ended, `end` is where the next part begins, `line` the number of its first line, and `cuts` are
-    the blocks. With `known` ones, those of a read before, nothing is searched again.
+    ended, `end` is where the next part begins, `line` the number of its first line, and `sizes` are
+    those of the blocks. With `known` ones, those of a read before, nothing is searched again.
     """
 
     stream: Bytes
@@ -347,15 +340,15 @@ class Blocks:
     line: int = 1
     size: int = BLOCK
     least: int = _LEAST_READ
-    known: tuple[Cut, ...] = ()
-    cuts: list[Cut] = field(default_factory=list)
+    known: tuple[BlockSize, ...] = ()
+    sizes: list[BlockSize] = field(default_factory=list)
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[CsvBlock]:
         """Yield the blocks. Raises `RecordTooLong`."""
         found = self._known() if self.known else self._searched()
         for data, lines, proven in found:
-            yield Block(data, self.line, proven)
-            self.cuts.append(Cut(len(data), lines, proven))
+            yield CsvBlock(data, self.line, proven)
+            self.sizes.append(BlockSize(len(data), lines, proven))
             self.line += lines
             self.end += len(data)
 
@@ -529,7 +522,7 @@ class BlockParser:
         """Whether a blank line is a null, the only way to write one in a file of one column."""
         return len(self.layout.names) == 1 and not self.layout.trailing_separator
 
-    def parse(self, block: Block) -> TextBatch:
+    def parse(self, block: CsvBlock) -> TextBatch:
         """Return the rows of a block and its broken records."""
         width = len(self.layout.names)
         # For each column Arrow takes 4 kB, and as long as Python takes for a few values.
@@ -544,7 +537,7 @@ class BlockParser:
             return self._by_hand(block)
         return TextBatch(rows, (), self._lines(block, rows.num_rows), self._records(block))
 
-    def _by_arrow(self, block: Block) -> pa.RecordBatch | None:
+    def _by_arrow(self, block: CsvBlock) -> pa.RecordBatch | None:
         """Return the rows, None where some record is broken."""
         layout = self.layout
         plain = self.dialect.plain_bytes(block.data)
@@ -607,7 +600,7 @@ class BlockParser:
         ]
         return batch
 
-    def _by_hand(self, block: Block) -> TextBatch:
+    def _by_hand(self, block: CsvBlock) -> TextBatch:
         layout, dialect = self.layout, self.dialect
         width = len(layout.names)
         columns: list[Fields] = [[] for _ in layout.read]
@@ -661,7 +654,7 @@ class BlockParser:
                 )
         return ""
 
-    def _lines(self, block: Block, rows: int) -> LineFinder:
+    def _lines(self, block: CsvBlock, rows: int) -> LineFinder:
         """Parse again what is to be known by lines, unless each line is a row."""
 
         def lines(positions: Sequence[int]) -> list[int]:
@@ -673,7 +666,7 @@ class BlockParser:
 
         return lines
 
-    def _records(self, block: Block) -> RecordFinder:
+    def _records(self, block: CsvBlock) -> RecordFinder:
         return lambda positions: self._by_hand(block).records(positions)
 
     def _within(self, data: bytes, spans: list[slice]) -> RecordFinder:

@@ -16,6 +16,7 @@ from lakeload_jobs.sources.files.text.options import (
     OptionReading,
     TextOptions,
     WrongValue,
+    any_value,
     only,
     option_texts,
     read_boolean,
@@ -54,50 +55,38 @@ _NOT_JSON = (
 )
 _LEFT_OUT = "remove it, and leave the column out with `columns.exclude`"
 _DECIMAL = "remove it, and give the column a decimal type with `columns.types`"
-_WITHOUT_EFFECT: Mapping[str, Check] = {
-    "allowbackslashescapinganycharacter": only("false", hint=_NOT_JSON),
-    "allowcomments": only("false", hint=_NOT_JSON),
-    "allownonnumericnumbers": only("false", hint=_NOT_JSON),
-    "allownumericleadingzeros": only("false", hint=_NOT_JSON),
-    "allowsinglequotes": only("false", hint=_NOT_JSON),
-    "allowunquotedcontrolchars": only("false", hint=_NOT_JSON),
-    "allowunquotedfieldnames": only("false", hint=_NOT_JSON),
-    "dropfieldifallnull": only("false", hint=_LEFT_OUT),
-    "enabledatetimeparsingfallback": only("false", hint=OTHER_FORMATS),
-    "linesep": only("\n", "\r\n", "\\n", "\\r\\n", hint=_LINE_FEED),
+_NEUTRAL: Mapping[str, Check] = {
+    "allowBackslashEscapingAnyCharacter": only("false", hint=_NOT_JSON),
+    "allowComments": only("false", hint=_NOT_JSON),
+    "allowNonNumericNumbers": only("false", hint=_NOT_JSON),
+    "allowNumericLeadingZeros": only("false", hint=_NOT_JSON),
+    "allowSingleQuotes": only("false", hint=_NOT_JSON),
+    "allowUnquotedControlChars": only("false", hint=_NOT_JSON),
+    "allowUnquotedFieldNames": only("false", hint=_NOT_JSON),
+    "dropFieldIfAllNull": only("false", hint=_LEFT_OUT),
+    "enableDateTimeParsingFallback": only("false", hint=OTHER_FORMATS),
+    "lineSep": only("\n", "\r\n", "\\n", "\\r\\n", hint=_LINE_FEED),
     "locale": only("en", "en-us", "en-gb", hint="remove it, and write months in English"),
-    "maxnestingdepth": lambda text: None,
-    "maxnumlen": lambda text: None,
-    "maxstringlen": lambda text: None,
-    "prefersdecimal": only("false", hint=_DECIMAL),
-    "samplingratio": lambda text: None,
+    "maxNestingDepth": any_value,
+    "maxNumLen": any_value,
+    "maxStringLen": any_value,
+    "prefersDecimal": only("false", hint=_DECIMAL),
+    "samplingRatio": any_value,
 }
-JSON_ALIASES = (
-    *("charset", "dateFormat", "primitivesAsString", "timestampFormat", "timestampNTZFormat"),
-    *("allowBackslashEscapingAnyCharacter", "allowComments", "allowNonNumericNumbers"),
-    *("allowNumericLeadingZeros", "allowSingleQuotes", "allowUnquotedControlChars"),
-    *("allowUnquotedFieldNames", "dropFieldIfAllNull", "enableDateTimeParsingFallback"),
-    *("lineSep", "locale", "maxNestingDepth", "maxNumLen", "maxStringLen", "prefersDecimal"),
-    *("samplingRatio", "timeZone"),
-)
+JSON_ALIASES = (*SHARED_ALIASES, *_NEUTRAL, "primitivesAsString")
 """Names of Spark's reader for the same, and for what makes no difference here."""
 
 
-def _translated(name: str, text: str) -> Iterator[tuple[str, Any]]:
-    """Yield what an option says. Raises `WrongValue`."""
-    own = SHARED_ALIASES.get(name, name)
-    if own in _OWN:
-        yield own, _OWN[own](text)
-    elif name == "primitivesasstring":
+def _others(name: str, text: str) -> Iterator[tuple[str, Any]]:
+    """Yield what a name of Spark's reader says that means something else. Raises `WrongValue`."""
+    if name == "primitivesasstring":
         yield "infer", "STRINGS" if read_boolean(text) else "SAFE"
-    elif name in _WITHOUT_EFFECT:
-        _WITHOUT_EFFECT[name](text)
 
 
 def read_json_options(options: Mapping[str, Any]) -> tuple[JsonOptions, list[OptionProblem]]:
     """Return the options of JSON files, and what is wrong with them. Names that are not options of
     JSON at all are left alone, and so are values that are no texts."""
-    reading = OptionReading(_translated)
+    reading = OptionReading(_OWN, SHARED_ALIASES, _NEUTRAL, _others)
     for option, text in option_texts(options).items():
         reading.take(option, text)
     return JsonOptions(**reading.values), reading.problems

@@ -20,14 +20,13 @@ from lakeload_jobs.sources.files.formats.json.records import (
     BrokenFile,
     LineBlocks,
     Records,
-    RecordTooLong,
     ValueBlocks,
     WrappedBlocks,
     line_start,
     read_block,
 )
 from lakeload_jobs.sources.files.formats.json.values import JsonValues
-from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, TextBatch
+from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, RecordTooLong, TextBatch
 from lakeload_jobs.sources.files.text.opening import open_text
 from lakeload_jobs.sources.files.text.reading import TextReading
 from lakeload_jobs.sources.files.text.splits import TextPart
@@ -59,7 +58,7 @@ class JsonPart:
     checks: bool = True
     """Whether records may be broken."""
     notes: tuple[str, ...] = ()
-    cuts: tuple[()] = ()
+    marks: tuple[()] = ()
     """Records of JSON are found by their line feeds or brackets each time."""
     _seen: dict[str, None] = field(default_factory=dict)
 

@@ -19,15 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute
 
-from lakeload_jobs.rows.arrow import Column
+from lakeload_jobs.rows.arrow import Column, pc
 from lakeload_jobs.sources.batch_sizes import MAX_VALUE_BYTES
-from lakeload_jobs.sources.files.text.batches import BadRecord
+from lakeload_jobs.sources.files.text.batches import BadRecord, RecordTooLong
 from lakeload_jobs.sources.files.text.values import shortened
 from lakeload_jobs.sources.paths.source_bytes import Bytes, is_utf8, read_more
-
-pc: Any = pyarrow.compute
 
 BLOCK = 1 << 19
 MAX_RECORD = MAX_VALUE_BYTES // 8
@@ -85,16 +82,6 @@ _FOLLOWING = _following()
 
 class NotJson(Exception):
     """A block that is not JSON, or not records as they are expected."""
-
-
-class RecordTooLong(Exception):
-    """A record of more than `MAX_RECORD` bytes; `line` is where it begins, and `path` that of the
-    first list of objects in it."""
-
-    def __init__(self, line: int, path: str | None = None) -> None:
-        super().__init__(line)
-        self.line = line
-        self.path = path
 
 
 class BrokenFile(Exception):
@@ -517,7 +504,7 @@ def problem_of(raw: bytes) -> str:
 
 
 @dataclass(frozen=True)
-class Block:
+class JsonBlock:
     """Whole records: `data` is JSON with blanks between them, in a file with `lines` one on each
     line. `line` is that of its first byte. `cuts` are the ends of the records where they are known.
     """
@@ -536,7 +523,7 @@ class Records:
     bad: tuple[BadRecord, ...]
     lines: Sequence[int]
     """The lines of records that were parsed one by one."""
-    block: Block
+    block: JsonBlock
 
     def line(self, number: int) -> int:
         """Return the line on which a record begins."""
@@ -552,7 +539,7 @@ class Records:
         return members.data[members.object_starts[number] : members.object_ends[number]]
 
 
-def read_block(block: Block, *, check: bool = True) -> Records:
+def read_block(block: JsonBlock, *, check: bool = True) -> Records:
     """Return the records of a block. Without `check` it is known to be whole."""
     data = block.data
     try:
@@ -577,7 +564,7 @@ def _check_lines(signs: Signs) -> None:
         raise NotJson
 
 
-def _by_hand(block: Block) -> Records:
+def _by_hand(block: JsonBlock) -> Records:
     good: list[bytes] = []
     lines: list[int] = []
     bad: list[BadRecord] = []
@@ -594,7 +581,7 @@ def _by_hand(block: Block) -> Records:
     return Records(members_of(data, signs), tuple(bad), lines, block)
 
 
-def _raw_records(block: Block) -> Iterator[tuple[bytes, int]]:
+def _raw_records(block: JsonBlock) -> Iterator[tuple[bytes, int]]:
     """Yield each record without blanks around it, and its line."""
     data, line, at = block.data, block.line, 0
     if block.cuts is None:
@@ -625,7 +612,7 @@ class LineBlocks:
     line: int = 1
     size: int = BLOCK
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[JsonBlock]:
         """Yield the blocks. Raises `RecordTooLong`."""
         held: list[bytes] = []
         length = 0
@@ -645,7 +632,7 @@ class LineBlocks:
                 last = data.find(b"\n", max(self.stop - self.end - 1, 0)) + 1
                 data = data[:last] if last else data
             if data:
-                yield Block(data, self.line, lines=True)
+                yield JsonBlock(data, self.line, lines=True)
                 self.line += data.count(b"\n")
                 self.end += len(data)
             if not more:
@@ -684,7 +671,7 @@ class ValueBlocks:
     rest: bytes = b""
     _begun: bool = field(default=False, init=False)
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[JsonBlock]:
         """Yield the blocks. Raises `RecordTooLong`, `BrokenFile`."""
         held, wanted, ended, after_value = b"", self.size, False, False
         while True:
@@ -726,7 +713,7 @@ class ValueBlocks:
     def _line_of(self, held: bytes) -> int:
         return self.line + held.count(b"\n", 0, len(held) - len(held.lstrip(_BLANKS)))
 
-    def _cut(self, held: bytes, *, after_value: bool) -> tuple[Block | None, int, bool]:
+    def _cut(self, held: bytes, *, after_value: bool) -> tuple[JsonBlock | None, int, bool]:
         """Return the records, how many bytes they and what surrounds them take, and whether the
         list ends there."""
         try:
@@ -760,7 +747,7 @@ class ValueBlocks:
             last = stop
             cuts = np.append(cuts, stop)
         taken = stop + 1 if closed else last
-        block = Block(data[:last], self.line, lines=False, cuts=cuts) if len(cuts) else None
+        block = JsonBlock(data[:last], self.line, lines=False, cuts=cuts) if len(cuts) else None
         return block, taken, closed
 
     def _check_commas(
@@ -820,7 +807,7 @@ class WrappedBlocks:
     size: int = BLOCK
     least: int = 1 << 16
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[JsonBlock]:
         """Yield the blocks. Raises `RecordTooLong`, `BrokenFile`."""
         head, held = self._head()
         if not head:

@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute
 import pyarrow.types as pt
 
 from lakeload_jobs.core.names import normalize
-from lakeload_jobs.rows.arrow import Column, Kind
+from lakeload_jobs.rows.arrow import Column, Kind, pc
 from lakeload_jobs.rows.rejects import SET_ASIDE
 from lakeload_jobs.sources.files.formats.json.records import split_lists, split_objects, to_arrow
 from lakeload_jobs.sources.files.text.inference import ColumnEvidence
@@ -42,8 +41,6 @@ from lakeload_jobs.sources.type_names import (
     spark_name,
     text_type,
 )
-
-pc: Any = pyarrow.compute
 
 Flags = npt.NDArray[np.bool_]
 _NONE_BAD: Positions = np.zeros(0, np.int64)

@@ -54,7 +54,7 @@ def read(
     again.seek(start)
     found = Read()
     first = list(blocks)
-    reread = Blocks(again, dialect, start, stop, line, known=tuple(blocks.cuts))
+    reread = Blocks(again, dialect, start, stop, line, known=tuple(blocks.sizes))
     assert (list(reread), reread.end, reread.line) == (first, blocks.end, blocks.line)
     for block in first:
         found.proven += block.proven

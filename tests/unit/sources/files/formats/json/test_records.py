@@ -17,13 +17,13 @@ from lakeload_jobs.sources.files.formats.json.records import (
     MAX_DEPTH,
     BrokenFile,
     LineBlocks,
-    RecordTooLong,
     ValueBlocks,
     WrappedBlocks,
     line_start,
     problem_of,
     read_block,
 )
+from lakeload_jobs.sources.files.text.batches import RecordTooLong
 from lakeload_jobs.sources.paths.local_listing import local_files
 from tests.corpus.oracle import Refused, json_records
 from tests.environments import many
