@@ -217,7 +217,12 @@ def load_iceberg_tables(spark: SparkSession, spec: JobSpec, folder: Path) -> Non
 def _table(table: TableSpec, *, merged: bool) -> TableSpec:
     if merged:
         return replace(table, mode="UPSERT", cursor="happened", primary_key=("id",))
-    return replace(table, partition_by=(PartitionField("bucket", "id", 2),))
+    # Classes are those of Spark's writer, which tasks do without.
+    return replace(
+        table,
+        partition_by=(PartitionField("bucket", "id", 2),),
+        table_properties={"write.parquet.page-row-limit": "20000"},
+    )
 
 
 def _destination(endpoint: str, folder: Path) -> DestinationSpec:

@@ -20,7 +20,7 @@ from tests.servers import mariadb, postgres
 __all__ = ["h2"]
 
 TABLE = "CREATE TABLE orders (id int NOT NULL PRIMARY KEY, note varchar(20), born date NOT NULL)"
-ROWS = "INSERT INTO orders VALUES (1, 'a', '2024-02-29'), (2, NULL, '0001-01-01')"
+ROWS = "INSERT INTO orders VALUES (1, 'a', '2024-02-29'), (2, NULL, '1583-01-01')"
 LATER = "INSERT INTO orders VALUES (3, 'c', '9999-12-31')"
 
 
