@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import types as T
 
-from lakeload_jobs.formats.iceberg.load.stage import Merge, merge_sql
+from lakeload_jobs.formats.iceberg.load.merge import Merge, merge_sql
 
 if TYPE_CHECKING:
     from lakeload_jobs.contract.spec import Deletes
