@@ -41,8 +41,6 @@ from lakeload_jobs.sources.paths.spark_paths import plain_path, spark_path
 from lakeload_jobs.sources.settings import check_types
 from lakeload_jobs.sources.spark_frames import frame_splits
 
-NO_TYPES: Mapping[str, str] = {}
-
 
 def open_files(
     spark: SparkSession,
