@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from lakeload_jobs.sources.databases.cursors import RowsWindow
 
 _ONE_SNAPSHOT = (
-    "`consistency: {0}` is for MySQL and MariaDB: all tasks that read a table of PostgreSQL have "
-    "one snapshot"
+    "`consistency: {mode}` is for MySQL and MariaDB: all tasks that read a table of PostgreSQL "
+    "have one snapshot"
 )
 _PASSWORD = "<PASSWORD>"  # noqa: S105 - a placeholder
 
@@ -53,8 +53,8 @@ class _Postgres(Engine):
             )
         },
         no_consistency={
-            "LOCK": Unsupported(_ONE_SNAPSHOT.format("LOCK")),
-            "NONE": Unsupported(_ONE_SNAPSHOT.format("NONE")),
+            "LOCK": Unsupported(_ONE_SNAPSHOT.format(mode="LOCK")),
+            "NONE": Unsupported(_ONE_SNAPSHOT.format(mode="NONE")),
         },
         has_xmin=True,
         counts_rows=True,
