@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -15,10 +15,6 @@ from lakeload.sources.databases.url import DatabaseUrl, parse_url
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.databases.engines.base import XMIN, Facts
 from lakeload_jobs.sources.databases.engines.registry import BY_SCHEME
-
-if TYPE_CHECKING:
-    pass
-
 
 VERIFIED = ("verify-ca", "verify-full")
 """Modes of `sslmode` in which the server proves who it is."""
