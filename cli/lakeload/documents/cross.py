@@ -289,6 +289,8 @@ class _OfNewData:
         """Refuse keys that the source does not know, and tables that it is not for."""
         kind, shared = source_type_of(data), self._shared(data)
         given = [(i, getattr(table, self.name)) for i, table in tables]
+        if shared is None and all(one is None for _, one in given):
+            return
         for at, one in (*((("tables", i), one) for i, one in given), ((), shared)):
             for key in one.given if one else ():
                 if key not in self.known(kind):
@@ -307,9 +309,11 @@ class _OfNewData:
 
     def ignored(self, data: dict[str, Any]) -> Iterator[Finding]:
         """Say which tables that of the pipeline is not for."""
+        if self._shared(data) is None:
+            return
         tables = valid_tables(data)
         without = self._tables_without(tables, data)
-        if self._shared(data) is None or len(without) == len(tables):
+        if len(without) == len(tables):
             return
         for i, table in tables:
             if i in without and getattr(table, self.name) is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from lakeload.probes.runner import Probe, failed, probes_of
@@ -30,7 +31,9 @@ class ProbeWebhook:
 
     def probes(self) -> list[Probe]:
         """Return the probes."""
-        return list(probes_of("webhook", self, "message" if self._sends else ""))
+        found = probes_of("webhook", self, "message" if self._sends else "")
+        # The usual causes are those of AWS.
+        return [replace(probe, explain=lambda error: ()) for probe in found]
 
     def find(self) -> str:
         """Find the URL, which a load needs."""

@@ -51,8 +51,11 @@ class Stream(Console):
         tables = [one for one in objects if isinstance(one, Table)]
         if self.is_terminal or not tables:
             return super().print(*objects, **settings)
-        cells = ((table, c) for table in tables for column in table.columns for c in column.cells)
-        named = [table for table, cell in cells if isinstance(cell, Name)]
+        named = [
+            table
+            for table in tables
+            if any(isinstance(cell, Name) for column in table.columns for cell in column.cells)
+        ]
         unlimited = self.options.update(width=_ANY_WIDTH)
         widths = [Measurement.get(self, unlimited, table).maximum for table in named]
         with self.at_least(max(widths, default=0)), self.capture() as captured:

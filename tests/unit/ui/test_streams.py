@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import re
+from types import SimpleNamespace
 
 import pytest
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -90,6 +92,26 @@ def test_names_of_tables_are_whole_in_a_pipe(terminal: bool) -> None:
     whole = any("shop.Grosshandel_Preise_2024_" * 3 in line for line in lines(out))
     assert whole is not terminal
     assert (max(map(len, lines(out))) <= 80) is terminal
+
+
+def test_tables_in_a_pipe_are_measured_once_however_many_names_they_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measured: list[object] = []
+
+    def measure(shown: Console, options: ConsoleOptions, table: Table) -> Measurement:
+        measured.append(table)
+        return Measurement.get(shown, options, table)
+
+    monkeypatch.setattr(console, "Measurement", SimpleNamespace(get=measure))
+    grids = [Table("table", box=None) for _ in range(2)]
+    for grid in grids:
+        for number in range(5):
+            grid.add_row(Name(f"shop.orders_{number}"))
+
+    stream(Stream, terminal=False).print(*grids)
+
+    assert measured == grids
 
 
 def test_a_table_does_not_settle_the_width_of_what_follows(

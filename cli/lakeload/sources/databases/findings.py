@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -16,11 +16,7 @@ from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.databases.engines.base import XMIN, Facts
 from lakeload_jobs.sources.databases.engines.registry import BY_SCHEME
 
-if TYPE_CHECKING:
-    pass
-
-
-VERIFIED = ("verify-ca", "verify-full")
+_VERIFIED = ("verify-ca", "verify-full")
 """Modes of `sslmode` in which the server proves who it is."""
 
 
@@ -59,7 +55,7 @@ def findings(source: Any, tables: Sequence[tuple[int, JdbcTable]]) -> Iterator[F
             ("source", "password"),
             "contradiction",
         )
-    if iam and url.parameters.get("sslmode") not in VERIFIED:
+    if iam and url.parameters.get("sslmode") not in _VERIFIED:
         yield Finding(
             "`iam_authentication` needs TLS: the token is sent as it is",
             "add `sslmode=verify-full` and `sslrootcert` to `url`",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -25,9 +25,6 @@ from lakeload.sources.paths import Paths
 from lakeload_jobs.contract.spec import DELETE_LIMIT, Consistency, Mode, RejectLimit
 from lakeload_jobs.sources.databases.engines.base import XMIN
 from lakeload_jobs.sources.databases.seen import parse_lookback
-
-if TYPE_CHECKING:
-    pass
 
 
 def _no_table_name(given: str, at: tuple[str | int, ...]) -> PydanticCustomError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import AfterValidator
@@ -16,10 +16,6 @@ from lakeload.config.secret_names import looks_secret, shown
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.sources.databases.engines.base import TLS_MODES, Engine, Facts
 from lakeload_jobs.sources.databases.engines.registry import BY_SCHEME, BY_URL, ENGINES
-
-if TYPE_CHECKING:
-    pass
-
 
 _NAMED = re.compile(r"jdbc:([A-Za-z][A-Za-z0-9+._-]*):.+", re.DOTALL)
 _NAME_AND_VALUE = re.compile(r"([A-Za-z0-9_.\-]+)\s*=")
