@@ -39,6 +39,7 @@ from lakeload_jobs.formats.iceberg.catalogs.errors import (
 from lakeload_jobs.formats.iceberg.catalogs.files import bucket_and_key
 from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
 from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi
+from lakeload_jobs.formats.iceberg.catalogs.opening import open_rest
 from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
 from lakeload_jobs.formats.iceberg.rules.catalogs import NOT_COMPARED, took_false_commit
 from lakeload_jobs.storage.objects import encryption_headers
@@ -314,7 +315,7 @@ class ProbeCatalog:
     @cached_property
     def catalog(self) -> IcebergCatalog:
         """The open catalog."""
-        return self.connection.open()
+        return open_rest(self.connection)
 
     @cached_property
     def storage(self) -> ProbeStorage:

@@ -26,6 +26,7 @@ from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.formats.iceberg.catalogs.errors import NO_STATE, NOT_ICEBERG, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.http import error_from, http_call, not_a_catalog, origin
+from lakeload_jobs.formats.iceberg.catalogs.pyiceberg_files import PyIcebergFiles
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore, now_ms
 from lakeload_jobs.formats.iceberg.commits.errors import (
     CommitRejected,
@@ -521,7 +522,7 @@ def remove_files(files: LakeFiles, places: Sequence[str]) -> Removal:
 
 
 def _manifests(opened: CatalogTable, files: LakeFiles) -> dict[str, ManifestFile]:
-    listed = _together(lambda one: one.manifests(files), opened.metadata.snapshots)
+    listed = _together(lambda one: one.manifests(PyIcebergFiles(files)), opened.metadata.snapshots)
     return {one.manifest_path: one for found in listed for one in found}
 
 
@@ -531,7 +532,7 @@ def _data_of(manifests: Mapping[str, ManifestFile], files: LakeFiles) -> dict[st
 
 
 def _data_files(files: LakeFiles, manifest: ManifestFile) -> list[tuple[str, int]]:
-    entries = manifest.fetch_manifest_entry(files)
+    entries = manifest.fetch_manifest_entry(PyIcebergFiles(files))
     return [(entry.data_file.file_path, entry.data_file.file_size_in_bytes) for entry in entries]
 
 

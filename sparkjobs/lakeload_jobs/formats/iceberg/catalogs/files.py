@@ -1,17 +1,11 @@
-"""pyiceberg's files, read and written with the destination's own identity and encryption.
-
-pyiceberg's own S3 takes keys that never renew, and sends no encryption headers.
-"""
+"""Metadata files in S3, read and written with the destination's own identity and encryption."""
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
-from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
-
-from lakeload_jobs.aws import AwsError, aws_call
+from lakeload_jobs.aws import aws_call
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.storage.objects import encryption_headers
 
@@ -27,11 +21,10 @@ class Store(Protocol):
         """The client."""
 
 
-class LakeFiles(FileIO):
+class LakeFiles:
     """Metadata files in S3, each small enough for memory. Raises `AwsError` everywhere."""
 
     def __init__(self, session: Store, destination: DestinationSpec) -> None:
-        super().__init__({})
         self.session = session
         self.encryption = encryption_headers(destination.encryption)
         self.written: set[str] = set()
@@ -50,86 +43,15 @@ class LakeFiles(FileIO):
         with aws_call(f"writing `{location}`"):
             self.session.s3.put_object(Bucket=bucket, Key=key, Body=data, **self.encryption)
 
-    def new_input(self, location: str) -> InputFile:
-        """Return a file to read."""
-        return _Input(self, location)
-
-    def new_output(self, location: str) -> OutputFile:
-        """Return a file to write."""
-        return _Output(self, location)
-
-    def delete(self, location: str | InputFile | OutputFile) -> None:
+    def delete(self, location: str) -> None:
         """Delete a file; a missing one is no error."""
-        place = location if isinstance(location, str) else location.location
-        bucket, key = bucket_and_key(place)
-        with aws_call(f"deleting `{place}`"):
+        bucket, key = bucket_and_key(location)
+        with aws_call(f"deleting `{location}`"):
             self.session.s3.delete_object(Bucket=bucket, Key=key)
-        self.written.discard(place)
+        self.written.discard(location)
 
 
 def bucket_and_key(location: str) -> tuple[str, str]:
     """Return both parts of an `s3://bucket/key` location (or `s3a://`, as some catalogs write)."""
     parts = urlsplit(location, allow_fragments=False)
     return parts.netloc, parts.path.removeprefix("/")
-
-
-class _Input(InputFile):
-    def __init__(self, files: LakeFiles, location: str) -> None:
-        super().__init__(location)
-        self._files = files
-
-    def __len__(self) -> int:
-        bucket, key = bucket_and_key(self.location)
-        with aws_call(f"reading `{self.location}`"):
-            return int(self._files.session.s3.head_object(Bucket=bucket, Key=key)["ContentLength"])
-
-    def exists(self) -> bool:
-        try:
-            return len(self) >= 0
-        except AwsError as error:
-            if error.status != 404:
-                raise
-            return False
-
-    def open(self, seekable: bool = True) -> InputStream:
-        return io.BytesIO(self._files.read(self.location))
-
-
-class _Output(OutputFile):
-    def __init__(self, files: LakeFiles, location: str) -> None:
-        super().__init__(location)
-        self._files = files
-
-    def __len__(self) -> int:
-        return len(self.to_input_file())
-
-    def exists(self) -> bool:
-        return self.to_input_file().exists()
-
-    def to_input_file(self) -> InputFile:
-        return _Input(self._files, self.location)
-
-    def create(self, overwrite: bool = False) -> OutputStream:
-        # Iceberg names its files by UUID: asking first whether one exists would only need a
-        # permission more.
-        return _Stream(self._files, self.location)
-
-
-class _Stream(io.BytesIO):
-    """Collects, and writes when it is closed; nothing is written after an error."""
-
-    def __init__(self, files: LakeFiles, location: str) -> None:
-        super().__init__()
-        self._files = files
-        self._location = location
-        self._failed = False
-
-    def __exit__(self, *exception: object) -> None:
-        self._failed = exception[0] is not None
-        self.close()
-
-    def close(self) -> None:
-        # Manifests are closed, and metadata files are left.
-        if not self.closed and not self._failed:
-            self._files.write(self._location, self.getvalue())
-        super().close()

@@ -71,18 +71,32 @@ class NessieApi:
 
     def commit_namespace(self, branch: str, head: str, name: str) -> str:
         """Commit a namespace to a branch; return the branch's new hash."""
-        doing = f"committing to Nessie's branch `{branch}`"
         namespace = {"type": "NAMESPACE", "elements": [name], "properties": {}}
+        return self.put(branch, head, (name,), namespace)
+
+    def put(self, branch: str, head: str, key: tuple[str, ...], content: dict[str, Any]) -> str:
+        """Commit a table or namespace to a branch that is still at `head`, or has not changed
+        `key` since; return the branch's new hash."""
+        doing = f"committing to Nessie's branch `{branch}`"
         body = {
-            "commitMeta": {"message": "lakeload test-connection"},
-            "operations": [
-                {"type": "PUT", "key": {"elements": [name]}, "content": namespace},
-            ],
+            "commitMeta": {"message": "lakeload"},
+            "operations": [{"type": "PUT", "key": {"elements": list(key)}, "content": content}],
         }
         path = f"trees/{quote(f'{branch}@{head}', safe='@')}/history/commit"
-        return self._hash(
-            self._ask("POST", path, doing, body), doing, inside=("targetBranch", "reference")
-        )
+        answer = self._ask("POST", path, doing, body)
+        return self._hash(answer, doing, inside=("targetBranch", "reference"))
+
+    def content(self, branch: str, key: tuple[str, ...]) -> tuple[dict[str, Any], str]:
+        """Return what a branch holds under a key, and the branch's hash; 404 where it holds
+        nothing."""
+        doing = f"reading `{'.'.join(key)}` of Nessie's branch `{branch}`"
+        # A dot within an element is written as the character for groups.
+        path = ".".join(quote(one.replace(".", "\x1d"), safe="") for one in key)
+        answer = self._ask("GET", f"trees/{quote(branch, safe='')}/contents/{path}", doing)
+        content = answer.get("content")
+        if not isinstance(content, dict):
+            raise not_a_catalog(doing, 200)
+        return content, self._hash(answer, doing, inside=("effectiveReference",))
 
     def delete_branch(self, name: str, head: str) -> None:
         """Delete a branch that is still at `head`."""

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import requests
-from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.io import FileIO
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.secrets import Secret, SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
 from lakeload_jobs.contract.traits import vends
-from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, catalog_call
-from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.http import (
     DEFAULT_PATIENCE,
     AwsSignature,
@@ -27,7 +22,6 @@ from lakeload_jobs.formats.iceberg.catalogs.http import (
     document_of,
     error_from,
     not_a_catalog,
-    origin,
     prepare,
     send,
     shown,
@@ -48,7 +42,7 @@ class RestConnection:
     destination: DestinationSpec
     session: AwsSession
     patience: HttpTimeouts = DEFAULT_PATIENCE
-    _hidden: list[Secret] = field(default_factory=list)
+    hidden: list[Secret] = field(default_factory=list)
     """What no answer of the catalog may show; tokens join it as they come."""
 
     @property
@@ -84,7 +78,7 @@ class RestConnection:
                     hint="store both in one secret, separated by a colon",
                 )
             pair = Secret(client_id), Secret(secret)
-            self._hidden.extend(pair)
+            self.hidden.extend(pair)
             return self._client(*pair)
         if spec.client_id and spec.client_secret:
             return self._client(self._secret(spec.client_id), self._secret(spec.client_secret))
@@ -126,21 +120,11 @@ class RestConnection:
         if isinstance(self.identity, Client):
             self.identity.token()
 
-    def open(self) -> IcebergCatalog:
-        """Open the catalog: our identity is accepted and the warehouse is known."""
-        doing = f"opening the catalog `{origin(self.uri)}`"
-        if self.warehouse:
-            doing = f"opening the warehouse `{self.warehouse}` of the catalog `{origin(self.uri)}`"
-        identity, headers = self.identity, self.headers
-        with catalog_call(doing, self.uri, self._hidden):
-            catalog = _Rest(self, identity, headers)
-        return IcebergCatalog(catalog, self.tables(), self.uri, self._hidden)
-
     def tables(self) -> RestTables:
         """Return its tables, read and committed to by requests of our own; nothing is asked yet."""
         session = prepare(requests.Session(), self.patience)
         session.headers.update(self.headers)
-        return RestTables(session, self.identity, self.uri, self.warehouse, self._hidden)
+        return RestTables(session, self.identity, self.uri, self.warehouse, self.hidden)
 
     def _client(self, client_id: Secret, client_secret: Secret) -> Client:
         return Client(
@@ -150,42 +134,10 @@ class RestConnection:
             # What Iceberg's own client sends when nothing is configured.
             scope=self.spec.scope or "catalog",
             patience=self.patience,
-            hidden=self._hidden,
+            hidden=self.hidden,
         )
 
     def _secret(self, reference: SecretReference) -> Secret:
         value = self.session.resolve(reference)
-        self._hidden.append(value)
+        self.hidden.append(value)
         return value
-
-
-class _Rest(RestCatalog):
-    """pyiceberg's REST catalog with our identity, time-outs and files."""
-
-    def __init__(
-        self, connection: RestConnection, identity: Identity, headers: dict[str, str]
-    ) -> None:
-        self._connection = connection
-        self._identity = identity
-        self._headers = headers
-        settings: dict[str, Any] = {"uri": connection.uri, "auth": {"type": "noop"}}
-        if connection.warehouse:
-            settings["warehouse"] = connection.warehouse
-        super().__init__("lakeload", **settings)
-
-    def _create_session(self) -> requests.Session:
-        session = prepare(super()._create_session(), self._connection.patience)
-        session.auth = self._identity
-        # pyiceberg asks for vended credentials unless it is told otherwise.
-        session.headers.pop(DELEGATION_HEADER, None)
-        session.headers.update(self._headers)
-        return session
-
-    def _refresh_token(self) -> None:
-        # pyiceberg calls this before it repeats what a 401 or 419 refused.
-        self._identity.renew()
-
-    def _load_file_io(self, properties: Any = None, location: str | None = None) -> FileIO:
-        if self._connection.vended:
-            return super()._load_file_io(properties or {}, location)
-        return LakeFiles(self._connection.session, self._connection.destination)

@@ -18,8 +18,14 @@ from typing import Any, Protocol
 import fastavro
 
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
-from lakeload_jobs.formats.iceberg.commits.metadata import ROW_LINEAGE, Json, Metadata
-from lakeload_jobs.formats.iceberg.commits.values import binary, number, primitives
+from lakeload_jobs.formats.iceberg.commits.metadata import (
+    ROW_LINEAGE,
+    Json,
+    Metadata,
+    schema_of,
+    spec_of,
+)
+from lakeload_jobs.formats.iceberg.commits.values import avro_type, binary, leaves, number
 
 EXISTING, ADDED, DELETED = 0, 1, 2
 """What an entry says of its file: it was there, this snapshot has added it, or removed it."""
@@ -62,7 +68,7 @@ def partition_fields(
 ) -> tuple[PartitionField, ...]:
     """Return the fields of a spec, given those that its JSON has. Raises `Unsupported` for a source
     column that is not in the schema."""
-    kinds = dict(primitives({**schema, "type": "struct"}))
+    kinds = {leaf.id: leaf.kind for leaf in leaves(schema)}
     found = []
     for field in spec:
         source = field.get("source-id")
@@ -112,6 +118,68 @@ def _field(name: str, kind: Any, identifier: int, *, optional: bool = True) -> J
     return {"name": name, "type": ["null", kind], "default": None, "field-id": identifier}
 
 
+def _map(key: int, value: int, kind: str) -> Json:
+    """Return the type of a map with integer keys, which Avro has none of."""
+    items = {
+        "type": "record",
+        "name": f"k{key}_v{value}",
+        "fields": [
+            {"name": "key", "type": "int", "field-id": key},
+            {"name": "value", "type": kind, "field-id": value},
+        ],
+    }
+    return {"type": "array", "logicalType": "map", "items": items}
+
+
+def entry_schema(partition: Json, version: int) -> Json:
+    """Return the Avro schema of a manifest, given that of the `partition` of its entries."""
+    data_file = [
+        _field("content", "int", 134, optional=False),
+        _field("file_path", "string", 100, optional=False),
+        _field("file_format", "string", 101, optional=False),
+        _field("partition", partition, 102, optional=False),
+        _field("record_count", "long", 103, optional=False),
+        _field("file_size_in_bytes", "long", 104, optional=False),
+        _field("column_sizes", _map(117, 118, "long"), 108),
+        _field("value_counts", _map(119, 120, "long"), 109),
+        _field("null_value_counts", _map(121, 122, "long"), 110),
+        _field("nan_value_counts", _map(138, 139, "long"), 137),
+        _field("lower_bounds", _map(126, 127, "bytes"), 125),
+        _field("upper_bounds", _map(129, 130, "bytes"), 128),
+        _field("key_metadata", "bytes", 131),
+        _field("split_offsets", {"type": "array", "items": "long", "element-id": 133}, 132),
+        _field("equality_ids", {"type": "array", "items": "int", "element-id": 136}, 135),
+        _field("sort_order_id", "int", 140),
+    ]
+    if version >= ROW_LINEAGE:
+        data_file += [
+            _field("first_row_id", "long", 142),
+            _field("referenced_data_file", "string", 143),
+            _field("content_offset", "long", 144),
+            _field("content_size_in_bytes", "long", 145),
+        ]
+    record = {"type": "record", "name": "r2", "fields": data_file}
+    return {
+        "type": "record",
+        "name": "manifest_entry",
+        "fields": [
+            _field("status", "int", 0, optional=False),
+            _field("snapshot_id", "long", 1),
+            _field("sequence_number", "long", 3),
+            _field("file_sequence_number", "long", 4),
+            _field("data_file", record, 2, optional=False),
+        ],
+    }
+
+
+def _partition_record(fields: Sequence[PartitionField]) -> Json:
+    columns = [_field(one.name, avro_type(one.kind), one.id) for one in fields]
+    for one in fields:
+        if not one.name.replace("_", "a").isalnum() or one.name[:1].isdigit():
+            raise Unsupported(f"the name of the partition field `{one.name}`")
+    return {"type": "record", "name": "r102", "fields": columns}
+
+
 _LIST_FIELDS = (
     ("manifest_path", "string", 500),
     ("manifest_length", "long", 501),
@@ -157,6 +225,66 @@ def _avro(schema: Json, records: Iterable[Json], header: Mapping[str, str]) -> b
 
 
 # Manifests
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A manifest that is in the bucket. `row` is what lists say of it, without the snapshot that
+    adds it; `size` are the bytes of its live files, `partitions` how many they are in."""
+
+    row: Json
+    size: int
+    partitions: int
+
+    @property
+    def files(self) -> int:
+        """How many files it adds."""
+        return int(self.row["added_files_count"])
+
+    @property
+    def rows(self) -> int:
+        """How many rows they have."""
+        return int(self.row["added_rows_count"])
+
+
+def write_added(
+    files: MetadataFiles, metadata: Metadata, snapshot_id: int, data_files: Sequence[Json]
+) -> Manifest:
+    """Write a manifest of new files in the default spec. It is good for any number of tries to
+    commit: its entries get their sequence number from the list that names it."""
+    spec = spec_of(metadata)
+    fields = partition_fields(schema_of(metadata), spec["fields"])
+    data_files = [
+        {**one, "partition": {field.name: one["partition"].get(field.name) for field in fields}}
+        for one in data_files
+    ]
+    entries = [
+        {
+            "status": ADDED,
+            "snapshot_id": snapshot_id,
+            "sequence_number": None,
+            "file_sequence_number": None,
+            "data_file": data_file,
+        }
+        for data_file in data_files
+    ]
+    header = {
+        "schema": json.dumps(schema_of(metadata)),
+        "partition-spec": json.dumps(spec["fields"]),
+        "partition-spec-id": str(spec["spec-id"]),
+        "format-version": str(metadata["format-version"]),
+        "content": "data",
+    }
+    schema = entry_schema(_partition_record(fields), metadata["format-version"])
+    row = _written(files, metadata, schema, header, entries) | {
+        "partition_spec_id": spec["spec-id"],
+        "content": DATA,
+        "partitions": _summaries(fields, data_files),
+        "added_snapshot_id": snapshot_id,
+    }
+    size = sum(data_file["file_size_in_bytes"] for data_file in data_files)
+    partitions = {json.dumps(one["partition"], default=str) for one in data_files}
+    return Manifest(row, size, len(partitions))
 
 
 def _written(

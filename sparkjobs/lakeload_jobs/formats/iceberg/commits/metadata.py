@@ -40,6 +40,11 @@ _FIRST_PARTITION_ID = 1000
 # Requirements
 
 
+def assert_create() -> Json:
+    """Require that there is no table of the name."""
+    return {"type": "assert-create"}
+
+
 def assert_uuid(metadata: Metadata) -> Json:
     """Require the table that was read, and not a later one of its name."""
     return {"type": "assert-table-uuid", "uuid": metadata["table-uuid"]}
@@ -50,15 +55,43 @@ def assert_ref(name: str, snapshot: int | None) -> Json:
     return {"type": "assert-ref-snapshot-id", "ref": name, "snapshot-id": snapshot}
 
 
-def check(metadata: Metadata, requirements: Iterable[Mapping[str, Any]]) -> None:
-    """Raise `CommitRejected` for the first requirement that the metadata does not meet."""
+def assert_definition(metadata: Metadata) -> list[Json]:
+    """Require the columns, partitions and sort order that were read."""
+    return [
+        {"type": kind, kind.removeprefix("assert-"): metadata.get(name, absent)}
+        for kind, (name, absent) in _NUMBERS.items()
+    ]
+
+
+_NUMBERS: Mapping[str, tuple[str, int]] = {
+    "assert-current-schema-id": ("current-schema-id", 0),
+    "assert-last-assigned-field-id": ("last-column-id", 0),
+    "assert-last-assigned-partition-id": ("last-partition-id", _FIRST_PARTITION_ID - 1),
+    "assert-default-spec-id": ("default-spec-id", 0),
+    "assert-default-sort-order-id": ("default-sort-order-id", 0),
+}
+"""Requirement → the field of the metadata that it names, and what an absent one stands for."""
+
+
+def check(metadata: Metadata | None, requirements: Iterable[Mapping[str, Any]]) -> None:
+    """Raise `CommitRejected` for the first requirement that the metadata does not meet; None:
+    there is no table."""
     for requirement in requirements:
         kind = requirement["type"]
-        if kind == "assert-table-uuid":
+        if kind == "assert-create":
+            if metadata is not None:
+                raise CommitRejected("the table exists already")
+        elif metadata is None:
+            raise CommitRejected("the table does not exist")
+        elif kind == "assert-table-uuid":
             if str(metadata["table-uuid"]).lower() != str(requirement["uuid"]).lower():
                 raise CommitRejected("the table was dropped and another one created under its name")
         elif kind == "assert-ref-snapshot-id":
             _check_ref(metadata, requirement["ref"], requirement["snapshot-id"])
+        elif kind in _NUMBERS:
+            name, absent = _NUMBERS[kind]
+            if metadata.get(name, absent) != requirement[kind.removeprefix("assert-")]:
+                raise CommitRejected(f"another commit has changed `{name}` of the table")
         else:
             raise Unsupported(f"the requirement `{kind}`")
 
@@ -82,19 +115,25 @@ def add_snapshot(snapshot: Mapping[str, Any]) -> Json:
     return {"action": "add-snapshot", "snapshot": dict(snapshot)}
 
 
-def set_branch(name: str, snapshot: int) -> Json:
-    """Create a branch, or move it."""
+def set_branch(name: str, snapshot: int, **settings: int) -> Json:
+    """Create a branch, or move it, with `settings` such as `min_snapshots_to_keep`."""
     return {
         "action": "set-snapshot-ref",
         "ref-name": name,
         "type": "branch",
         "snapshot-id": snapshot,
+        **{setting.replace("_", "-"): value for setting, value in settings.items()},
     }
 
 
 def remove_ref(name: str) -> Json:
     """Remove a branch or a tag."""
     return {"action": "remove-snapshot-ref", "ref-name": name}
+
+
+def remove_snapshots(ids: Iterable[int]) -> Json:
+    """Remove snapshots, which no branch may have any more."""
+    return {"action": "remove-snapshots", "snapshot-ids": list(ids)}
 
 
 def set_properties(values: Mapping[str, str]) -> Json:
@@ -210,6 +249,8 @@ class _Commit:
     added: dict[str, int] = field(default_factory=dict)
     head: int | None = None
     """The snapshot to which the commit has moved `main`."""
+    removed: bool = False
+    """Whether snapshots are gone."""
 
     def append(self, name: str, value: Any) -> None:
         """Add to a list, which metadata of version 1 may lack."""
@@ -219,6 +260,11 @@ class _Commit:
         """Return the metadata with its times and logs."""
         new = self.new
         log = list(new.get("snapshot-log", ()))
+        if self.removed:
+            # Time travel may not jump over what is gone: the log begins behind it.
+            there = {snapshot["snapshot-id"] for snapshot in new["snapshots"]}
+            gone = [at for at, entry in enumerate(log) if entry["snapshot-id"] not in there]
+            log = log[gone[-1] + 1 :] if gone else log
         if self.head is not None:
             log.append({"snapshot-id": self.head, "timestamp-ms": self.now_ms})
         new["snapshot-log"] = log
@@ -294,8 +340,7 @@ def _set_default_spec(commit: _Commit, update: Mapping[str, Any]) -> None:
     number = _number(commit, "spec", update["spec-id"])
     commit.new["default-spec-id"] = number
     if commit.new["format-version"] == 1:
-        (spec,) = (one for one in commit.new["partition-specs"] if one["spec-id"] == number)
-        commit.new["partition-spec"] = spec["fields"]
+        commit.new["partition-spec"] = spec_of(commit.new)["fields"]
 
 
 def _add_sort_order(commit: _Commit, update: Mapping[str, Any]) -> None:
@@ -327,6 +372,19 @@ def _add_snapshot(commit: _Commit, update: Mapping[str, Any]) -> None:
     commit.append("snapshots", snapshot)
     new["last-sequence-number"] = max(sequence, last)
     commit.now_ms = max(commit.now_ms, snapshot["timestamp-ms"])
+
+
+def _remove_snapshots(commit: _Commit, update: Mapping[str, Any]) -> None:
+    new, gone = commit.new, set(update["snapshot-ids"])
+    used = {name for name, at in new.get("refs", {}).items() if at["snapshot-id"] in gone}
+    if used:
+        raise CommitRejected(f"the branch `{min(used)}` has a snapshot that is to be removed")
+    kept = [one for one in new.get("snapshots", ()) if one["snapshot-id"] not in gone]
+    commit.removed |= len(kept) < len(new.get("snapshots", ()))
+    new["snapshots"] = kept
+    for name in ("statistics", "partition-statistics"):
+        if name in new:
+            new[name] = [one for one in new[name] if one["snapshot-id"] not in gone]
 
 
 def _set_ref(commit: _Commit, update: Mapping[str, Any]) -> None:
@@ -364,6 +422,7 @@ _UPDATES: Mapping[str, Callable[[_Commit, Mapping[str, Any]], None]] = {
     "add-sort-order": _add_sort_order,
     "set-default-sort-order": _set_default_sort_order,
     "add-snapshot": _add_snapshot,
+    "remove-snapshots": _remove_snapshots,
     "set-snapshot-ref": _set_ref,
     "remove-snapshot-ref": _remove_ref,
 }
@@ -393,6 +452,13 @@ def schema_of(metadata: Metadata, number: int | None = None) -> Json:
     wanted = metadata.get("current-schema-id", 0) if number is None else number
     schemas: Sequence[Json] = metadata.get("schemas") or [metadata["schema"]]
     return next(one for one in schemas if one.get("schema-id", 0) == wanted)
+
+
+def spec_of(metadata: Metadata, number: int | None = None) -> Json:
+    """Return a partition spec by its id, the default one by default."""
+    wanted = metadata.get("default-spec-id", 0) if number is None else number
+    specs: Sequence[Json] = metadata["partition-specs"]
+    return next(one for one in specs if one["spec-id"] == wanted)
 
 
 def highest_id(kind: Any) -> int:

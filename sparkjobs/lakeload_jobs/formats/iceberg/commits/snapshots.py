@@ -1,16 +1,21 @@
-"""Snapshots that remove files of a table."""
+"""Snapshots that add files to a table, or put them in the place of all rows that are there."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
 from lakeload_jobs.formats.iceberg.commits.manifests import (
+    ADDED,
     DATA,
     DELETED,
     EXISTING,
+    Manifest,
     MetadataFiles,
+    OpenManifest,
     read_list,
     read_manifest,
     write_again,
@@ -25,20 +30,70 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     snapshot_of,
 )
 
-_TOTALS: Mapping[str, str] = {
-    "total-records": "deleted-records",
-    "total-files-size": "removed-files-size",
-    "total-data-files": "deleted-data-files",
-    "total-delete-files": "",
-    "total-position-deletes": "",
-    "total-equality-deletes": "",
+_MERGE_ENABLED = "commit.manifest-merge.enabled"
+_MERGE_COUNT = "commit.manifest.min-count-to-merge"
+_MERGE_SIZE = "commit.manifest.target-size-bytes"
+_COUNT, _SIZE = 100, 8 * 1024 * 1024
+
+Operation = Literal["append", "overwrite", "delete"]
+
+_TOTALS: Mapping[str, tuple[str, str]] = {
+    "total-records": ("added-records", "deleted-records"),
+    "total-files-size": ("added-files-size", "removed-files-size"),
+    "total-data-files": ("added-data-files", "deleted-data-files"),
+    "total-delete-files": ("added-delete-files", "removed-delete-files"),
+    "total-position-deletes": ("added-position-deletes", "removed-position-deletes"),
+    "total-equality-deletes": ("added-equality-deletes", "removed-equality-deletes"),
 }
-"""Total in a summary → what of the same summary lowers it, '' where nothing does here."""
+"""Total in a summary → what of the same summary raises and lowers it."""
 
 
 def new_snapshot_id() -> int:
     """Return an id that no snapshot has: 63 random bits."""
     return secrets.randbits(63) or 1
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What a snapshot is to add to a branch. `head` is where the branch is, None for nowhere;
+    `manifest` names the new files, None for none; `summary` is what the snapshot says of itself.
+    """
+
+    snapshot_id: int
+    head: int | None
+    manifest: Manifest | None
+    summary: Mapping[str, str]
+    replaces: bool = False
+    """Whether every row that is there goes."""
+
+
+def added(files: MetadataFiles, metadata: Metadata, addition: Addition, *, now_ms: int) -> Json:
+    """Write the list of manifests of a snapshot on top of `addition.head`; return the snapshot.
+
+    One request for the list of the head, one for the new list, and those of the manifests that are
+    removed or merged. Raises `Unsupported` and `AwsError`.
+    """
+    parent = None if addition.head is None else snapshot_of(metadata, addition.head)
+    rows = read_list(files, parent)
+    told: dict[str, int] = {}
+    operation: Operation = "append"
+    if addition.replaces:
+        operation = "overwrite"
+        rows = list(_removed(files, metadata, rows, addition.snapshot_id, told))
+    else:
+        rows = [row for row in rows if _has_live_files(row)]
+    if addition.manifest is not None:
+        manifest = addition.manifest
+        rows.insert(0, dict(manifest.row))
+        told |= {
+            "added-data-files": manifest.files,
+            "added-records": manifest.rows,
+            "added-files-size": manifest.size,
+        }
+    if not addition.replaces:
+        rows = _merged(files, metadata, rows, addition.snapshot_id)
+    told["changed-partition-count"] = addition.manifest.partitions if addition.manifest else 0
+    return _snapshot(files, metadata, addition, rows, _Summary(operation, told), now_ms)
 
 
 def without_partition(
@@ -58,47 +113,19 @@ def without_partition(
     """
     head = ref(metadata, MAIN)
     parent = None if head is None else snapshot_of(metadata, head)
-    if parent is None:
-        return None
     told: dict[str, int] = {}
-    rows = [
-        _row_without(files, metadata, row, partition, snapshot_id, told)
-        for row in read_list(files, parent)
-        if row["added_files_count"] or row["existing_files_count"]
-    ]
+    rows = []
+    for row in read_list(files, parent):
+        if not _has_live_files(row):
+            continue
+        if row.get("content", DATA) != DATA:
+            raise Unsupported("deletes of single rows")
+        rows.append(_row_without(files, metadata, row, partition, snapshot_id, told))
     if not told:
         return None
-    sequence = metadata.get("last-sequence-number", 0) + 1
-    for row in rows:
-        for name in ("sequence_number", "min_sequence_number"):
-            if row.get(name) is None:
-                row[name] = sequence
-    ids = _number_rows(metadata, rows)
-    place = write_list(
-        files,
-        metadata,
-        rows,
-        snapshot_id=snapshot_id,
-        parent=head,
-        sequence=sequence,
-        first_row_id=ids.get("first-row-id"),
-    )
-    return {
-        "snapshot-id": snapshot_id,
-        "parent-snapshot-id": head,
-        "sequence-number": sequence,
-        "timestamp-ms": max(now_ms, metadata.get("last-updated-ms", 0)),
-        "manifest-list": place,
-        "schema-id": metadata["current-schema-id"],
-        "summary": {
-            "operation": "delete",
-            **summary,
-            **{name: str(value) for name, value in told.items()},
-            "changed-partition-count": "1",
-            **_totals(parent["summary"], told),
-        },
-        **ids,
-    }
+    told["changed-partition-count"] = 1
+    addition = Addition(snapshot_id, head, None, summary)
+    return _snapshot(files, metadata, addition, rows, _Summary("delete", told), now_ms)
 
 
 def _row_without(
@@ -109,37 +136,83 @@ def _row_without(
     snapshot_id: int,
     told: dict[str, int],
 ) -> Json:
-    """Return the row of a manifest in which the files of a partition are deleted and counted in
-    `told`: the same row where it has none."""
-    if row.get("content", DATA) != DATA:
-        raise Unsupported("deletes of single rows")
+    """Return the row of a manifest in which the files of a partition are deleted: the same row
+    where it has none."""
     field, text = partition
-    manifest, gone = read_manifest(files, row), False
-    entries = []
+    manifest, entries, changed = read_manifest(files, row), [], False
     for entry in manifest.entries:
         if entry["status"] == DELETED:
             continue
-        data_file = entry["data_file"]
-        if field not in data_file["partition"]:
+        values = entry["data_file"]["partition"]
+        if field not in values:
             raise Unsupported(f"files that are not partitioned by `{field}`")
-        if data_file["partition"][field] == text:
-            gone = True
+        if values[field] == text:
+            changed = True
+            _count_removed(entry["data_file"], told)
             entries.append({**entry, "status": DELETED, "snapshot_id": snapshot_id})
-            for name, number in (
-                ("deleted-data-files", 1),
-                ("deleted-records", data_file["record_count"]),
-                ("removed-files-size", data_file["file_size_in_bytes"]),
-            ):
-                told[name] = told.get(name, 0) + number
         else:
             entries.append({**entry, "status": EXISTING})
-    return write_again(files, metadata, manifest, entries, snapshot_id) if gone else row
+    return write_again(files, metadata, manifest, entries, snapshot_id) if changed else row
 
 
-def _totals(before: Mapping[str, str], told: Mapping[str, int]) -> dict[str, str]:
-    """Return the totals of a summary, as far as the snapshot before has told them."""
-    known = {name: before[name] for name in _TOTALS if before.get(name, "").isdigit()}
-    return {name: str(int(text) - told.get(_TOTALS[name], 0)) for name, text in known.items()}
+@dataclass(frozen=True)
+class _Summary:
+    operation: Operation
+    told: Mapping[str, int]
+
+    def text(self, own: Mapping[str, str], before: Mapping[str, str] | None) -> dict[str, str]:
+        """Return the summary: what the load says of itself, what changed, and the totals.
+
+        Totals are known as long as every snapshot before has told them.
+        """
+        found = {"operation": self.operation, **own}
+        found |= {name: str(value) for name, value in self.told.items() if value}
+        found["changed-partition-count"] = str(self.told["changed-partition-count"])
+        for total, (more, less) in _TOTALS.items():
+            known = "0" if before is None else before.get(total)
+            if self.operation == "overwrite":
+                # All that was there is gone.
+                found[total] = str(self.told.get(more, 0))
+            elif known is not None and known.isdigit():
+                found[total] = str(int(known) + self.told.get(more, 0) - self.told.get(less, 0))
+        return found
+
+
+def _snapshot(
+    files: MetadataFiles,
+    metadata: Metadata,
+    addition: Addition,
+    rows: Sequence[Json],
+    summary: _Summary,
+    now_ms: int,
+) -> Json:
+    number, head = addition.snapshot_id, addition.head
+    parent = None if head is None else snapshot_of(metadata, head)
+    sequence = metadata.get("last-sequence-number", 0) + 1
+    for row in rows:
+        for name in ("sequence_number", "min_sequence_number"):
+            if row.get(name) is None:
+                row[name] = sequence
+    ids = _number_rows(metadata, rows)
+    place = write_list(
+        files,
+        metadata,
+        rows,
+        snapshot_id=number,
+        parent=head,
+        sequence=sequence,
+        first_row_id=ids.get("first-row-id"),
+    )
+    return {
+        "snapshot-id": number,
+        **({} if head is None else {"parent-snapshot-id": head}),
+        "sequence-number": sequence,
+        "timestamp-ms": max(now_ms, metadata.get("last-updated-ms", 0)),
+        "manifest-list": place,
+        "schema-id": metadata["current-schema-id"],
+        "summary": summary.text(addition.summary, parent["summary"] if parent else None),
+        **ids,
+    }
 
 
 def _number_rows(metadata: Metadata, rows: Sequence[Json]) -> dict[str, int]:
@@ -148,7 +221,123 @@ def _number_rows(metadata: Metadata, rows: Sequence[Json]) -> dict[str, int]:
         return {}
     first = following = metadata.get("next-row-id", 0)
     for row in rows:
-        if row.get("first_row_id") is None:
+        if row.get("content", DATA) == DATA and row.get("first_row_id") is None:
             row["first_row_id"] = following
             following += row["existing_rows_count"] + row["added_rows_count"]
     return {"first-row-id": first, "added-rows": following - first}
+
+
+def _has_live_files(row: Json) -> bool:
+    return bool(row["added_files_count"] or row["existing_files_count"])
+
+
+def _removed(
+    files: MetadataFiles,
+    metadata: Metadata,
+    rows: Sequence[Json],
+    snapshot_id: int,
+    told: dict[str, int],
+) -> Iterator[Json]:
+    """Yield manifests that say of every live file that it is deleted, and count them in `told`."""
+    for row in rows:
+        if not _has_live_files(row):
+            continue
+        manifest = read_manifest(files, row)
+        gone = [
+            {**entry, "status": DELETED, "snapshot_id": snapshot_id}
+            for entry in manifest.entries
+            if entry["status"] != DELETED
+        ]
+        for entry in gone:
+            _count_removed(entry["data_file"], told)
+        if gone:
+            yield write_again(files, metadata, manifest, gone, snapshot_id)
+
+
+_POSITION_DELETES, _EQUALITY_DELETES = 1, 2
+
+
+def _count_removed(data_file: Json, told: dict[str, int]) -> None:
+    content, rows = data_file.get("content", DATA), data_file["record_count"]
+    names = {
+        DATA: ("deleted-data-files", "deleted-records"),
+        _POSITION_DELETES: ("removed-delete-files", "removed-position-deletes"),
+        _EQUALITY_DELETES: ("removed-delete-files", "removed-equality-deletes"),
+    }
+    for name, number in zip(names[content], (1, rows), strict=True):
+        told[name] = told.get(name, 0) + number
+    size = data_file["file_size_in_bytes"]
+    told["removed-files-size"] = told.get("removed-files-size", 0) + size
+
+
+# Merging
+
+
+def _merged(
+    files: MetadataFiles, metadata: Metadata, rows: Sequence[Json], snapshot_id: int
+) -> list[Json]:
+    """Merge small manifests as the table's properties say, the oldest first, as Iceberg does: files
+    of one spec and one content, up to a size. The newest ones wait until there are enough."""
+    properties = metadata.get("properties", {})
+    if properties.get(_MERGE_ENABLED, "true").lower() != "true":
+        return list(rows)
+    least, size = int(properties.get(_MERGE_COUNT, _COUNT)), int(properties.get(_MERGE_SIZE, _SIZE))
+    found: list[Json] = [row for row in rows if row.get("content", DATA) != DATA]
+    specs = {row["partition_spec_id"] for row in rows}
+    for spec in sorted(specs, reverse=True):
+        group = [
+            row
+            for row in rows
+            if row["partition_spec_id"] == spec and row.get("content", DATA) == DATA
+        ]
+        for part in _packed(group, size):
+            newest = group[0] in part
+            if len(part) == 1 or (newest and len(part) < least):
+                found += part
+            else:
+                found.append(_one_of(files, metadata, part, snapshot_id))
+    order = {id(row): at for at, row in enumerate(rows)}
+    # New manifests stand where the list begins, as Iceberg's own do.
+    return sorted(found, key=lambda row: (row.get("content", DATA), order.get(id(row), -1)))
+
+
+def _packed(rows: Sequence[Json], size: int) -> list[list[Json]]:
+    """Cut rows into neighbours of at most `size` bytes, full ones at the end: the oldest."""
+    parts: list[list[Json]] = []
+    free = 0
+    for row in reversed(rows):
+        length = row["manifest_length"]
+        if not parts or length > free:
+            parts.append([])
+            free = size
+        parts[-1].insert(0, row)
+        free -= length
+    return parts[::-1]
+
+
+def _one_of(
+    files: MetadataFiles, metadata: Metadata, rows: Sequence[Json], snapshot_id: int
+) -> Json:
+    """Write one manifest with the live entries of several."""
+    manifests = [read_manifest(files, row) for row in rows]
+    entries = [
+        _kept(entry, snapshot_id)
+        for manifest in manifests
+        for entry in manifest.entries
+        if entry["status"] != DELETED
+    ]
+    return write_again(files, metadata, _widest(manifests), entries, snapshot_id)
+
+
+def _kept(entry: Json, snapshot_id: int) -> Json:
+    """Return an entry as another manifest has it: of this snapshot it is new, else it was there."""
+    if entry["status"] == ADDED and entry["snapshot_id"] == snapshot_id:
+        return entry
+    if entry["sequence_number"] is None or entry["file_sequence_number"] is None:
+        raise Unsupported("a file without a sequence number")
+    return {**entry, "status": EXISTING}
+
+
+def _widest(manifests: Sequence[OpenManifest]) -> OpenManifest:
+    """Return the manifest whose schema has most fields: that of the newest writer."""
+    return max(manifests, key=lambda one: len(str(one.schema)))

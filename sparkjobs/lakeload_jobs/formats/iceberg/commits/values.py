@@ -1,6 +1,6 @@
-"""Values of primitive types as Iceberg writes bounds of partitions.
+"""Values of primitive types as Iceberg writes them: bounds, partitions, and their Avro types.
 
-https://iceberg.apache.org/spec/, "Binary single-value serialization".
+https://iceberg.apache.org/spec/, "Binary single-value serialization" and "Avro".
 """
 
 from __future__ import annotations
@@ -9,11 +9,15 @@ import re
 import struct
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
+from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
+
 _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
+_FIXED = re.compile(r"fixed\[(\d+)\]")
 _PACKED: Mapping[str, str] = {
     "int": "<i",
     "long": "<q",
@@ -27,6 +31,8 @@ _PACKED: Mapping[str, str] = {
     "timestamptz_ns": "<q",
 }
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
+_HIGHEST = 0x10FFFF
+_SURROGATES = range(0xD800, 0xE000)
 
 
 def binary(kind: str, value: Any) -> bytes:
@@ -65,15 +71,95 @@ def number(value: Any) -> Any:
     return value
 
 
-def primitives(kind: Any, identifier: int = 0) -> Iterator[tuple[int, str]]:
-    """Yield the id and the type of each primitive field within a type or a schema."""
+def truncated(kind: str, value: bytes, length: int, *, upper: bool) -> bytes | None:
+    """Return a bound of at most `length` characters or bytes: the value's beginning, or as `upper`
+    bound the least one above all that begin so, None where there is none."""
+    if kind == "string":
+        text = value.decode()
+        if len(text) <= length:
+            return value
+        begin = text[:length]
+        return (_text_above(begin) if upper else begin.encode()) or None
+    if kind == "binary" or _FIXED.fullmatch(kind):
+        if len(value) <= length:
+            return value
+        return _bytes_above(value[:length]) if upper else value[:length]
+    return value
+
+
+def _text_above(text: str) -> bytes | None:
+    points = [ord(character) for character in text]
+    for at in reversed(range(len(points))):
+        following = points[at] + 1
+        if following in _SURROGATES:
+            following = _SURROGATES.stop
+        if following <= _HIGHEST:
+            return "".join(map(chr, [*points[:at], following])).encode()
+    return None
+
+
+def _bytes_above(data: bytes) -> bytes | None:
+    for at in reversed(range(len(data))):
+        if data[at] < 0xFF:
+            return data[:at] + bytes([data[at] + 1])
+    return None
+
+
+def avro_type(kind: str) -> Any:
+    """Return the Avro type of a primitive type. Raises `Unsupported`."""
+    if match := _DECIMAL.fullmatch(kind):
+        precision, scale = int(match[1]), int(match[2])
+        size = next(n for n in range(1, 17) if 10**precision <= 2 ** (8 * n - 1))
+        return {
+            "type": "fixed",
+            "name": f"decimal_{precision}_{scale}",
+            "size": size,
+            "logicalType": "decimal",
+            "precision": precision,
+            "scale": scale,
+        }
+    if match := _FIXED.fullmatch(kind):
+        return {"type": "fixed", "name": f"fixed_{match[1]}", "size": int(match[1])}
+    if kind not in _AVRO:
+        raise Unsupported(f"a partition of the type `{kind}`")
+    return _AVRO[kind]
+
+
+_AVRO: Mapping[str, Any] = {
+    **{kind: kind for kind in ("boolean", "int", "long", "float", "double", "string")},
+    "binary": "bytes",
+    "date": {"type": "int", "logicalType": "date"},
+    "time": {"type": "long", "logicalType": "time-micros"},
+    "timestamp": {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
+    "timestamptz": {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": True},
+    "uuid": {"type": "fixed", "name": "uuid_fixed", "size": 16, "logicalType": "uuid"},
+}
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A primitive field of a schema. `repeated`: it lies within a list or a map."""
+
+    id: int
+    kind: str
+    name: str
+    repeated: bool
+
+
+def leaves(schema: Mapping[str, Any]) -> Iterator[Leaf]:
+    """Yield the primitive fields of a schema in the order in which Parquet has their columns."""
+    yield from _leaves({**schema, "type": "struct"}, 0, "", repeated=False)
+
+
+def _leaves(kind: Any, number: int, name: str, *, repeated: bool) -> Iterator[Leaf]:
     if isinstance(kind, str):
-        yield identifier, kind
+        yield Leaf(number, kind, name, repeated)
     elif kind["type"] == "struct":
         for field in kind["fields"]:
-            yield from primitives(field["type"], field["id"])
+            inner = f"{name}.{field['name']}" if name else field["name"]
+            yield from _leaves(field["type"], field["id"], inner, repeated=repeated)
     elif kind["type"] == "list":
-        yield from primitives(kind["element"], kind["element-id"])
+        yield from _leaves(kind["element"], kind["element-id"], f"{name}.element", repeated=True)
     else:
-        yield from primitives(kind["key"], kind["key-id"])
-        yield from primitives(kind["value"], kind["value-id"])
+        for part in ("key", "value"):
+            yield from _leaves(kind[part], kind[f"{part}-id"], f"{name}.{part}", repeated=True)

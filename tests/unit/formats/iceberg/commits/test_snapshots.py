@@ -45,7 +45,7 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     updated,
 )
 from lakeload_jobs.formats.iceberg.commits.snapshots import new_snapshot_id, without_partition
-from lakeload_jobs.formats.iceberg.commits.values import binary, number, primitives
+from lakeload_jobs.formats.iceberg.commits.values import binary, leaves, number
 
 
 class Folder:
@@ -232,18 +232,24 @@ def test_primitive_fields_are_found_at_every_depth() -> None:
     schema = {
         "type": "struct",
         "fields": [
-            {"id": 1, "type": "long"},
-            {"id": 2, "type": {"type": "list", "element-id": 3, "element": "string"}},
+            {"id": 1, "name": "a", "type": "long"},
+            {"id": 2, "name": "b", "type": {"type": "list", "element-id": 3, "element": "string"}},
             {
                 "id": 4,
+                "name": "c",
                 "type": {
                     "type": "map",
                     "key-id": 5,
                     "key": "int",
                     "value-id": 6,
-                    "value": {"type": "struct", "fields": [{"id": 7, "type": "date"}]},
+                    "value": {"type": "struct", "fields": [{"id": 7, "name": "d", "type": "date"}]},
                 },
             },
         ],
     }
-    assert dict(primitives(schema)) == {1: "long", 3: "string", 5: "int", 7: "date"}
+    assert {leaf.id: leaf.kind for leaf in leaves(schema)} == {
+        1: "long",
+        3: "string",
+        5: "int",
+        7: "date",
+    }

@@ -1,0 +1,97 @@
+"""Tables of Nessie's native interface: a branch holds the names of metadata files, and compares its
+own hash.
+
+https://projectnessie.org/develop/rest/ (API v2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import MetadataWriter, ReadTable
+from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
+from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles
+from lakeload_jobs.formats.iceberg.commits.metadata import NO_SNAPSHOT, Json, Metadata, NewTable
+
+_TABLE = "ICEBERG_TABLE"
+
+
+class NessieTables:
+    """The tables of one branch of Nessie; implements `TableStore`."""
+
+    def __init__(self, api: NessieApi, branch: str, files: MetadataFiles, warehouse: str) -> None:
+        self._api = api
+        self._branch = branch
+        self._writer = MetadataWriter(files)
+        self._warehouse = warehouse.rstrip("/")
+
+    def load(self, namespace: str, name: str) -> ReadTable | None:
+        """Read a table: one request to Nessie, one to S3."""
+        try:
+            content, head = self._api.content(self._branch, (namespace, name))
+        except CatalogError as error:
+            if error.missing:
+                return None
+            raise
+        if content.get("type") != _TABLE:
+            raise CatalogError(
+                f"reading `{namespace}.{name}` in Nessie: it is not an Iceberg table",
+                code="NotAnIcebergTable",
+                hint="load into another `name`",
+            )
+        place = content["metadataLocation"]
+        return ReadTable(namespace, name, self._writer.read(place), place, (content, head))
+
+    def create(self, namespace: str, name: str, table: NewTable, location: str | None) -> ReadTable:
+        """Create a table at `location`, else below the warehouse."""
+        where = location or f"{self._warehouse}/{namespace}/{name}"
+        metadata, place = self._writer.create(table, where)
+        head = self._api.head(self._branch)
+        try:
+            self._commit(head, (namespace, name), _content(metadata, place, None))
+        except CatalogError as error:
+            # To a creator who comes second Nessie says that the request was a bad one.
+            if error.status == HTTPStatus.BAD_REQUEST and self.load(namespace, name) is not None:
+                raise CommitRejected("the table exists already") from error
+            raise
+        return ReadTable(namespace, name, metadata, place)
+
+    def commit(
+        self,
+        table: ReadTable,
+        requirements: Iterable[Mapping[str, Any]],
+        updates: Iterable[Mapping[str, Any]],
+    ) -> ReadTable:
+        """Commit: the metadata file, then one request that names the hash that was read."""
+        metadata, place = self._writer.commit(table, requirements, updates)
+        content, head = table.version
+        key = (table.namespace, table.name)
+        self._commit(head, key, _content(metadata, place, content["id"]))
+        return ReadTable(table.namespace, table.name, metadata, place)
+
+    def _commit(self, head: str, key: tuple[str, ...], content: Json) -> None:
+        try:
+            self._api.put(self._branch, head, key, content)
+        except CatalogError as error:
+            if error.may_have_acted:
+                raise CommitUnknown(error.message) from error
+            if error.status == HTTPStatus.CONFLICT:
+                raise CommitRejected(error.message) from error
+            raise
+
+
+def _content(metadata: Metadata, place: str, identifier: str | None) -> Json:
+    """Return what Nessie holds of a table; without `identifier` it is a new one."""
+    content = {
+        "type": _TABLE,
+        "metadataLocation": place,
+        "snapshotId": metadata.get("current-snapshot-id") or NO_SNAPSHOT,
+        "schemaId": metadata["current-schema-id"],
+        "specId": metadata["default-spec-id"],
+        "sortOrderId": metadata["default-sort-order-id"],
+    }
+    return content | ({"id": identifier} if identifier else {})
