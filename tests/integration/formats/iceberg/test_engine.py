@@ -98,7 +98,7 @@ class Loads:
             empty = added(
                 self.files,
                 table.metadata,
-                Addition(new_snapshot_id(), None, None, {}),
+                Addition(new_snapshot_id(), None, (), {}),
                 now_ms=now_ms(),
             )
             updates, at = [add_snapshot(empty)], empty["snapshot-id"]
@@ -139,7 +139,7 @@ class Loads:
         addition = Addition(
             int(manifest.row["added_snapshot_id"]),
             head,
-            manifest,
+            [manifest],
             {"lakeload.job-id": branch},
             replaces,
         )

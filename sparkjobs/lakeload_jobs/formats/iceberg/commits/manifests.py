@@ -230,11 +230,11 @@ def _avro(schema: Json, records: Iterable[Json], header: Mapping[str, str]) -> b
 @dataclass(frozen=True)
 class Manifest:
     """A manifest that is in the bucket. `row` is what lists say of it, without the snapshot that
-    adds it; `size` are the bytes of its live files, `partitions` how many they are in."""
+    adds it; `size` are the bytes of its new files, `partitions` those that they are in."""
 
     row: Json
     size: int
-    partitions: int
+    partitions: frozenset[str]
 
     @property
     def files(self) -> int:
@@ -282,9 +282,17 @@ def write_added(
         "partitions": _summaries(fields, data_files),
         "added_snapshot_id": snapshot_id,
     }
+    return _manifest(row, data_files)
+
+
+def _manifest(row: Json, data_files: Sequence[Json]) -> Manifest:
     size = sum(data_file["file_size_in_bytes"] for data_file in data_files)
-    partitions = {json.dumps(one["partition"], default=str) for one in data_files}
-    return Manifest(row, size, len(partitions))
+    return Manifest(row, size, frozenset(map(partition_key, data_files)))
+
+
+def partition_key(data_file: Json) -> str:
+    """Return a text that tells the partition of a file from all others."""
+    return json.dumps(data_file["partition"], default=str)
 
 
 def _written(
@@ -356,6 +364,33 @@ def _inherited(row: Json, entries: Iterable[Any]) -> Iterator[Json]:
             data_file["first_row_id"] = row_id
             row_id += data_file["record_count"]
         yield entry
+
+
+def write_added_again(
+    files: MetadataFiles, metadata: Metadata, like: OpenManifest, snapshot_id: int
+) -> Manifest | None:
+    """Write the files that the snapshot of a manifest has added into a new one, as files that
+    another snapshot is to add: without sequence numbers and row ids. None where it has added none.
+
+    Raises `Unsupported` where that snapshot has removed files.
+    """
+    entries = []
+    for entry in like.entries:
+        if entry["snapshot_id"] != like.row["added_snapshot_id"]:
+            continue
+        if entry["status"] == DELETED or like.row.get("content", DATA) != DATA:
+            raise Unsupported("a snapshot to make again that does more than add files")
+        if entry["status"] == ADDED:
+            data_file = {**entry["data_file"], "first_row_id": None}
+            new = {"snapshot_id": snapshot_id, "data_file": data_file}
+            entries.append({**entry, **_NO_NUMBERS, **new})
+    if not entries:
+        return None
+    row = write_again(files, metadata, like, entries, snapshot_id)
+    return _manifest(row, [entry["data_file"] for entry in entries])
+
+
+_NO_NUMBERS: Mapping[str, None] = {"sequence_number": None, "file_sequence_number": None}
 
 
 def write_again(

@@ -18,6 +18,7 @@ from lakeload_jobs.formats.iceberg.commits.manifests import (
     OpenManifest,
     read_list,
     read_manifest,
+    write_added_again,
     write_again,
     write_list,
 )
@@ -56,12 +57,11 @@ def new_snapshot_id() -> int:
 @dataclass(frozen=True)
 class Addition:
     """What a snapshot is to add to a branch. `head` is where the branch is, None for nowhere;
-    `manifest` names the new files, None for none; `summary` is what the snapshot says of itself.
-    """
+    `manifests` name the new files; `summary` is what the snapshot says of itself."""
 
     snapshot_id: int
     head: int | None
-    manifest: Manifest | None
+    manifests: Sequence[Manifest]
     summary: Mapping[str, str]
     replaces: bool = False
     """Whether every row that is there goes."""
@@ -82,18 +82,106 @@ def added(files: MetadataFiles, metadata: Metadata, addition: Addition, *, now_m
         rows = list(_removed(files, metadata, rows, addition.snapshot_id, told))
     else:
         rows = [row for row in rows if _has_live_files(row)]
-    if addition.manifest is not None:
-        manifest = addition.manifest
-        rows.insert(0, dict(manifest.row))
-        told |= {
-            "added-data-files": manifest.files,
-            "added-records": manifest.rows,
-            "added-files-size": manifest.size,
-        }
+    new = addition.manifests
+    rows = [*(dict(manifest.row) for manifest in new), *rows]
+    told |= {
+        "added-data-files": sum(manifest.files for manifest in new),
+        "added-records": sum(manifest.rows for manifest in new),
+        "added-files-size": sum(manifest.size for manifest in new),
+    }
     if not addition.replaces:
         rows = _merged(files, metadata, rows, addition.snapshot_id)
-    told["changed-partition-count"] = addition.manifest.partitions if addition.manifest else 0
+    told["changed-partition-count"] = len(set[str]().union(*(one.partitions for one in new)))
     return _snapshot(files, metadata, addition, rows, _Summary(operation, told), now_ms)
+
+
+def again(
+    files: MetadataFiles,
+    metadata: Metadata,
+    staged: Json,
+    head: int | None,
+    snapshot_id: int,
+    summary: Mapping[str, str],
+    *,
+    now_ms: int,
+) -> Json:
+    """Make an append that is staged on a branch again, on top of another `head`: its data files,
+    with a manifest for each of its own. Return the snapshot.
+
+    Raises `Unsupported` where the staged snapshot does more than add data files.
+    """
+    manifests = []
+    for row in _changed(files, staged):
+        manifest = write_added_again(files, metadata, read_manifest(files, row), snapshot_id)
+        manifests += [] if manifest is None else [manifest]
+    addition = Addition(snapshot_id, head, manifests, summary)
+    return added(files, metadata, addition, now_ms=now_ms)
+
+
+def moved(
+    files: MetadataFiles, metadata: Metadata, staged: Json, *, schema_id: int, now_ms: int
+) -> Json:
+    """Return a snapshot that is staged in a private copy of the metadata as one of the metadata as
+    it is now. Its parent has to be where it was; branches of others may have come in between.
+
+    The list of manifests stays where the numbers in it still hold, else it is written again.
+    """
+    sequence = metadata.get("last-sequence-number", 0) + 1
+    lineage = metadata["format-version"] >= ROW_LINEAGE
+    first_row_id = metadata.get("next-row-id", 0) if lineage else None
+    snapshot = {
+        **staged,
+        "timestamp-ms": max(now_ms, metadata.get("last-updated-ms", 0)),
+        "schema-id": schema_id,
+    }
+    if staged["sequence-number"] == sequence and staged.get("first-row-id") == first_row_id:
+        return snapshot
+    rows = read_list(files, staged)
+    for row in rows:
+        if row["added_snapshot_id"] == staged["snapshot-id"]:
+            for name in ("sequence_number", "min_sequence_number"):
+                if row[name] == staged["sequence-number"]:
+                    row[name] = sequence
+        # Row ids of earlier snapshots are all lower.
+        if lineage and (row.get("first_row_id") or -1) >= staged["first-row-id"]:
+            row["first_row_id"] += first_row_id - staged["first-row-id"]
+    snapshot["manifest-list"] = write_list(
+        files,
+        metadata,
+        rows,
+        snapshot_id=staged["snapshot-id"],
+        parent=staged.get("parent-snapshot-id"),
+        sequence=sequence,
+        first_row_id=first_row_id,
+    )
+    numbers = {"sequence-number": sequence}
+    return {**snapshot, **numbers, **({"first-row-id": first_row_id} if lineage else {})}
+
+
+@dataclass(frozen=True)
+class AddedFile:
+    """A data file that a snapshot has added."""
+
+    location: str
+    rows: int
+    size: int
+
+
+def files_of(files: MetadataFiles, snapshot: Json) -> Iterator[AddedFile]:
+    """Yield the data files that a snapshot has added."""
+    for row in _changed(files, snapshot):
+        if row.get("content", DATA) != DATA:
+            continue
+        for entry in read_manifest(files, row).entries:
+            if entry["status"] == ADDED and entry["snapshot_id"] == snapshot["snapshot-id"]:
+                one = entry["data_file"]
+                yield AddedFile(one["file_path"], one["record_count"], one["file_size_in_bytes"])
+
+
+def _changed(files: MetadataFiles, snapshot: Json) -> list[Json]:
+    """Return the rows of the manifests that a snapshot has written."""
+    rows = read_list(files, snapshot)
+    return [row for row in rows if row["added_snapshot_id"] == snapshot["snapshot-id"]]
 
 
 def without_partition(
@@ -124,7 +212,7 @@ def without_partition(
     if not told:
         return None
     told["changed-partition-count"] = 1
-    addition = Addition(snapshot_id, head, None, summary)
+    addition = Addition(snapshot_id, head, (), summary)
     return _snapshot(files, metadata, addition, rows, _Summary("delete", told), now_ms)
 
 
