@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,12 +84,16 @@ class OwnTable:
 
     @classmethod
     def new(
-        cls, folder: Path, version: int = 2, spec: Json = UNPARTITIONED, **properties: str
+        cls,
+        folder: Path,
+        version: int = 2,
+        spec: Json = UNPARTITIONED,
+        properties: Mapping[str, str] | None = None,
     ) -> OwnTable:
         """Create a table."""
         (folder / "metadata").mkdir()
         order: Json = {"order-id": 0, "fields": []}
-        table = NewTable(SCHEMA, spec, order, properties, version)
+        table = NewTable(SCHEMA, spec, order, properties or {}, version)
         metadata = updated(NOTHING, table.updates(str(folder)), replaces=None, now_ms=NOW)
         return cls(metadata, Folder(), folder)
 

@@ -23,6 +23,7 @@ from tests.unit.formats.iceberg.commits.own_table import (
     data_file,
 )
 
+MERGING = {"commit.manifest.min-count-to-merge": "2"}
 VERSIONS = pytest.mark.parametrize("version", [2, 3])
 
 
@@ -61,7 +62,7 @@ def test_staged_append_made_again_has_its_files_on_the_new_head(
 
 
 def test_staged_append_takes_its_own_files_out_of_a_merged_manifest(tmp_path: Path) -> None:
-    table = OwnTable.new(tmp_path, 3, **{"commit.manifest.min-count-to-merge": "2"})
+    table = OwnTable.new(tmp_path, 3, properties=MERGING)
     table.append(data_file("a", 3))
     table.commit(table.addition([]), "staged")
     table.append(data_file("b", 2), branch="staged")
@@ -129,7 +130,7 @@ def test_moved_snapshot_has_new_numbers_where_others_have_taken_its_own(
 
 
 def test_moved_snapshot_keeps_the_row_ids_of_a_merged_manifest(tmp_path: Path) -> None:
-    table = OwnTable.new(tmp_path, 3, **{"commit.manifest.min-count-to-merge": "2"})
+    table = OwnTable.new(tmp_path, 3, properties=MERGING)
     table.append(data_file("a", 3))
     staged = table.copy().append(data_file("b", 2))
     table.append(data_file("other", 7), branch="of-another")
@@ -151,7 +152,7 @@ def test_moved_snapshot_has_the_schema_that_the_publish_gives(tmp_path: Path) ->
 
 
 def test_files_of_a_snapshot_are_those_that_it_has_added(tmp_path: Path) -> None:
-    table = OwnTable.new(tmp_path, **{"commit.manifest.min-count-to-merge": "2"})
+    table = OwnTable.new(tmp_path, properties=MERGING)
     table.append(data_file("a", 3))
     table.append(data_file("b", 2), data_file("c", 4))
     assert list(files_of(table.files, table.snapshot())) == [
