@@ -34,7 +34,7 @@ PREVIOUS_VERSIONS = "write.metadata.previous-versions-max"
 _PREVIOUS_VERSIONS = 100
 _LAST_ADDED = -1
 """The id in an update that names what the same commit has added last."""
-_FIRST_PARTITION_ID = 1000
+FIRST_PARTITION_ID = 1000
 
 
 # Requirements
@@ -66,7 +66,7 @@ def assert_definition(metadata: Metadata) -> list[Json]:
 _NUMBERS: Mapping[str, tuple[str, int]] = {
     "assert-current-schema-id": ("current-schema-id", 0),
     "assert-last-assigned-field-id": ("last-column-id", 0),
-    "assert-last-assigned-partition-id": ("last-partition-id", _FIRST_PARTITION_ID - 1),
+    "assert-last-assigned-partition-id": ("last-partition-id", FIRST_PARTITION_ID - 1),
     "assert-default-spec-id": ("default-spec-id", 0),
     "assert-default-sort-order-id": ("default-sort-order-id", 0),
 }
@@ -146,14 +146,15 @@ def remove_properties(names: Iterable[str]) -> Json:
     return {"action": "remove-properties", "removals": list(names)}
 
 
-def add_schema(schema: Mapping[str, Any]) -> list[Json]:
-    """Add a schema and make it the current one."""
+def add_schema(schema: Mapping[str, Any], last_column_id: int = 0) -> list[Json]:
+    """Add a schema and make it the current one. `last_column_id` is the highest id that the table
+    has ever given to a column."""
     return [
         # Servers of older versions of the protocol need the highest id told.
         {
             "action": "add-schema",
             "schema": dict(schema),
-            "last-column-id": highest_id({"type": "struct", **schema}),
+            "last-column-id": max(last_column_id, highest_id({"type": "struct", **schema})),
         },
         {"action": "set-current-schema", "schema-id": _LAST_ADDED},
     ]
@@ -202,7 +203,7 @@ NOTHING: Metadata = {
     "format-version": 1,
     "last-sequence-number": 0,
     "last-column-id": 0,
-    "last-partition-id": _FIRST_PARTITION_ID - 1,
+    "last-partition-id": FIRST_PARTITION_ID - 1,
     "current-snapshot-id": NO_SNAPSHOT,
     "properties": {},
     "schemas": [],
@@ -331,7 +332,7 @@ def _add_spec(commit: _Commit, update: Mapping[str, Any]) -> None:
     spec = update["spec"]
     commit.append("partition-specs", spec)
     commit.added["spec"] = spec["spec-id"]
-    known = commit.new.get("last-partition-id", _FIRST_PARTITION_ID - 1)
+    known = commit.new.get("last-partition-id", FIRST_PARTITION_ID - 1)
     ids = (partition["field-id"] for partition in spec["fields"])
     commit.new["last-partition-id"] = max(known, *ids, known)
 
