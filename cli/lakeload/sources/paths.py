@@ -41,18 +41,19 @@ Options = Annotated[
 ]
 
 
+NO_UTF8 = re.compile("[\ud800-\udfff]")
+"""What Python has in place of a byte of a file name that is no UTF-8."""
+
+
 def is_utf8_name(path: str) -> bool:
     """Whether a path can be written into a document: Python has a surrogate for each byte of a file
     name that is no UTF-8."""
-    return not _NO_UTF8.search(path)
+    return not NO_UTF8.search(path)
 
 
 def utf8_glob(path: str) -> str:
     """Return a path or glob with `?` in place of bytes that are no UTF-8."""
-    return _NO_UTF8.sub("?", path)
-
-
-_NO_UTF8 = re.compile("[\ud800-\udfff]")
+    return NO_UTF8.sub("?", path)
 
 
 def path_text(given: str) -> str:
