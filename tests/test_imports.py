@@ -58,5 +58,18 @@ def test_validate_imports_nothing_heavy() -> None:
     assert imported_by("validate", *examples) & HEAVY == set()
 
 
+def test_inspection_of_files_imports_no_spark() -> None:
+    program = (
+        "import sys, lakeload.sources.files.columns, lakeload.sources.files.inspection\n"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    roots = set(ended.stdout.split())
+    assert "pyarrow" in roots
+    assert roots & {"pyspark", "py4j"} == set()
+
+
 def test_import_check_detects_an_import() -> None:
     assert "lakeload" in imported_by("--help")

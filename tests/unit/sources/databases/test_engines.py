@@ -126,6 +126,16 @@ def test_a_url_has_the_parameters_of_its_engine_and_no_others(engine: Engine) ->
 
 
 @engines
+def test_its_facts_say_which_optional_methods_it_has(engine: Engine) -> None:
+    def has(name: str) -> bool:
+        return getattr(type(engine), name) is not getattr(Engine, name)
+
+    assert has("xmin_window") == engine.facts.has_xmin
+    assert has("grants") == bool(engine.facts.grants)
+    assert has("catalog") != engine.facts.by_driver
+
+
+@engines
 def test_paths_become_absolute(engine: Engine) -> None:
     read = replace(input_of(engine), jars=("a.jar",), parameters={"sslrootcert": "ca.pem"})
 

@@ -23,7 +23,7 @@ from lakeload_jobs.aws.vended_credentials import HandedKeys, s3_with
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.formats.iceberg.catalogs.errors import NO_STATE, CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.errors import NO_STATE, NOT_ICEBERG, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.http import error_from, http_call, not_a_catalog, origin
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore, now_ms
@@ -44,6 +44,7 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     remove_ref,
     set_branch,
     set_properties,
+    snapshot_of,
 )
 from lakeload_jobs.formats.iceberg.commits.snapshots import new_snapshot_id, without_partition
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts
@@ -80,8 +81,6 @@ _GLUE = {
     "EntityNotFoundException": ("NoSuchNamespaceException", 404),
     "AlreadyExistsException": ("AlreadyExistsException", 409),
 }
-NOT_ICEBERG = "NotAnIcebergTable"
-"""The code of a Glue table of another kind."""
 
 
 @contextmanager
@@ -329,21 +328,23 @@ class IcebergCatalog:
         with self._call(f"committing to the table `{namespace}.{name}`") as doing:
             table = self._read(namespace, name, doing)
             updates: list[Json] = []
-            head, number = ref(table.metadata, MAIN), new_snapshot_id()
-            if partition is not None and head is not None:
+            left, number = None, new_snapshot_id()
+            if partition is not None:
                 left = without_partition(
                     files, table.metadata, partition, number, summary, now_ms=now_ms()
                 )
-                updates += [add_snapshot(left), set_branch(MAIN, number)] if left else []
+            if left is not None:
+                updates += [add_snapshot(left), set_branch(MAIN, number)]
             if forget is not None and forget in table.metadata["properties"]:
                 updates.append(remove_properties([forget]))
 
             def is_in(now: ReadTable) -> bool:
-                if len(updates) > 1:
-                    return any(one["snapshot-id"] == number for one in now.metadata["snapshots"])
+                if left is not None:
+                    return snapshot_of(now.metadata, number) is not None
                 return forget not in now.metadata["properties"]
 
             if updates:
+                head = ref(table.metadata, MAIN)
                 self._commit(table, updates, is_in, [assert_ref(MAIN, head)])
             return bool(updates)
 

@@ -17,6 +17,10 @@ NO_STATE = "CommitStateUnknown"
 """The code of a commit that may or may not have happened."""
 
 
+NOT_ICEBERG = "NotAnIcebergTable"
+"""The code of a Glue table of another kind."""
+
+
 class CatalogError(Refused):
     """A catalog, or the way to it, refused a call.
 

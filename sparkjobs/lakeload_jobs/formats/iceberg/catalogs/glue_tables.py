@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
 from lakeload_jobs.aws.glue_calls import is_iceberg
-from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.core.comments import MAX_COLUMN, MAX_TABLE, one_line
+from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_ICEBERG, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import MetadataWriter, ReadTable
 from lakeload_jobs.formats.iceberg.commits.errors import (
     CommitRejected,
@@ -36,9 +37,6 @@ _KEPT = (
     "ViewOriginalText",
 )
 """What Glue holds of a table that is not Iceberg's: a commit leaves it."""
-
-NOT_ICEBERG = "NotAnIcebergTable"
-"""The code of a Glue table of another kind."""
 
 
 class GlueTables:
@@ -124,7 +122,8 @@ def _table_input(
         {
             "Name": field["name"],
             "Type": _hive_type(field["type"]),
-            "Comment": field.get("doc", ""),
+            # Glue refuses longer ones, and several lines; the metadata has them whole.
+            **({"Comment": one_line(doc, MAX_COLUMN)} if (doc := field.get("doc")) else {}),
             "Parameters": {
                 "iceberg.field.id": str(field["id"]),
                 "iceberg.field.current": "true",
@@ -142,7 +141,7 @@ def _table_input(
     }
     comment = metadata.get("properties", {}).get(_COMMENT) or held.get("Description")
     if comment:
-        found["Description"] = comment
+        found["Description"] = one_line(comment, MAX_TABLE)
     made: TableInputTypeDef = found
     return made
 

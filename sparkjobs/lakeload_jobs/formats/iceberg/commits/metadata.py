@@ -82,14 +82,13 @@ def add_snapshot(snapshot: Mapping[str, Any]) -> Json:
     return {"action": "add-snapshot", "snapshot": dict(snapshot)}
 
 
-def set_branch(name: str, snapshot: int, **settings: int) -> Json:
-    """Create a branch, or move it, with `settings` such as `min-snapshots-to-keep`."""
+def set_branch(name: str, snapshot: int) -> Json:
+    """Create a branch, or move it."""
     return {
         "action": "set-snapshot-ref",
         "ref-name": name,
         "type": "branch",
         "snapshot-id": snapshot,
-        **{setting.replace("_", "-"): value for setting, value in settings.items()},
     }
 
 

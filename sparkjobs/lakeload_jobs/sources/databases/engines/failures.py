@@ -10,13 +10,14 @@ def safe_text(text: str) -> str:
     return " ".join(text.split("; SQL statement:")[0].split())[:300]
 
 
+LOST_HINT = "run again: nothing was committed"
 _RETRYABLE = ("08", "40")
 """Classes of SQLSTATE in which another attempt may succeed: connections, serialization."""
 HINTS = {
     "42S21": "give one of the two columns another name with `AS`",
     "42": "check the names of the table and its columns, and the rights of the user",
-    "08": "run again: nothing was committed",
-    "40": "run again: nothing was committed",
+    "08": LOST_HINT,
+    "40": LOST_HINT,
     "28": "check `user` and `password` in `source`",
 }
 """What to do, by SQLSTATE or its class."""

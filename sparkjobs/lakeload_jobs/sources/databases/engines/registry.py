@@ -24,12 +24,12 @@ BY_SCHEME: dict[str, Engine] = {
     scheme: engine for engine in ENGINES.values() for scheme in engine.facts.schemes
 }
 """The engines by the schemes of their URLs."""
-BY_URL = next(engine for engine in ENGINES.values() if not engine.facts.schemes)
+BY_URL = DRIVER
 """The engine of any other URL of JDBC."""
 
 
 def connect_databases(spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, JdbcInput], Source]:
     """Return what makes the source of a table. The tables of one engine share connections."""
-    databases = {getattr(table.input, "database", None) for table in spec.tables}
-    made = {name: ENGINES[name].connect(spec, aws) for name in ENGINES.keys() & databases}
+    databases = {one.input.database for one in spec.tables if isinstance(one.input, JdbcInput)}
+    made = {name: ENGINES[name].connect(spec, aws) for name in databases}
     return lambda table, given: made[given.database](table, given)

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from base64 import b64encode
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -20,7 +20,6 @@ import pyarrow.types as pt
 
 from lakeload_jobs.contract.spec import OnBadValue
 from lakeload_jobs.rows.arrow import Column, Kind, pc
-from lakeload_jobs.rows.arrow_casts import ArrowCast
 from lakeload_jobs.rows.rejects import REJECT, REJECTED_HELPER, Reject, reject_column
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, PLACE_HELPER
 from lakeload_jobs.sources.base import BadValue, BadValuesFound, Splits, UnreadableFile, place_text
@@ -364,7 +363,7 @@ class ReadCast:
     cast may be bad."""
 
     read: ReadTyped
-    casts: Mapping[str, ArrowCast]
+    casts: Mapping[str, Callable[[Column], Column]]
     schema: pa.Schema
     on_bad_value: OnBadValue
 

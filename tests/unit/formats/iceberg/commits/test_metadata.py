@@ -92,9 +92,8 @@ def test_snapshot_becomes_the_head_and_is_logged() -> None:
 
 
 def test_branch_of_its_own_leaves_main_and_keeps_its_settings() -> None:
-    metadata = commit(
-        table(), add_snapshot(snapshot(7, 1)), set_branch("mine", 7, min_snapshots_to_keep=1)
-    )
+    mine = {**set_branch("mine", 7), "min-snapshots-to-keep": 1}
+    metadata = commit(table(), add_snapshot(snapshot(7, 1)), mine)
     assert ref(metadata, MAIN) is None
     assert metadata["refs"]["mine"]["min-snapshots-to-keep"] == 1
     assert metadata["snapshot-log"] == []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from lakeload_jobs.contract.spec import JdbcInput, JobSpec, TableSpec
 from lakeload_jobs.sources.databases.bookmark import Kind
 from lakeload_jobs.sources.databases.cursor_sql import CursorSql
-from lakeload_jobs.sources.databases.engines.base import Catalog, Engine, Facts
+from lakeload_jobs.sources.databases.engines.base import Engine, Facts
 from lakeload_jobs.sources.databases.engines.driver.dialect import DriverDialect
 
 if TYPE_CHECKING:
@@ -41,10 +41,6 @@ class DriverEngine(Engine):
     """An engine that Spark reads with a JDBC driver."""
 
     dialect: DriverDialect
-
-    def catalog(self) -> Catalog:
-        """Raise `NotImplementedError`: `driver.catalog` asks the driver in its place."""
-        raise NotImplementedError
 
     def connect(self, spec: JobSpec, aws: AwsSession) -> Callable[[TableSpec, JdbcInput], Source]:
         """Return what makes the source of a table."""

@@ -47,7 +47,7 @@ from lakeload_jobs.sources.databases.cursors import Window
 from lakeload_jobs.sources.databases.engines.base import Engine
 from lakeload_jobs.sources.databases.engines.driver import catalog as driver
 from lakeload_jobs.sources.databases.engines.driver.dialect import DriverDialect
-from lakeload_jobs.sources.databases.engines.failures import failure, safe_text
+from lakeload_jobs.sources.databases.engines.failures import LOST_HINT, failure, safe_text
 from lakeload_jobs.sources.databases.rows import cast_at_last, read_once
 from lakeload_jobs.sources.databases.seen import (
     ENTRY_BYTES,
@@ -163,7 +163,7 @@ class DriverSlice(DatabaseSlice):
         schema = StructType(fields)
 
         once = Splits((0,), reader, frame=frame)
-        why = engine.only_spark(spec.reader)
+        why = self.source.only_spark
         rows = read_once(spark, schema, found, once, self._ended, warnings=warnings, only_spark=why)
         return cast_at_last(rows, found.table, plain, found.relation.shown, on_bad_value)
 
@@ -330,7 +330,7 @@ class ReadRows:
             raise LoadFailed(
                 f"reading `{self.name}`: {counted:,} rows were counted, and {read:,} were read by "
                 "the same statement",
-                hint="run again: nothing was committed",
+                hint=LOST_HINT,
                 retryable=True,
             )
         return None if self.noting is None else b64encode(b"".join(noted)).decode()

@@ -31,8 +31,8 @@ from lakeload_jobs.sources.databases.engines.mysql.connection import (
     failures,
     fetch,
     grant_hint,
+    not_granted,
     number_of,
-    safe_text,
 )
 from lakeload_jobs.sources.databases.engines.mysql.sql import quoted, select_sql
 from lakeload_jobs.sources.databases.engines.mysql.types import PLACES, result_column, type_name
@@ -42,7 +42,7 @@ from lakeload_jobs.sources.databases.relation_identity import RelationIdentity
 from lakeload_jobs.sources.databases.table_names import table_meant
 
 if TYPE_CHECKING:
-    Connection = pymysql.Connection[pymysql.cursors.Cursor]
+    from lakeload_jobs.sources.databases.engines.mysql.connection import Connection
 
 
 @dataclass(frozen=True)
@@ -159,10 +159,8 @@ def check_select(
         except pymysql.Error as error:
             if number_of(error) != ER.TABLEACCESS_DENIED_ERROR or not relation.name:
                 raise
-            raise LoadFailed(
-                f"reading `{relation.shown}`: {safe_text(error)} (error {number_of(error)})",
-                hint=grant_hint("SELECT", relation.sql, account_of(connection)),
-            ) from None
+            doing = f"reading `{relation.shown}`"
+            raise not_granted(connection, doing, error, "SELECT", relation.sql) from None
 
 
 _SYSTEM = ("information_schema", "mysql", "performance_schema", "sys")

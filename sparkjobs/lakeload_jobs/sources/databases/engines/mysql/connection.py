@@ -19,6 +19,7 @@ from pymysql.constants import CR, ER
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput
+from lakeload_jobs.sources.databases.engines.failures import LOST_HINT
 from lakeload_jobs.sources.databases.engines.mysql.sql import quoted
 
 if TYPE_CHECKING:
@@ -200,13 +201,22 @@ def number_of(error: Exception) -> int:
     return number if isinstance(number, int) else 0
 
 
+def not_granted(
+    connection: Connection, doing: str, error: Exception, right: str, what: str
+) -> LoadFailed:
+    """Return the failure of a statement because a right is missing, with what grants it."""
+    return LoadFailed(
+        f"{doing}: {safe_text(error)} (error {number_of(error)})",
+        hint=grant_hint(right, what, account_of(connection)),
+    )
+
+
 def safe_text(error: Exception) -> str:
     """Return a driver's message on one line; the server's messages hold no password."""
     text = error.args[1] if len(error.args) > 1 else str(error)
     return " ".join(str(text).split())[:300]
 
 
-LOST_HINT = "run again: nothing was committed"
 _LOST = (
     CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST, 0, ER.SERVER_SHUTDOWN, 1927,
     ER.NET_READ_ERROR, ER.NET_WRITE_INTERRUPTED, ER.NET_ERROR_ON_WRITE,

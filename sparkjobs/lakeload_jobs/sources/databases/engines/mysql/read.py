@@ -26,16 +26,14 @@ from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, KEY_ONLY_HELPER
 from lakeload_jobs.sources.base import BadValue, BadValuesFound
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES, BATCH_ROWS, bounded
 from lakeload_jobs.sources.databases.columns import SelectedColumn
+from lakeload_jobs.sources.databases.engines.failures import LOST_HINT
 from lakeload_jobs.sources.databases.engines.mysql.catalog import MysqlRelation, key_of
 from lakeload_jobs.sources.databases.engines.mysql.connection import (
-    LOST_HINT,
-    account_of,
     connect,
     failures,
     fetch,
-    grant_hint,
+    not_granted,
     number_of,
-    safe_text,
 )
 from lakeload_jobs.sources.databases.engines.mysql.sql import quoted, select_sql
 from lakeload_jobs.sources.databases.identity import TaskIdentity
@@ -44,7 +42,7 @@ from lakeload_jobs.sources.databases.seen import ENTRY_BYTES, check_size, entrie
 from lakeload_jobs.sources.type_names import text_type
 
 if TYPE_CHECKING:
-    Connection = pymysql.Connection[pymysql.cursors.Cursor]
+    from lakeload_jobs.sources.databases.engines.mysql.connection import Connection
 
 
 @dataclass(frozen=True)
@@ -101,12 +99,8 @@ def _lock(read: JdbcInput, password: Secret | None, relation: MysqlRelation) -> 
             except pymysql.Error as error:
                 if number_of(error) not in (ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR):
                     raise
-                raise LoadFailed(
-                    f"{doing}: {safe_text(error)} (error {number_of(error)})",
-                    hint=grant_hint(
-                        "LOCK TABLES", f"{quoted(relation.schema)}.*", account_of(connection)
-                    ),
-                ) from None
+                what = f"{quoted(relation.schema)}.*"
+                raise not_granted(connection, doing, error, "LOCK TABLES", what) from None
     except BaseException:
         connection.close()
         raise

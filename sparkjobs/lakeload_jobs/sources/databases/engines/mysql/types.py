@@ -5,19 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pymysql
-import pymysql.cursors
 from pymysql.constants import FIELD_TYPE, FLAG
 
 from lakeload_jobs.sources.databases.columns import CatalogColumn, Rule, SelectedColumn
 from lakeload_jobs.sources.databases.engines.mysql.sql import quoted
 from lakeload_jobs.sources.databases.key_ranges import LAST_DAY, Places, integers, unsigned
-
-if TYPE_CHECKING:
-    Connection = pymysql.Connection[pymysql.cursors.Cursor]
-
 
 _MAX_DIGITS = 38
 

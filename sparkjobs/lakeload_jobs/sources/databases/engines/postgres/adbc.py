@@ -17,9 +17,9 @@ from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.base import BadValuesFound
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES, bounded
 from lakeload_jobs.sources.databases.columns import SelectedColumn
+from lakeload_jobs.sources.databases.engines.failures import LOST_HINT
 from lakeload_jobs.sources.databases.engines.postgres.connection import conninfo, session_settings
 from lakeload_jobs.sources.databases.engines.postgres.failures import (
-    LOST_HINT,
     failure,
     is_lost,
     safe_text,

@@ -455,10 +455,12 @@ def xmin_window(
     options: RunOptions,
     bookmark: Bookmark,
     fetch: Fetch,
+    *,
+    loads: bool = False,
 ) -> XminWindow:
-    """Return the rows that are new by their transaction ids, as nobody reads them now."""
+    """Return the rows that are new by their transaction ids; `loads`: they are read now."""
     request = xmin_request(relation, table, options)
-    return find_xmin_window(request, bookmark, fetch, server_of(connection), loads=False)
+    return find_xmin_window(request, bookmark, fetch, server_of(connection), loads=loads)
 
 
 def connect_read_only(read: JdbcInput, password: Secret | None) -> psycopg.Connection[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.secrets import Secret, without_secrets
+from lakeload_jobs.sources.databases.engines.failures import LOST_HINT
 
 
 def safe_text(text: str, password: Secret | None) -> str:
@@ -44,7 +45,6 @@ _RETRYABLE = ("08", "40", "53", "57", "55006", "55P03")
 _LOST = "the connection to PostgreSQL was lost"
 _ENDS = ("57P01", "57P02", "57P03")
 """SQLSTATEs with which a server that stops ends its sessions."""
-LOST_HINT = "run again: nothing was committed"
 
 
 def is_lost(state: str | None) -> bool:

@@ -14,12 +14,12 @@ from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.sources.databases.columns import CatalogColumn, Relation, SelectedColumn
+from lakeload_jobs.sources.databases.engines.failures import LOST_HINT
 from lakeload_jobs.sources.databases.engines.postgres.connection import (
     connect,
     failures,
     session_settings,
 )
-from lakeload_jobs.sources.databases.engines.postgres.failures import LOST_HINT
 from lakeload_jobs.sources.databases.engines.postgres.sql import literal, quoted
 from lakeload_jobs.sources.databases.engines.postgres.types import PLACES
 from lakeload_jobs.sources.databases.key_ranges import (

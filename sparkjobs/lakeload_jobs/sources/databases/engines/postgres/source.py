@@ -30,8 +30,6 @@ from lakeload_jobs.sources.databases.engines.postgres import catalog
 from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadPart
 from lakeload_jobs.sources.databases.engines.postgres.catalog import (
     bad_values,
-    server_of,
-    xmin_request,
 )
 from lakeload_jobs.sources.databases.engines.postgres.connection import failures
 from lakeload_jobs.sources.databases.engines.postgres.jvm import part_frames
@@ -43,7 +41,7 @@ from lakeload_jobs.sources.databases.engines.postgres.snapshot import (
     entry_sql,
     unseen_parts,
 )
-from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow, find_xmin_window
+from lakeload_jobs.sources.databases.engines.postgres.xids import XminWindow
 from lakeload_jobs.sources.databases.identity import TaskIdentity
 from lakeload_jobs.sources.databases.keys import remembered
 from lakeload_jobs.sources.databases.rows import casts_of
@@ -132,9 +130,15 @@ class PostgresSource(DatabaseSource):
     ) -> XminWindow:
         options = self.spec.options
         refuse_limit(incremental=True, limit=options.limit)
-        request = xmin_request(relation, self.table, options)
-        server = server_of(snapshot.connection)
-        found = find_xmin_window(request, bookmark, snapshot.fetch, server)
+        found = catalog.xmin_window(
+            snapshot.connection,
+            relation,
+            self.table,
+            options,
+            bookmark,
+            snapshot.fetch,
+            loads=True,
+        )
         before, after = found.state.before, found.state.after
         kept = remembered(self.given, bookmark.state)
         return replace(found, state=StateChange(before, {**after, **kept}))
@@ -217,9 +221,8 @@ class PostgresSlice(DatabaseSlice):
 
     def _check_values(self, read: ReadPart) -> None:
         """Raise `LoadFailed` with the bad values of the table, by column and key."""
-        bad_columns = tuple(column for column in read.selected if column.bad)
         found, count = bad_values(
-            self.snapshot.connection, read.relation, bad_columns, read.read, self.wanted
+            self.snapshot.connection, read.relation, read.selected, read.read, self.wanted
         )
         if count:
             raise BadValuesFound.of(found, count, hint="set `on_bad_value: 'NULL'`")
@@ -232,7 +235,8 @@ class PostgresSlice(DatabaseSlice):
             parts = self.snapshot.parts(self.found.relation, self.readers, by_key=self._by_key)
         reader = replace(read, selected=tuple(c for c in read.selected if c.name in names))
         schema = from_arrow_schema(reader.schema, prefer_timestamp_ntz=True)
-        splits = _spark_reads(spark, self.source.only_spark, Splits(parts, reader), self.snapshot)
+        counted = Splits(parts, reader, tuple(part.rows for part in parts))
+        splits = _spark_reads(spark, self.source.only_spark, counted, self.snapshot)
         frame = split_frame(spark, splits, schema)
         casts = casts_of(self.found.table, schema, self.found.names)
         cast = cast_types(frame, casts, spec.on_bad_value_of(self.found.table)) if casts else frame

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from typing import IO, Any, Literal, cast
+from typing import IO, Any, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
@@ -363,21 +363,11 @@ def _from_snappy(data: bytes) -> bytes:
 
 
 def _from_lz4(data: bytes) -> bytes:
-    # As a frame of one block: of a block alone Arrow needs to know the size before.
-    block = len(data).to_bytes(4, "little") + data
-    return _from_stream("lz4", _LZ4_FRAME + block + bytes(4))
-
-
-_LZ4_FRAME = b"\x04\x22\x4d\x18\x60\x70\x73"
-"""Begins a frame of blocks of at most 4 MiB, without checksums."""
+    return pa.Codec("lz4_raw").decompress(data, _lz4_size(data), asbytes=True)
 
 
 def _from_zstd(data: bytes) -> bytes:
-    return _from_stream("zstd", data)
-
-
-def _from_stream(codec: Literal["lz4", "zstd"], data: bytes) -> bytes:
-    with pa.CompressedInputStream(pa.BufferReader(data), codec) as stream:
+    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
         return stream.read()
 
 
@@ -388,6 +378,29 @@ _UNPACKED: Mapping[str, Callable[[bytes], bytes]] = {
     "lz4": _from_lz4,
     "zstd": _from_zstd,
 }
+
+
+def _lz4_size(data: bytes) -> int:
+    """Return how many bytes a block of LZ4 becomes: Arrow needs to know."""
+    at = size = 0
+
+    def length(start: int) -> int:
+        nonlocal at
+        found = start
+        while start == 15:
+            found, at = found + data[at], at + 1
+            if data[at - 1] != 255:
+                break
+        return found
+
+    while at < len(data):
+        token, at = data[at], at + 1
+        literals = length(token >> 4)
+        at, size = at + literals, size + literals
+        if at < len(data):  # The last sequence has literals only.
+            at += 2
+            size += length(token & 15) + 4
+    return size
 
 
 def read_orc_footers(

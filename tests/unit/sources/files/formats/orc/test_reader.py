@@ -421,6 +421,26 @@ def test_a_footer_with_too_long_a_chunk_is_damaged(tmp_path: Path, codec: str) -
         read(path)
 
 
+def test_a_footer_of_one_large_chunk_is_read(tmp_path: Path) -> None:
+    name = "x" * (5 << 20)
+    table = {name: pa.array([7])}
+    path = write(tmp_path / "a.orc", table, compression="lz4", compression_block_size=6 << 20)
+    content = path.read_bytes()
+    end = len(content) - 1 - content[-1]
+    postscript = content[end:-1]
+    size = orc_reader._Message(postscript).number(1)
+    # Arrow does not pack it.
+    packed = pa.Codec("lz4_raw").compress(content[end - size + 3 : end], asbytes=True)
+    chunk = (len(packed) << 1).to_bytes(3, "little") + packed
+    others = postscript.removeprefix(orc_reader._encoded((1, size)))
+    postscript = orc_reader._encoded((1, len(chunk))) + others
+    parts = (content[: end - size], chunk, postscript, bytes((len(postscript),)))
+    path.write_bytes(b"".join(parts))
+
+    assert path.stat().st_size < size
+    assert read(path).to_pydict() == {name: [7]}
+
+
 def test_file_that_is_not_orc_is_rejected_by_name(tmp_path: Path) -> None:
     path = tmp_path / "a.orc"
     for content in (b"id\n1\n", b"PAR1" * 9, b"\x00"):
