@@ -109,6 +109,34 @@ class OpenPart(Protocol):
         """Yield its rows as text: those of `names` that are to be read."""
 
 
+class PartBlocks(Protocol):
+    """The blocks of a part, and the place behind the last one that was read."""
+
+    end: int
+    line: int
+
+
+@dataclass
+class BlockPart:
+    """An open part of a file that is read in blocks. `end` and `line` are those of its end when it
+    has been read."""
+
+    file: FileState
+    start: int
+    first_line: int
+    blocks: PartBlocks
+
+    @property
+    def end(self) -> int:
+        """Where the next part begins."""
+        return self.blocks.end
+
+    @property
+    def line(self) -> int:
+        """The line there."""
+        return self.blocks.line
+
+
 @dataclass
 class PartProxy:
     """A part that is being read by way of another one, and is as that one."""
