@@ -36,11 +36,13 @@ SMALL_PARTS = 8
 
 @dataclass(frozen=True)
 class SplitPart:
-    """One part of a source's splits, and how many of its rows are read; None for all of them, which
-    nobody has counted."""
+    """One part of a source's splits, and how many of its rows are read; None where nobody has
+    counted them."""
 
     source: Any
     rows: int | None
+    cut: bool = False
+    """Whether it has more rows, which a limit leaves out."""
 
 
 @dataclass(frozen=True)
@@ -234,11 +236,13 @@ class LoadedRows(Iterator[pa.RecordBatch]):
 def _rows(
     read: Callable[[Any], Iterator[pa.RecordBatch]], part: SplitPart
 ) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a part. It is read to its end, where its reader compares what it has read
+    with what was counted, unless a limit cuts it."""
+    if not part.cut or part.rows is None:
+        yield from read(part.source)
+        return
     left = part.rows
     for batch in read(part.source):
-        if left is None:
-            yield batch
-            continue
         rows = batch.slice(0, left)
         yield rows
         left -= rows.num_rows
@@ -255,7 +259,7 @@ def rows_in_arrow(
     if splits.unfinished is not None or splits.read is as_handed_over:
         return None
     counted = splits.counts is not None and rows.repeatable
-    if limit is not None and (table.where is not None or not counted):
+    if limit is not None and (table.where is not None or not counted or splits.frame is not None):
         return None
     helpers = tuple(name for name in ROW_HELPERS if name in rows.schema.names)
     if table.where is not None and REJECTED_HELPER in helpers:
@@ -303,8 +307,8 @@ def _limited(splits: Splits, limit: int | None) -> tuple[SplitPart, ...]:
     most = sum(splits.counts) if limit is None else limit
     before = accumulate(splits.counts, initial=0)
     rows = (min(count, most - done) for count, done in zip(splits.counts, before, strict=False))
-    parts = (SplitPart(part, left) for part, left in zip(splits.parts, rows, strict=True))
-    return tuple(part for part in parts if (part.rows or 0) > 0)
+    parts = zip(splits.parts, rows, splits.counts, strict=True)
+    return tuple(SplitPart(part, left, left < count) for part, left, count in parts if left > 0)
 
 
 def same_shape(own: Kind, kind: Kind) -> bool:
