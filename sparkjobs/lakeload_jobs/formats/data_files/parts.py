@@ -18,6 +18,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.rows.arrow import Column, Kind, pc, with_child
+from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.conditions import Condition, arrow_condition, evaluated
 from lakeload_jobs.rows.failures import failures_for_driver
@@ -97,11 +98,16 @@ class TableParts:
         read = _ReadAndWork(self.read, work, of_frame=self.frame is not None)
         return part_tasks(spark, self.parts, self.frame, read, schema)
 
-    def without_columns(self) -> TableParts:
-        """Return them without columns where Spark need not make any, to be counted."""
+    def to_count(self, *, all_columns: bool) -> TableParts:
+        """Return them with one column where Spark makes them. With `all_columns` it has to make all
+        for that one, so that a row that cannot be read fails here as it would in the load."""
         if self.frame is None or not self.read.is_handed_over:
             return self
-        return of_frame(self.frame.select(F.lit(1).alias("row")), [None] * len(self.parts))
+        row = F.lit(1)
+        if all_columns:
+            # Maps have no hash; whether it is null can be asked of every column.
+            row = F.hash(row, *(F.col(quoted(name)).isNull() for name in self.frame.columns))
+        return of_frame(self.frame.select(row.alias("row")), [None] * len(self.parts))
 
     def renamed(self, names: Sequence[str]) -> TableParts:
         """Return them with other names of columns."""
