@@ -17,29 +17,8 @@ from lakeload.config.scalars import bucket_problem
 from lakeload.config.secret_names import shown
 from lakeload.sources.base import InputFound
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.sources.files.text.options import option_text
 from lakeload_jobs.sources.paths.file_state import is_s3
 from lakeload_jobs.sources.paths.key_patterns import alternatives
-
-
-def _option_values(given: Any) -> Any:
-    """Options are text; booleans, whole numbers and lists of texts may be written as such."""
-    if not isinstance(given, dict):
-        return given
-    return {name: option_text(value) for name, value in given.items()}
-
-
-Options = Annotated[
-    dict[str, str],
-    BeforeValidator(_option_values),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "additionalProperties": {"type": ["string", "boolean", "integer", "array"]},
-        }
-    ),
-]
-
 
 NO_UTF8 = re.compile("[\ud800-\udfff]")
 """What Python has in place of a byte of a file name that is no UTF-8."""

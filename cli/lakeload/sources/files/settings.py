@@ -12,7 +12,8 @@ from lakeload.config.credentials import Credentials
 from lakeload.config.model import Finding
 from lakeload.config.secret_names import shown
 from lakeload.sources.base import SourceSettings, TableSettings
-from lakeload.sources.paths import NO_UTF8, Options, Paths
+from lakeload.sources.paths import NO_UTF8, Paths
+from lakeload.sources.reader_options import Options
 from lakeload_jobs.contract.spec import FileFormatName, OnChangedFile
 from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
 
