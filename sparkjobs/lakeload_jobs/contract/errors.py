@@ -103,6 +103,15 @@ class MachineNotReady(LakeloadError):
     exit_code = ExitCode.MACHINE
 
 
+class JavaNeeded(MachineNotReady):
+    """A table needs the Java code of its format, and Spark was started without it. Only the command
+    line sees it: it starts Spark again, with the jars."""
+
+    def __init__(self, target: str, reason: str) -> None:
+        super().__init__(f"`{target}` needs the Java code of its table format: {reason}")
+        self.reason = reason
+
+
 class LoadFailed(LakeloadError):
     """One table could not be loaded; its data is not in."""
 

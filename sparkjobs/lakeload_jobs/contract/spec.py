@@ -483,6 +483,8 @@ class JobSpec:
     """The process that started the job (`core.authors`)."""
     dead_attempts: tuple[str, ...] = ()
     """Attempts of this machine that ended without a result: nobody works on their branches."""
+    format_jars: bool = True
+    """Spark has the jars of the table format: what only its Java code can do, it can."""
     runtime: RuntimeSpec = RuntimeSpec()
     job: JobName = "load"
     """Which of the jobs it is: the module of that name in `lakeload_jobs.jobs`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -73,7 +73,7 @@ class RowsReport:
     dropped: int = 0
     bad_values: int = 0
     rejected: Rejected = NONE_REJECTED
-    bounds: Bounds | None = None
+    bounds: Bounds = field(default_factory=dict)
 
     def __add__(self, other: RowsReport) -> RowsReport:
         return RowsReport(
@@ -81,7 +81,7 @@ class RowsReport:
             self.dropped + other.dropped,
             self.bad_values + other.bad_values,
             self.rejected + other.rejected,
-            united((self.bounds or {}, other.bounds or {})),
+            united((self.bounds, other.bounds)),
         )
 
 

@@ -10,7 +10,6 @@ names and rules.
 
 from __future__ import annotations
 
-import copy
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +23,9 @@ Metadata = Mapping[str, Any]
 
 MAIN = "main"
 FORMAT_VERSIONS = (1, 2, 3)
-"""Versions of the format whose metadata is read and changed; data is added to 2 and 3."""
+"""Versions of the format whose metadata is read and changed."""
+DATA_VERSIONS = (2, 3)
+"""Versions whose tables get new rows."""
 ROW_LINEAGE = 3
 """The first version in which rows have ids."""
 NO_SNAPSHOT = -1
@@ -232,7 +233,8 @@ def updated(
     Raises `CommitRejected` where an update contradicts the metadata, and `Unsupported` for one that
     is not known.
     """
-    commit = _Commit(copy.deepcopy(dict(metadata)), max(now_ms, metadata.get("last-updated-ms", 0)))
+    # What changes is made anew: a deep copy of a long history takes most of a commit's time.
+    commit = _Commit(dict(metadata), max(now_ms, metadata.get("last-updated-ms", 0)))
     for update in updates:
         action = update["action"]
         if action not in _UPDATES:
@@ -279,8 +281,17 @@ class _Commit:
 
 def previous_versions(metadata: Metadata) -> int:
     """How many earlier metadata files a table remembers."""
-    given = metadata.get("properties", {}).get(PREVIOUS_VERSIONS, _PREVIOUS_VERSIONS)
-    return max(1, int(given))
+    return max(1, int_property(metadata, PREVIOUS_VERSIONS, _PREVIOUS_VERSIONS))
+
+
+def int_property(metadata: Metadata, name: str, default: int) -> int:
+    """Return the number that a property of the table is. Raises `Unsupported` for another text,
+    with which Iceberg's own commits fail as well."""
+    given = metadata.get("properties", {}).get(name, str(default))
+    try:
+        return int(given)
+    except ValueError:
+        raise Unsupported(f"the value `{given}` of the table property `{name}`") from None
 
 
 def _assign_uuid(commit: _Commit, update: Mapping[str, Any]) -> None:

@@ -51,6 +51,7 @@ from lakeload_jobs.formats.iceberg.rules.writers import (
     only_spark,
     only_spark_by_settings,
     partition_fields,
+    secrets_elsewhere,
 )
 from lakeload_jobs.rows.counting import NO_ROWS, RowsReport
 from lakeload_jobs.rows.progress import new_progress_file
@@ -170,13 +171,7 @@ def plan_rows(spec: JobSpec, table: TableSpec, rows: FittedRows, written: Writte
 
 def plan_before(spec: JobSpec, table: TableSpec) -> Plan | None:
     """Return the plan of a table that Spark writes whatever it is; None where that is open."""
-    credentials = spec.destination.credentials
-    secrets = (
-        *(credentials.external_id, credentials.access_key_id),
-        *(credentials.secret_access_key, credentials.session_token),
-    )
-    if not spec.runtime.tasks_share_driver and any(secrets):
-        # Tasks on other machines may lack them, and Iceberg's FileIO takes them along.
+    if secrets_elsewhere(spec):
         return Plan()
     return Plan() if any(only_spark_by_settings(table, spec.destination.iceberg.catalog)) else None
 

@@ -249,6 +249,9 @@ def stage(given: Stage) -> Staged:
         given = _counted(given, written.report)
         summary = _summary(given)
     elif given.rows.columns.fields:
+        if base not in (None, given.begun) and _compares_keys(given):
+            # The source was read before those rows came in, and may have them now.
+            raise RetryLoad(f"another load was committed to `{table.target}` since this load began")
         with ExitStack() as stack:
             kept = stack.enter_context(closing(_keep(given, java_table)))
             if given.spec.on_bad_value_of(table) == "QUARANTINE":
@@ -341,11 +344,8 @@ def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Writ
 def _find_deleted(given: Stage, base: int | None) -> DeletedKeys | None:
     """Return the keys of the table that the source no longer has."""
     table, key = given.table, given.rows.key
-    if table.max_deleted is None or given.replaces or base is None or given.rows.prepared.more:
+    if base is None or table.max_deleted is None or not _compares_keys(given):
         return None
-    if base != given.begun:
-        # The source was read before those rows came in, and may have them now.
-        raise RetryLoad(f"another load was committed to `{table.target}` since this load began")
     before = _table_at(given, base)
     if not set(key) <= set(before.columns):
         return None
@@ -359,6 +359,12 @@ def _find_deleted(given: Stage, base: int | None) -> DeletedKeys | None:
     rows = given.rows
     keys = source_keys(given.spec, table, rows.prepared, rows.mapping, lower=lower)
     return find_deleted(live, keys, key, table.max_deleted, table.target)
+
+
+def _compares_keys(given: Stage) -> bool:
+    """Whether the keys of the table are compared with those of the source."""
+    compared = given.table.max_deleted is not None
+    return compared and not given.replaces and not given.rows.prepared.more
 
 
 def _table_at(given: Stage, snapshot: int) -> DataFrame:
@@ -483,7 +489,7 @@ def _merge(
     """Merge in this session: its settings stamp the snapshot, so it is the table's own."""
     columns = table_columns(given.spark, java_table)
     copies = java_table.properties().get(MERGE_MODE) != "merge-on-read"
-    bounds: Bounds = kept.report.bounds or {}
+    bounds: Bounds = kept.report.bounds
     rows = latest.frame
     if given.table.max_deleted is not None:
         rows = rows.withColumn(GONE, F.lit(False))
@@ -583,7 +589,7 @@ def _key_filter(
         return None
     if any(kinds[name].dataType != columns[name].dataType for name in key):
         return None
-    return filter_of(kept.frame, key, given.loaded_rows)
+    return filter_of(kept.columns(key), key, given.loaded_rows)
 
 
 def _is_large(java_table: Java, snapshot: int | None) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -293,14 +293,13 @@ def _walk(facts: TableFacts, head: int | None) -> Lineage:
 
 def table_facts(metadata: Mapping[str, Any], metadata_location: str | None) -> TableFacts:
     """Return the facts of a table's metadata file, as Iceberg's specification writes it."""
-    schemas, current = metadata["schemas"], metadata["current-schema-id"]
-    schema = next(one for one in schemas if one["schema-id"] == current)
-    names = _names(schema)
+    schema = current_schema(metadata)
+    names = column_names(schema)
     return TableFacts(
         location=metadata["location"].rstrip("/"),
-        uuid=metadata["table-uuid"],
+        uuid=metadata.get("table-uuid") or "",
         properties=metadata.get("properties", {}),
-        refs={name: ref["snapshot-id"] for name, ref in metadata.get("refs", {}).items()},
+        refs=_refs(metadata),
         snapshots={one["snapshot-id"]: _snapshot(one) for one in metadata.get("snapshots", [])},
         columns={field["name"]: type_text(field["type"]) for field in schema["fields"]},
         required=frozenset(field["name"] for field in schema["fields"] if field["required"]),
@@ -310,6 +309,33 @@ def table_facts(metadata: Mapping[str, Any], metadata_location: str | None) -> T
         partitions=_partitions(metadata, names),
         sorted=metadata.get("default-sort-order-id", 0) != 0,
     )
+
+
+def current_schema(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the current schema of a table's metadata."""
+    current = metadata.get("current-schema-id", 0)
+    # Old metadata of version 1 has this one alone.
+    schemas: Sequence[Mapping[str, Any]] = metadata.get("schemas") or [metadata["schema"]]
+    return next(one for one in schemas if one.get("schema-id", 0) == current)
+
+
+def default_spec(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the fields of the partition spec that new files of a table have."""
+    default = metadata.get("default-spec-id", 0)
+    specs: Sequence[Mapping[str, Any]] = metadata.get("partition-specs") or [
+        {"spec-id": default, "fields": metadata["partition-spec"]}
+    ]
+    fields: Sequence[Mapping[str, Any]] = next(
+        one["fields"] for one in specs if one["spec-id"] == default
+    )
+    return fields
+
+
+def _refs(metadata: Mapping[str, Any]) -> dict[str, int]:
+    found = {name: ref["snapshot-id"] for name, ref in metadata.get("refs", {}).items()}
+    head = metadata.get("current-snapshot-id")
+    # Writers that know no branches leave them out.
+    return {"main": head, **found} if head not in (None, -1) else found
 
 
 def type_text(kind: str | Mapping[str, Any]) -> str:
@@ -329,24 +355,21 @@ def type_text(kind: str | Mapping[str, Any]) -> str:
     return f"struct<{', '.join(fields)}>"
 
 
-def _names(struct: Mapping[str, Any], within: str = "") -> dict[int, str]:
+def column_names(struct: Mapping[str, Any], within: str = "") -> dict[int, str]:
     """Return field id → name, also of the fields in structs: `address.city`."""
     found = {}
     for field in struct["fields"]:
         found[field["id"]] = name = f"{within}{field['name']}"
         kind = field["type"]
         if not isinstance(kind, str) and kind["type"] == "struct":
-            found |= _names(kind, f"{name}.")
+            found |= column_names(kind, f"{name}.")
     return found
 
 
 def _partitions(metadata: Mapping[str, Any], names: Mapping[int, str]) -> tuple[str, ...]:
-    spec = next(
-        s for s in metadata["partition-specs"] if s["spec-id"] == metadata["default-spec-id"]
-    )
     return tuple(
         spec_field(field["transform"], names.get(field["source-id"], "?"))
-        for field in spec["fields"]
+        for field in default_spec(metadata)
         if field["transform"] != NO_PARTITION
     )
 

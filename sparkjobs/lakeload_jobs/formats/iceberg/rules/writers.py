@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from lakeload_jobs.contract.spec import CatalogSpec, PartitionField, TableSpec
+from lakeload_jobs.contract.errors import JavaNeeded
+from lakeload_jobs.contract.spec import (
+    CatalogSpec,
+    JobSpec,
+    PartitionField,
+    TableSpec,
+)
 from lakeload_jobs.contract.traits import vends
 from lakeload_jobs.formats.iceberg.rules.bloom_filters import (
     BLOOM_FILTER_ADAPTIVE,
@@ -20,7 +26,8 @@ from lakeload_jobs.formats.iceberg.rules.bloom_filters import (
     bloom_filters_of,
     parse_fpp,
 )
-from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
+from lakeload_jobs.formats.iceberg.rules.facts import column_names, current_schema, default_spec
+from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field, spec_field
 
 Codec = Literal["gzip", "zstd", "snappy", "uncompressed"]
 
@@ -157,6 +164,21 @@ def _reasons(
     key: Collection[str],
 ) -> Iterator[str]:
     yield from only_spark_by_settings(table, catalog)
+    yield from _of_table(written, bucket)
+    fields = written.schema["fields"]
+    for field in fields:
+        if field["name"] not in columns and field["required"]:
+            yield f"the load has no column `{field['name']}`, which is required"
+        if field["required"] and field["name"] in columns and field["name"] not in key:
+            yield f"column `{field['name']}` is required and not in the primary key"
+    known = {field["name"] for field in fields}
+    for name in columns:
+        if name not in known:
+            yield f"the table has no column `{name}`"
+
+
+def _of_table(written: WrittenTable, bucket: str) -> Iterator[str]:
+    """Yield the reasons that the table has whatever is loaded into it."""
     if written.version not in _VERSIONS:
         yield f"the table has format version {written.version}"
     yield from _partitions(written)
@@ -169,14 +191,67 @@ def _reasons(
         yield f"the table has more than {MOST_COLUMNS:,} columns"
     for field in fields:
         yield from _field(field, field["name"])
-        if field["name"] not in columns and field["required"]:
-            yield f"the load has no column `{field['name']}`, which is required"
-        if field["required"] and field["name"] in columns and field["name"] not in key:
-            yield f"column `{field['name']}` is required and not in the primary key"
-    known = {field["name"] for field in fields}
-    for name in columns:
-        if name not in known:
-            yield f"the table has no column `{name}`"
+
+
+def needs_java(spec: JobSpec, table: TableSpec, written: WrittenTable | None = None) -> str:
+    """Return why a load cannot do without Iceberg's Java code, as a clause; '' where it can, as far
+    as is known. `written` is the table as it is; None: there is none, or it was not asked for.
+
+    The command line asks before Spark starts, and fetches the jars for a reason alone.
+    """
+    return next(_java_reasons(spec, table, written), "")
+
+
+def _java_reasons(spec: JobSpec, table: TableSpec, written: WrittenTable | None) -> Iterator[str]:
+    yield "its loads commit through Spark"
+    if spec.on_bad_value_of(table) == "QUARANTINE":
+        yield "rejected records are set aside"
+    if table.retries is not None:
+        yield "rejected records are read again"
+    yield from only_spark_by_settings(table, spec.destination.iceberg.catalog)
+    if secrets_elsewhere(spec):
+        yield "tasks on other machines lack the secrets of the destination"
+    if written is not None:
+        yield from _of_table(written, spec.destination.bucket)
+
+
+def secrets_elsewhere(spec: JobSpec) -> bool:
+    """Return whether tasks on other machines may lack the secrets that files are written with.
+    Iceberg's FileIO takes them along."""
+    credentials = spec.destination.credentials
+    secrets = (
+        *(credentials.external_id, credentials.access_key_id),
+        *(credentials.secret_access_key, credentials.session_token),
+    )
+    return not spec.runtime.tasks_share_driver and any(secrets)
+
+
+def check_java(spec: JobSpec, table: TableSpec, reason: str) -> None:
+    """Raise `JavaNeeded` where Spark was started without Iceberg's Java code. `reason` is why the
+    load has to use it now, as a clause."""
+    if not spec.format_jars:
+        raise JavaNeeded(table.target, reason)
+
+
+def written_table(metadata: Mapping[str, Any], io_settings: Collection[str] = ()) -> WrittenTable:
+    """Return what decides about a table, from its metadata as Iceberg's specification writes it."""
+    schema = current_schema(metadata)
+    names = column_names(schema)
+    return WrittenTable(
+        schema=schema,
+        partitions=tuple(
+            spec_field(field["transform"], names.get(field["source-id"], "?"))
+            for field in default_spec(metadata)
+        ),
+        sorted=any(
+            order["order-id"] == metadata.get("default-sort-order-id") and order["fields"]
+            for order in metadata.get("sort-orders", ())
+        ),
+        properties=metadata.get("properties", {}),
+        location=metadata["location"],
+        version=metadata["format-version"],
+        io_settings=io_settings,
+    )
 
 
 def only_spark_by_settings(table: TableSpec, catalog: CatalogSpec) -> Iterator[str]:
