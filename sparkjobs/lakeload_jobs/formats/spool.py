@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -59,10 +59,14 @@ class Kept:
         unpersist(self.frame)
 
 
-def keep(tasks: DataFrame, parts: int) -> Kept:
+def keep(tasks: DataFrame, parts: int, *, eager: bool) -> Kept:
     """Run the tasks of a frame with the columns `KEPT`, one for each of so many parts, and keep
-    what they yield. Raises what they raise."""
-    frame = tasks.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
+    what they yield. Raises what they raise.
+
+    `eager`: no block is computed again, as Spark may where the tasks of the first query keep them.
+    Else that is a query less, and what tasks that fail have kept is given back at once.
+    """
+    frame = tasks.localCheckpoint(eager=eager, storageLevel=StorageLevel.DISK_ONLY)
     try:
         rows = frame.where(F.col("end").isNotNull()).select("part", "end").collect()
         # Our own tasks have made them.
@@ -103,12 +107,15 @@ def _kept_row(part: int, batch: bytes | None, end: bytes | None) -> pa.RecordBat
     return pa.RecordBatch.from_arrays(values, names=["part", "batch", "end"])
 
 
-def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the batches that are packed in the only column of others."""
+def unpacked(
+    batches: Iterator[pa.RecordBatch], names: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches that are packed in the only column of others, with the columns `names`;
+    None: with all."""
     for batch in batches:
         for packed in batch.column(0):
             with pa.ipc.open_stream(packed.as_buffer()) as reader:
-                yield from reader
+                yield from (rows if names is None else rows.select(names) for rows in reader)
 
 
 def unpersist(kept: DataFrame) -> None:
@@ -140,10 +147,12 @@ def spooled(rows: Rows, progress: str | None = None) -> Spool:
     own = replace(rows, check_type=None, check_values=unchecked)
     if splits.frame is not None and splits.read is as_handed_over:
         frame = splits.frame.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
-        return Spool(replace(own, splits=frame_splits(frame)), Kept(frame, ()))
+        own = replace(own, splits=frame_splits(frame))
+        keys = None if rows.keys is None else partial(columns_of, own)
+        return Spool(replace(own, keys=keys), Kept(frame, ()))
     read = _Read(splits.read, progress)
     tasks = part_tasks(rows.spark, splits.parts, splits.frame, read, KEPT, at_once=splits.at_once)
-    kept = keep(tasks, len(splits.parts))
+    kept = keep(tasks, len(splits.parts), eager=True)
     counts = tuple(count for count, _ in kept.ends)
     ends = [end for _, end in kept.ends]
     own = replace(
@@ -151,7 +160,11 @@ def spooled(rows: Rows, progress: str | None = None) -> Spool:
         splits=Splits(splits.parts, unpacked, counts, splits.unfinished, kept.batches),
         finish=lambda _: rows.finish(ends),
     )
-    return Spool(_finished(own), kept)
+    try:
+        return Spool(_finished(own), kept)
+    except BaseException:
+        kept.close()
+        raise
 
 
 def _finished(rows: Rows) -> Rows:

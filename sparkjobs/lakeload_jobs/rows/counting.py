@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ Bounds = Mapping[str, tuple[Any, Any]]
 """The least and greatest value of columns; those without a value are not among them."""
 
 
-def has_bounds(kind: Kind) -> bool:
+def _has_bounds(kind: Kind) -> bool:
     """Whether values of a type come back from Python to Spark as they went: instants would take its
     time zone."""
     exact = pt.is_integer(kind) or pt.is_decimal(kind)
@@ -28,7 +28,7 @@ def bounds_of(batch: pa.RecordBatch, columns: Sequence[str]) -> Bounds:
     found = {}
     for name in columns:
         column = batch.column(name)
-        if has_bounds(column.type) and column.null_count < len(column):
+        if _has_bounds(column.type) and column.null_count < len(column):
             both = pc.min_max(column)
             found[name] = both["min"].as_py(), both["max"].as_py()
     return found
@@ -73,7 +73,7 @@ class RowsReport:
     dropped: int = 0
     bad_values: int = 0
     rejected: Rejected = NONE_REJECTED
-    bounds: Bounds | None = None
+    bounds: Bounds = field(default_factory=dict)
 
     def __add__(self, other: RowsReport) -> RowsReport:
         return RowsReport(
@@ -81,7 +81,7 @@ class RowsReport:
             self.dropped + other.dropped,
             self.bad_values + other.bad_values,
             self.rejected + other.rejected,
-            united((self.bounds or {}, other.bounds or {})),
+            united((self.bounds, other.bounds)),
         )
 
 

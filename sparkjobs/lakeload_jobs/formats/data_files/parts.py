@@ -18,6 +18,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.rows.arrow import Column, Kind, pc, with_child
+from lakeload_jobs.rows.casts import quoted
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.conditions import Condition, arrow_condition, evaluated
 from lakeload_jobs.rows.failures import failures_for_driver
@@ -36,11 +37,13 @@ SMALL_PARTS = 8
 
 @dataclass(frozen=True)
 class SplitPart:
-    """One part of a source's splits, and how many of its rows are read; None for all of them, which
-    nobody has counted."""
+    """One part of a source's splits, and how many of its rows are read; None where nobody has
+    counted them."""
 
     source: Any
     rows: int | None
+    cut: bool = False
+    """Whether it has more rows, which a limit leaves out."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +98,16 @@ class TableParts:
         read = _ReadAndWork(self.read, work, of_frame=self.frame is not None)
         return part_tasks(spark, self.parts, self.frame, read, schema)
 
-    def without_columns(self) -> TableParts:
-        """Return them without columns where Spark need not make any, to be counted."""
+    def to_count(self, *, all_columns: bool) -> TableParts:
+        """Return them with one column where Spark makes them. With `all_columns` it has to make all
+        for that one, so that a row that cannot be read fails here as it would in the load."""
         if self.frame is None or not self.read.is_handed_over:
             return self
-        return of_frame(self.frame.select(F.lit(1).alias("row")), [None] * len(self.parts))
+        row = F.lit(1)
+        if all_columns:
+            # Maps have no hash; whether it is null can be asked of every column.
+            row = F.hash(row, *(F.col(quoted(name)).isNull() for name in self.frame.columns))
+        return of_frame(self.frame.select(row.alias("row")), [None] * len(self.parts))
 
     def renamed(self, names: Sequence[str]) -> TableParts:
         """Return them with other names of columns."""
@@ -234,11 +242,13 @@ class LoadedRows(Iterator[pa.RecordBatch]):
 def _rows(
     read: Callable[[Any], Iterator[pa.RecordBatch]], part: SplitPart
 ) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a part. It is read to its end, where its reader compares what it has read
+    with what was counted, unless a limit cuts it."""
+    if not part.cut or part.rows is None:
+        yield from read(part.source)
+        return
     left = part.rows
     for batch in read(part.source):
-        if left is None:
-            yield batch
-            continue
         rows = batch.slice(0, left)
         yield rows
         left -= rows.num_rows
@@ -255,7 +265,7 @@ def rows_in_arrow(
     if splits.unfinished is not None or splits.read is as_handed_over:
         return None
     counted = splits.counts is not None and rows.repeatable
-    if limit is not None and (table.where is not None or not counted):
+    if limit is not None and (table.where is not None or not counted or splits.frame is not None):
         return None
     helpers = tuple(name for name in ROW_HELPERS if name in rows.schema.names)
     if table.where is not None and REJECTED_HELPER in helpers:
@@ -303,8 +313,8 @@ def _limited(splits: Splits, limit: int | None) -> tuple[SplitPart, ...]:
     most = sum(splits.counts) if limit is None else limit
     before = accumulate(splits.counts, initial=0)
     rows = (min(count, most - done) for count, done in zip(splits.counts, before, strict=False))
-    parts = (SplitPart(part, left) for part, left in zip(splits.parts, rows, strict=True))
-    return tuple(part for part in parts if (part.rows or 0) > 0)
+    parts = zip(splits.parts, rows, splits.counts, strict=True)
+    return tuple(SplitPart(part, left, left < count) for part, left, count in parts if left > 0)
 
 
 def same_shape(own: Kind, kind: Kind) -> bool:

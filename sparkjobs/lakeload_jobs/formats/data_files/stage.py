@@ -224,16 +224,15 @@ class Driver:
 
 
 def count_parts(driver: Driver, rows: TableParts, *, all_columns: bool = False) -> tuple[int, ...]:
-    """Return how many rows of each part are loaded. Where nobody knows, parts are read: without
-    columns that need not be made, unless `all_columns` are, so that a row that cannot be read fails
-    here as it would in the load."""
+    """Return how many rows of each part are loaded. Where nobody knows, parts are read, with what
+    `all_columns` means to `TableParts.to_count`."""
     if rows.counts is not None:
         return rows.counts
     if not rows.parts:
         return ()
     if driver.takes(rows):
         return tuple(_in_threads(driver, rows.parts, lambda _, part: rows.read(part).count()))
-    read = rows if all_columns else rows.without_columns()
+    read = rows.to_count(all_columns=all_columns)
     return tuple(read.results(driver.spark, _counted))
 
 

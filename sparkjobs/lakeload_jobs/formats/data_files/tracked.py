@@ -80,7 +80,7 @@ class TrackedRows:
         part: int,
         batches: Iterator[pa.RecordBatch],
         side: SideRows,
-        tell: Callable[[int], None],
+        tell: Callable[[int], None] | None = None,
     ) -> None:
         self.count = 0
         self._bad_values = 0
@@ -124,7 +124,8 @@ class TrackedRows:
                 self._side.add(rejects, index, tracking.job)
                 tracked = loaded_rows(tracked, rejects)
             self.count += batch.num_rows
-            self._tell(self.count)
+            if self._tell is not None:
+                self._tell(self.count)
             if tracked.num_rows:
                 yield tracked
 
@@ -143,9 +144,11 @@ class ReadRejects:
 
     def __call__(self, number: int, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with failures_for_driver("stage"):
-            index = self.tracking.first_index(number)
+            first = index = self.tracking.first_index(number)
             for batch in rows:
                 found = side_rows(batch.column(REJECTED_HELPER), index, self.tracking.job)
                 if found is not None:
                     yield found
                 index += batch.num_rows
+            # Read after the rows were: other rows would have other records set aside.
+            self.tracking.check_count(number, index - first)

@@ -53,12 +53,27 @@ HANDED_OVER = ReadWritten(as_handed_over, ("n",), TARGET)
 
 
 def test_tasks_read_the_rows_that_are_loaded_of_each_part() -> None:
-    parts = (SplitPart(10, 3), SplitPart(20, 2), SplitPart(30, None))
+    parts = (SplitPart(10, 3), SplitPart(20, 2, cut=True), SplitPart(30, None))
     made = pickle.dumps(_OnNumbers(parts, _ReadAndWork(OWN, handed_on, of_frame=False)))
     task = pickle.loads(made)  # noqa: S301
 
     assert values(task(numbered(1))) == [20, 21]
     assert values(task(numbered(0, 2))) == [10, 11, 12, 30, 31, 32]
+
+
+def test_a_part_is_read_to_its_end_where_no_limit_cuts_it() -> None:
+    ended = []
+
+    def one_more(part: int) -> Iterator[pa.RecordBatch]:
+        yield from read(part)
+        ended.append(part)
+
+    # Rows that were not counted are for whoever counts them again to notice.
+    more = replace(OWN, read=one_more)
+    assert values(more(SplitPart(10, 2))) == [10, 11, 12]
+    assert ended == [10]
+    assert values(more(SplitPart(20, 2, cut=True))) == [20, 21]
+    assert ended == [10]
 
 
 def test_partitions_of_a_frame_are_handed_over_whole() -> None:
@@ -98,6 +113,6 @@ def test_rows_are_counted_where_each_part_is(
 
 
 def test_renamed_rows_are_read_under_their_new_names() -> None:
-    parts = TableParts((SplitPart(10, 2),), OWN).renamed(["Number"])
+    parts = TableParts((SplitPart(10, 2, cut=True),), OWN).renamed(["Number"])
 
     assert values(parts.read(parts.parts[0]), "Number") == [10, 11]

@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from lakeload_jobs.formats.data_files.tracked import ReadRejects, Tracking
+from lakeload_jobs.rows.failures import TaskFailed
 from lakeload_jobs.rows.rejects import (
     REJECT,
     REJECTED_HELPER,
@@ -50,3 +52,11 @@ def test_rejects_of_parts_that_nobody_counted_are_numbered_with_gaps() -> None:
     (found,) = ReadRejects(TRACKING)(2, _batches([[1, -2]]))
 
     assert found["_supa_index"].to_pylist() == [(2 << 33) + 2]
+
+
+@pytest.mark.parametrize("ids", [[[1], [-2, 3]], [[-1]], []])
+def test_rejects_of_other_rows_than_were_loaded_fail(ids: list[list[int]]) -> None:
+    read = ReadRejects(replace(TRACKING, counts=(4, 2)))
+
+    with pytest.raises(TaskFailed, match=rf"had 2 rows when counted and {sum(map(len, ids))} when"):
+        list(read(1, _batches(ids)))

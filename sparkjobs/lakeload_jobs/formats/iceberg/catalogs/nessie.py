@@ -71,8 +71,7 @@ class NessieApi:
 
     def commit_namespace(self, branch: str, head: str, name: str) -> str:
         """Commit a namespace to a branch; return the branch's new hash."""
-        namespace = {"type": "NAMESPACE", "elements": [name], "properties": {}}
-        return self.put(branch, head, (name,), namespace)
+        return self.put(branch, head, (name,), namespace_content(name))
 
     def put(self, branch: str, head: str, key: tuple[str, ...], content: dict[str, Any]) -> str:
         """Commit a table or namespace to a branch that is still at `head`, or has not changed
@@ -143,3 +142,9 @@ class NessieApi:
         if not isinstance(found, str):
             raise not_a_catalog(doing, 200)
         return found
+
+
+def namespace_content(name: str, location: str | None = None) -> dict[str, Any]:
+    """Return what Nessie holds of a namespace, as Iceberg's own client for it writes that."""
+    properties = {"location": location} if location else {}
+    return {"type": "NAMESPACE", "elements": [name], "properties": properties}

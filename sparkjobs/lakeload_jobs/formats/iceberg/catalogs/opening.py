@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
 import requests
 from pyiceberg.catalog.glue import GlueCatalog
@@ -12,7 +13,7 @@ from pyiceberg.io import FileIO
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.contract.traits import catalog_traits
+from lakeload_jobs.contract.traits import Interface, catalog_traits
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, catalog_call
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.glue_tables import GlueTables
@@ -33,7 +34,7 @@ def open_glue(destination: DestinationSpec, session: AwsSession) -> IcebergCatal
     files = LakeFiles(session, destination)
     with catalog_call("opening Glue's catalog", place):
         catalog = _Glue(session.glue, files)
-    return IcebergCatalog(catalog, GlueTables(session, files), place, (), files)
+    return IcebergCatalog(catalog, GlueTables(session, destination, files), place, (), files)
 
 
 class _Glue(GlueCatalog):
@@ -55,16 +56,24 @@ def open_catalog(
     Raises `CatalogError`, `AwsError`, and `InvalidInput` for a missing secret or for Nessie's
     native interface, which Spark alone has a client for.
     """
-    traits = catalog_traits(destination.iceberg.catalog)
-    if traits.in_glue:
-        return open_glue(destination, session)
-    if traits.spark_only:
-        raise InvalidInput(
-            "this command does not start Spark, and Nessie's native interface works only through "
-            "Spark",
-            hint="use `sync`, `plan` or `maintain`, which start Spark",
-        )
-    return open_rest(RestConnection(destination, session, patience))
+    interface = catalog_traits(destination.iceberg.catalog).interface
+    return _OPENED_BY[interface](destination, session, patience)
+
+
+def _only_through_spark(*_: object) -> NoReturn:
+    raise InvalidInput(
+        "this command does not start Spark, and Nessie's native interface works only through Spark",
+        hint="use `sync`, `plan` or `maintain`, which start Spark",
+    )
+
+
+_OPENED_BY: Mapping[
+    Interface, Callable[[DestinationSpec, AwsSession, HttpTimeouts], IcebergCatalog]
+] = {
+    Interface.GLUE: lambda destination, session, _: open_glue(destination, session),
+    Interface.REST: lambda *given: open_rest(RestConnection(*given)),
+    Interface.NESSIE: _only_through_spark,
+}
 
 
 def open_rest(connection: RestConnection) -> IcebergCatalog:

@@ -49,6 +49,23 @@ class RestTables:
         self._hidden = hidden
         session.auth = identity
 
+    def namespace_location(self, namespace: str) -> str | None:
+        """Read a namespace in one request."""
+        doing = f"reading the namespace `{namespace}` of the catalog `{origin(self._uri)}`"
+        try:
+            answer = self._ask("GET", _namespace_path(namespace), doing)
+        except CatalogError as error:
+            if error.missing:
+                return None
+            raise
+        return str((answer.get("properties") or {}).get("location") or "")
+
+    def create_namespace(self, namespace: str, location: str | None) -> None:
+        """Create a namespace in one request."""
+        doing = f"creating the namespace `{namespace}` in the catalog `{origin(self._uri)}`"
+        properties = {"location": location} if location else {}
+        self._commit("namespaces", {"namespace": [namespace], "properties": properties}, doing)
+
     def load(self, namespace: str, name: str) -> ReadTable | None:
         """Read a table in one request."""
         doing = f"reading the table `{namespace}.{name}` in the catalog `{origin(self._uri)}`"
@@ -76,8 +93,7 @@ class RestTables:
             "properties": {**table.properties, "format-version": str(table.format_version)},
             **({"location": location} if location else {}),
         }
-        path = f"namespaces/{quote(namespace, safe='')}/tables"
-        answer = self._commit(path, body, doing)
+        answer = self._commit(f"{_namespace_path(namespace)}/tables", body, doing)
         return self._table(namespace, name, answer, doing)
 
     def commit(
@@ -118,7 +134,7 @@ class RestTables:
         return f"{uri}/v1/{prefix}".rstrip("/")
 
     def _path(self, namespace: str, name: str) -> str:
-        return f"namespaces/{quote(namespace, safe='')}/tables/{quote(name, safe='')}"
+        return f"{_namespace_path(namespace)}/tables/{quote(name, safe='')}"
 
     def _ask(self, method: str, path: str, doing: str, body: Json | None = None) -> Json:
         return self._request(method, f"{self._base}/{path}", doing, body)
@@ -146,3 +162,7 @@ class RestTables:
         place = str(answer.get("metadata-location") or "")
         config = answer.get("config") or {}
         return ReadTable(namespace, name, supported(metadata), place, None, config)
+
+
+def _namespace_path(namespace: str) -> str:
+    return f"namespaces/{quote(namespace, safe='')}"

@@ -53,6 +53,13 @@ class TableStore(Protocol):
     `AwsError` for what is refused, which is then not in, and `Unsupported` for metadata that
     lakeload does not know."""
 
+    def namespace_location(self, namespace: str) -> str | None:
+        """Return where a namespace lies, '' where it does not say; None where there is none."""
+
+    def create_namespace(self, namespace: str, location: str | None) -> None:
+        """Create a namespace, at `location` if there is one. Raises `CommitRejected` where the
+        namespace is there already, `CommitUnknown` where nobody can say."""
+
     def load(self, namespace: str, name: str) -> ReadTable | None:
         """Read a table; None where there is none."""
 

@@ -24,7 +24,7 @@ def open_tables(
     files = LakeFiles(session, destination)
     match catalog_traits(spec).interface:
         case Interface.GLUE:
-            return GlueTables(session, files)
+            return GlueTables(session, destination, files)
         case Interface.NESSIE:
             api = NessieApi(spec, session, patience)
             return NessieTables(api, spec.ref, files, own_location(destination) or "")

@@ -7,7 +7,7 @@ counted is kept with them: rows and counts cannot come from different attempts a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -37,6 +37,11 @@ class KeptRows:
     report: RowsReport
     kept: Kept
 
+    def columns(self, names: Sequence[str]) -> DataFrame:
+        """Return some columns: the others stay packed."""
+        schema = StructType([self.frame.schema[name] for name in names])
+        return map_batches(self.kept.batches, partial(unpacked, names=tuple(names)), schema)
+
     def close(self) -> None:
         """Give back the disk."""
         self.kept.close()
@@ -46,7 +51,7 @@ def keep_rows(spark: SparkSession, rows: TableParts, work: KeepRows) -> KeptRows
     """Read rows once and keep them. Raises what reading raises, and `LoadFailed` when there are
     other rows than were counted."""
     work = replace(work, tracking=replace(work.tracking, marks=True))
-    kept = keep(rows.tasks(spark, work, KEPT), len(rows.parts))
+    kept = keep(rows.tasks(spark, work, KEPT), len(rows.parts), eager=False)
     frame = map_batches(kept.batches, unpacked, _schema(rows, work.tracking))
     return KeptRows(frame, sum(kept.ends, NO_ROWS), kept)
 
@@ -63,7 +68,7 @@ def _tracked(
 ) -> Iterator[pa.RecordBatch]:
     # `number` is that of the partition in the end, such as in a union.
     with failures_for_driver("stage"), SideRows() as side:
-        yield from TrackedRows(tracking, part, rows, side, lambda _: None)
+        yield from TrackedRows(tracking, part, rows, side)
 
 
 def _schema(rows: TableParts, tracking: Tracking) -> StructType:
@@ -87,7 +92,7 @@ class KeepRows:
     def __call__(self, number: int, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with failures_for_driver("stage"), SideRows() as side:
             progress, size = TaskProgress(self.progress), 0
-            tracked = TrackedRows(self.tracking, number, rows, side, lambda _: None)
+            tracked = TrackedRows(self.tracking, number, rows, side)
             bounds: Bounds = {}
             for batch in tracked:
                 check_key(batch, self.tracking.key, self.source)

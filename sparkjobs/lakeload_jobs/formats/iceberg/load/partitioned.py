@@ -83,7 +83,7 @@ class Partitioner:
         self, partition: int, batches: Iterator[pa.RecordBatch]
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
         with SideRows() as side:
-            rows = TrackedRows(self.tracking, partition, batches, side, _tell_nothing)
+            rows = TrackedRows(self.tracking, partition, batches, side)
             for batch in _joined(iter(rows), BUFFER_BYTES):
                 yield from by_partition(batch, self.fields)
             self.tracking.check_count(partition, rows.count)
@@ -195,7 +195,3 @@ def _read_report(data: bytearray) -> RowsReport:
     schema = _as_batch(NO_ROWS).schema
     text = pa.ipc.read_record_batch(pa.py_buffer(data), schema).column(0)[0].as_py()
     return from_json(RowsReport, json.loads(text))
-
-
-def _tell_nothing(rows: int) -> None:
-    """Progress is that of the tasks that write."""

@@ -17,7 +17,6 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import RowChanges, SameKey
@@ -99,7 +98,6 @@ from lakeload_jobs.rows.counting import (
     Counted,
     RowsReport,
     bounds_of,
-    has_bounds,
     united,
 )
 from lakeload_jobs.rows.key_filter import FEW_PARTITIONS, MOST_KEYS, KeyFilter, filter_of
@@ -249,6 +247,9 @@ def stage(given: Stage) -> Staged:
         given = _counted(given, written.report)
         summary = _summary(given)
     elif given.rows.columns.fields:
+        if base not in (None, given.begun) and _compares_keys(given):
+            # The source was read before those rows came in, and may have them now.
+            raise RetryLoad(f"another load was committed to `{table.target}` since this load began")
         with ExitStack() as stack:
             kept = stack.enter_context(closing(_keep(given, java_table)))
             if given.spec.on_bad_value_of(table) == "QUARANTINE":
@@ -341,11 +342,8 @@ def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Writ
 def _find_deleted(given: Stage, base: int | None) -> DeletedKeys | None:
     """Return the keys of the table that the source no longer has."""
     table, key = given.table, given.rows.key
-    if table.max_deleted is None or given.replaces or base is None or given.rows.prepared.more:
+    if base is None or table.max_deleted is None or not _compares_keys(given):
         return None
-    if base != given.begun:
-        # The source was read before those rows came in, and may have them now.
-        raise RetryLoad(f"another load was committed to `{table.target}` since this load began")
     before = _table_at(given, base)
     if not set(key) <= set(before.columns):
         return None
@@ -359,6 +357,12 @@ def _find_deleted(given: Stage, base: int | None) -> DeletedKeys | None:
     rows = given.rows
     keys = source_keys(given.spec, table, rows.prepared, rows.mapping, lower=lower)
     return find_deleted(live, keys, key, table.max_deleted, table.target)
+
+
+def _compares_keys(given: Stage) -> bool:
+    """Whether the keys of the table are compared with those of the source."""
+    compared = given.table.max_deleted is not None
+    return compared and not given.replaces and not given.rows.prepared.more
 
 
 def _table_at(given: Stage, snapshot: int) -> DataFrame:
@@ -483,7 +487,7 @@ def _merge(
     """Merge in this session: its settings stamp the snapshot, so it is the table's own."""
     columns = table_columns(given.spark, java_table)
     copies = java_table.properties().get(MERGE_MODE) != "merge-on-read"
-    bounds: Bounds = kept.report.bounds or {}
+    bounds: Bounds = kept.report.bounds
     rows = latest.frame
     if given.table.max_deleted is not None:
         rows = rows.withColumn(GONE, F.lit(False))
@@ -578,12 +582,9 @@ def _key_filter(
         return None
     if not _is_large(java_table, base) or len(given.rows.prepared.parts.parts) > FEW_PARTITIONS:
         return None
-    fields = to_arrow_schema(T.StructType([kinds[name] for name in key]))
-    if not all(has_bounds(field.type) for field in fields):
-        return None
     if any(kinds[name].dataType != columns[name].dataType for name in key):
         return None
-    return filter_of(kept.frame, key, given.loaded_rows)
+    return filter_of(kept.columns(key), key, given.loaded_rows)
 
 
 def _is_large(java_table: Java, snapshot: int | None) -> bool:

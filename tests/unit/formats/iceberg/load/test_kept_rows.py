@@ -71,6 +71,18 @@ def test_rows_are_kept_with_their_tracking_columns_and_counted() -> None:
     assert (both.rows, both.rejected.of, both.bounds) == (8, 8, {"id": (-1, 9)})
 
 
+def test_columns_of_kept_rows_are_unpacked_alone() -> None:
+    packed = pa.Table.from_batches(WORK(1, batches())).select(["batch"]).drop_null()
+
+    rows = unpacked(iter(packed.to_batches()), ("_supa_index", "id"))
+
+    assert [row for batch in rows for row in batch.to_pylist()] == [
+        {"_supa_index": 3, "id": 4},
+        {"_supa_index": 5, "id": 9},
+        {"_supa_index": 6, "id": 2},
+    ]
+
+
 def test_rows_that_nobody_counted_have_an_index_with_gaps() -> None:
     work = replace(WORK, tracking=replace(TRACKING, counts=None))
 

@@ -81,16 +81,12 @@ class ReadPart:
         """Yield the batches of one part in the types of `schema`. Raises `LakeloadError`, also
         where their rows are not as many as were counted."""
         name = self.relation.shown
-        schema, rows, ready = self.schema, 0, None
-        # A batch is handed on when the next one has come: whoever takes the rows that were counted
-        # takes no more, and would not see that there are too many.
+        schema, rows = self.schema, 0
         for batch in batches:
             rows += batch.num_rows
             if rows > part.rows:
                 break
-            if ready is not None:
-                yield from bounded(ready, name, self._bytes_of)
-            ready = self._converted(batch, schema)
+            yield from bounded(self._converted(batch, schema), name, self._bytes_of)
         if rows != part.rows:
             raise LoadFailed(
                 f"reading `{name}`: {part.rows:,} rows were counted in the snapshot, and "
@@ -98,8 +94,6 @@ class ReadPart:
                 hint=LOST_HINT,
                 retryable=True,
             )
-        if ready is not None:
-            yield from bounded(ready, name, self._bytes_of)
 
     def _bytes_of(self, name: str) -> str:
         """Return a column as `octet_length` takes it: no `json`, nor most other types."""
