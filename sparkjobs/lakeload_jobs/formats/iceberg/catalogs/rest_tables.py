@@ -126,6 +126,10 @@ class RestTables:
     def _base(self) -> str:
         """The address below which tables are, which the catalog tells once in a run."""
         doing = f"opening the catalog `{origin(self._uri)}`"
+        if self._warehouse:
+            doing = (
+                f"opening the warehouse `{self._warehouse}` of the catalog `{origin(self._uri)}`"
+            )
         suffix = f"?warehouse={quote(self._warehouse, safe='')}" if self._warehouse else ""
         config = self._request("GET", f"{self._uri}/v1/config{suffix}", doing)
         told = {**(config.get("defaults") or {}), **(config.get("overrides") or {})}
