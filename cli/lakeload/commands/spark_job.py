@@ -68,11 +68,14 @@ def chosen_master(document: PipelineDocument, master: str | None) -> str:
     return master if master is not None else document.model.spark.master
 
 
-def jar_sets(document: PipelineDocument, tables: Sequence[TableSpec]) -> tuple[str, ...]:
-    """Return the sets of jars that a job of these tables needs."""
-    model = document.destination.model
+def jar_sets(
+    document: PipelineDocument, tables: Sequence[TableSpec], *, format_jars: bool
+) -> tuple[str, ...]:
+    """Return the sets of jars that a job of these tables needs; with `format_jars` those of the
+    table format too."""
+    model, reader = document.destination.model, document.model.spark.reader
     inputs = (table.input for table in tables)
-    return jar_sets_for(inputs, model.table_format, document.model.spark.reader)
+    return jar_sets_for(inputs, model.table_format, reader, format_jars=format_jars)
 
 
 def own_jars(tables: Sequence[TableSpec]) -> tuple[Path, ...]:
@@ -88,16 +91,19 @@ def prepared(
     tables: Sequence[TableSpec],
     attempt: Attempt,
     context: Context,
+    *,
+    format_jars: bool = True,
 ) -> tuple[SparkSettings, RunFolder]:
     """Return the settings with the jars that reading and writing the tables takes, fetched if need
     be, and their class data, and a folder for the attempt. Raises `MachineNotReady`."""
-    jars = (*_fetched(document, jar_sets(document, tables), context), *own_jars(tables))
+    sets = jar_sets(document, tables, format_jars=format_jars)
+    jars = (*_fetched(document, sets, context), *own_jars(tables))
     archive = class_data_of(installation, jars, settings.master, context.environment)
     runs = runs_directory(context.environment)
     remove_abandoned_scratch(runs)
     folder = create_run_folder(runs, attempt.synced, attempt.attempt_id)
     logger.info("the run folder is %s", folder.path)
-    return replace(settings, jars=jars, archive=archive), folder
+    return replace(settings, jars=jars, format_jars=format_jars, archive=archive), folder
 
 
 def _fetched(

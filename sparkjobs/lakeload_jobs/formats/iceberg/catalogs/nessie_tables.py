@@ -58,6 +58,9 @@ class NessieTables:
         place = content["metadataLocation"]
         return ReadTable(namespace, name, self._writer.read(place), place, (content, head))
 
+    def open(self) -> None:
+        """Ask nothing: Nessie has nothing to say of its tables in general."""
+
     def create(self, namespace: str, name: str, table: NewTable, location: str | None) -> ReadTable:
         """Create a table at `location`, else below the warehouse."""
         where = location or f"{self._warehouse}/{namespace}/{name}"

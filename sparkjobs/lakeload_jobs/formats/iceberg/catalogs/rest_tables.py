@@ -77,6 +77,10 @@ class RestTables:
             raise
         return self._table(namespace, name, answer, doing)
 
+    def open(self) -> None:
+        """Ask where the tables are, with our identity and for the warehouse: one request."""
+        _ = self._base
+
     def create(self, namespace: str, name: str, table: NewTable, location: str | None) -> ReadTable:
         """Create a table in one request."""
         doing = f"creating the table `{namespace}.{name}` in the catalog `{origin(self._uri)}`"
