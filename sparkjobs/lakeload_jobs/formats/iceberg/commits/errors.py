@@ -19,4 +19,11 @@ class CommitUnknown(Exception):
 
 
 class Unsupported(Exception):
-    """The table has something that lakeload's own commits do not know; Iceberg's Java code does."""
+    """The table has something that lakeload's own commits do not know: "the table has …".
+
+    `hint` says what to do about it, where that is not to use another version.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
