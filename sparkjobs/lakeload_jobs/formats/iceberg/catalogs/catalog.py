@@ -27,6 +27,7 @@ from lakeload_jobs.formats.iceberg.catalogs.errors import NO_STATE, NOT_ICEBERG,
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.http import error_from, http_call, not_a_catalog, origin
 from lakeload_jobs.formats.iceberg.catalogs.pyiceberg_files import PyIcebergFiles
+from lakeload_jobs.formats.iceberg.catalogs.reading import refuses_overtaken, unsupported
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore, now_ms
 from lakeload_jobs.formats.iceberg.catalogs.vended_files import VendedStore, vended_keys
 from lakeload_jobs.formats.iceberg.commits.errors import (
@@ -128,11 +129,6 @@ def _answered(doing: str, error: Exception, hidden: Sequence[Secret]) -> Catalog
 def _named(doing: str, error: Exception) -> CatalogError:
     code, status, meaning = next(_NAMES[kind] for kind in type(error).__mro__ if kind in _NAMES)
     return CatalogError(f"{doing}: {meaning}", code=code, status=status)
-
-
-_FALSE_COMMITS: tuple[tuple[Json, ...], ...] = ((), (remove_properties(["lakeload.compared"]),))
-"""Updates that change nothing. The second is for catalogs that do not read a commit without any; no
-table has the property."""
 
 
 @dataclass(frozen=True)
@@ -262,19 +258,8 @@ class IcebergCatalog:
         such as a missing privilege.
         """
         doing = f"checking whether the catalog validates commits to the table `{namespace}.{name}`"
-        with self._call(doing) as told:
-            table = self._read(namespace, name, told)
-        false = assert_ref(branch, (ref(table.metadata, branch) or 0) ^ 1)
-        for updates in _FALSE_COMMITS:
-            try:
-                with self._call(doing):
-                    self._tables.commit(table, [false], updates)
-            except CatalogError as error:
-                if error.status == HTTPStatus.CONFLICT:
-                    return True
-                if updates or error.status != HTTPStatus.BAD_REQUEST:
-                    raise
-        return False
+        with self._call(doing):
+            return refuses_overtaken(self._tables, namespace, name, branch)
 
     def drop_branches(
         self, namespace: str, name: str, branches: Collection[str]
@@ -380,6 +365,8 @@ class IcebergCatalog:
             with catalog_call(place, self._uri, self._hidden):
                 yield place
         except CommitRejected as error:
+            if error.busy and isinstance(error.__cause__, LakeloadError):
+                raise error.__cause__ from None
             raise CatalogError(
                 f"{place}: another commit came first",
                 code="CommitFailedException",
@@ -391,11 +378,7 @@ class IcebergCatalog:
                 raise error.__cause__ from None
             raise CatalogError(f"{place}: commit state unknown", code=NO_STATE) from error
         except Unsupported as error:
-            raise CatalogError(
-                f"{place}: the table has {error}, which this version of lakeload does not support",
-                code="Unsupported",
-                hint=error.hint or "use a newer version of lakeload",
-            ) from error
+            raise unsupported(place, error) from error
 
 
 UNPARTITIONED: Json = {"spec-id": 0, "fields": []}

@@ -79,6 +79,9 @@ class GlueTables:
         place = parameters[_LOCATION]
         return ReadTable(namespace, name, self._writer.read(place), place, held)
 
+    def open(self) -> None:
+        """Ask nothing: Glue has nothing to say of its tables in general."""
+
     def create(self, namespace: str, name: str, table: NewTable, location: str | None) -> ReadTable:
         """Create a table at `location`, which Glue does not choose."""
         if location is None:
@@ -118,7 +121,7 @@ def _outcome(exists: str = "") -> Iterator[None]:
         if exists and error.code == "AlreadyExistsException":
             raise CommitRejected(exists) from error
         if error.throttled and not exists:
-            raise CommitRejected(error.message) from error
+            raise CommitRejected(error.message, busy=True) from error
         raise
 
 

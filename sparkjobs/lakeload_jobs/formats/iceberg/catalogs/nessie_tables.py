@@ -54,6 +54,9 @@ class NessieTables:
         place = content["metadataLocation"]
         return ReadTable(namespace, name, self._writer.read(place), place, (content, head))
 
+    def open(self) -> None:
+        """Ask nothing: Nessie has nothing to say of its tables in general."""
+
     def create(self, namespace: str, name: str, table: NewTable, location: str | None) -> ReadTable:
         """Create a table at `location`, else below the warehouse."""
         where = location or f"{self._warehouse}/{namespace}/{name}"
@@ -77,7 +80,8 @@ class NessieTables:
             self._put(head, key, _content(metadata, place, content["id"]))
         except CatalogError as error:
             if error.status in (HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS):
-                raise CommitRejected(error.message) from error
+                busy = error.status != HTTPStatus.CONFLICT
+                raise CommitRejected(error.message, busy=busy) from error
             raise
         return ReadTable(table.namespace, table.name, metadata, place)
 

@@ -94,6 +94,10 @@ class RestTables:
             raise
         return self._table(namespace, name, answer, doing)
 
+    def open(self) -> None:
+        """Ask where the tables are, with our identity and for the warehouse: one request."""
+        _ = self._base
+
     def create(self, namespace: str, name: str, table: NewTable, location: str | None) -> ReadTable:
         """Create a table in one request."""
         doing = f"creating the table `{namespace}.{name}` in the catalog `{origin(self._uri)}`"
@@ -134,13 +138,18 @@ class RestTables:
             if error.may_have_acted:
                 raise CommitUnknown(error.message) from error
             if error.status in rejected:
-                raise CommitRejected(error.said or error.message) from error
+                busy = error.status != HTTPStatus.CONFLICT
+                raise CommitRejected(error.said or error.message, busy=busy) from error
             raise
 
     @cached_property
     def _base(self) -> str:
         """The address below which tables are, which the catalog tells once in a run."""
         doing = f"opening the catalog `{origin(self._uri)}`"
+        if self._warehouse:
+            doing = (
+                f"opening the warehouse `{self._warehouse}` of the catalog `{origin(self._uri)}`"
+            )
         suffix = f"?warehouse={quote(self._warehouse, safe='')}" if self._warehouse else ""
         config = self._request("GET", f"{self._uri}/v1/config{suffix}", doing)
         told = {**(config.get("defaults") or {}), **(config.get("overrides") or {})}

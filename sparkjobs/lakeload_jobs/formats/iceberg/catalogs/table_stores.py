@@ -65,6 +65,10 @@ class TableStore(Protocol):
     def load(self, namespace: str, name: str) -> ReadTable | None:
         """Read a table; None where there is none."""
 
+    def open(self) -> None:
+        """Ask the catalog what it has to say before it is used, if anything; otherwise the first
+        call of another method does so."""
+
     def create(self, namespace: str, name: str, table: NewTable, location: str | None) -> ReadTable:
         """Create a table; `location` None leaves its place to the catalog. Raises `CommitRejected`
         where there is one, `CommitUnknown` where nobody can say."""

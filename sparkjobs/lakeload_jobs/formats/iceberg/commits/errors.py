@@ -4,7 +4,14 @@ from __future__ import annotations
 
 
 class CommitRejected(Exception):
-    """The commit is certainly not in: another one came first, or it contradicts the table."""
+    """The commit is certainly not in: another one came first, or it contradicts the table.
+
+    `busy`: the catalog has not looked at it. It may be sent again as it is.
+    """
+
+    def __init__(self, message: str, *, busy: bool = False) -> None:
+        super().__init__(message)
+        self.busy = busy
 
 
 class CommitUnknown(Exception):
