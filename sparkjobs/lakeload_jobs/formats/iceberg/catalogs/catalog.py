@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import requests
@@ -19,7 +19,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
-from lakeload_jobs.aws.vended_credentials import HandedKeys, s3_with
+from lakeload_jobs.aws.vended_credentials import HandedKeys
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import DestinationSpec
@@ -29,6 +29,7 @@ from lakeload_jobs.formats.iceberg.catalogs.http import error_from, http_call, n
 from lakeload_jobs.formats.iceberg.catalogs.pyiceberg_files import PyIcebergFiles
 from lakeload_jobs.formats.iceberg.catalogs.reading import refuses_overtaken, unsupported
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore, now_ms
+from lakeload_jobs.formats.iceberg.catalogs.vended_files import VendedStore, vended_keys
 from lakeload_jobs.formats.iceberg.commits.errors import (
     CommitRejected,
     CommitUnknown,
@@ -50,10 +51,6 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
 )
 from lakeload_jobs.formats.iceberg.commits.snapshots import new_snapshot_id, without_partition
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts
-
-if TYPE_CHECKING:
-    from mypy_boto3_s3 import S3Client
-
 
 _NAMES: dict[type[Exception], tuple[str, int | None, str]] = {
     iceberg_errors.NoSuchTableError: ("NoSuchTableException", 404, "the table does not exist"),
@@ -175,19 +172,7 @@ class CatalogTable:
     def vended_keys(self, region: str) -> HandedKeys | None:
         """Return the keys that the catalog made for it, for a bucket of `region` unless the catalog
         says otherwise; None when it made none."""
-        given = self.table.io.properties
-        key, secret = given.get("s3.access-key-id"), given.get("s3.secret-access-key")
-        if not key or not secret:
-            return None
-        token = given.get("s3.session-token")
-        return HandedKeys(
-            access_key_id=key,
-            secret_access_key=Secret(secret),
-            session_token=Secret(token) if token else None,
-            region=given.get("s3.region") or given.get("client.region") or region,
-            endpoint=given.get("s3.endpoint"),
-            path_style=str(given.get("s3.path-style-access", "")).lower() == "true",
-        )
+        return vended_keys(self.table.io.properties, region)
 
 
 @dataclass(frozen=True)
@@ -380,6 +365,8 @@ class IcebergCatalog:
             with catalog_call(place, self._uri, self._hidden):
                 yield place
         except CommitRejected as error:
+            if error.busy and isinstance(error.__cause__, LakeloadError):
+                raise error.__cause__ from None
             raise CatalogError(
                 f"{place}: another commit came first",
                 code="CommitFailedException",
@@ -399,8 +386,6 @@ UNSORTED: Json = {"order-id": 0, "fields": []}
 
 AT_ONCE = 8
 """Files read or removed at once."""
-CONNECT_SECONDS = 10.0
-READ_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -426,25 +411,13 @@ class TableFiles:
         return (*self.data, *self.metadata)
 
 
-@dataclass(frozen=True)
-class _Lent:
-    """The store as the keys see it that a catalog lends for one table."""
-
-    s3: S3Client
-
-
 def files_of(opened: CatalogTable, destination: DestinationSpec, session: AwsSession) -> LakeFiles:
     """Return the files of a table, with the keys that its catalog lends for it, else with the
     destination's own. Lent keys are not renewed. Raises `AwsError`."""
     keys = opened.vended_keys(destination.region)
     if keys is None:
         return LakeFiles(session, destination)
-    endpoint = destination.endpoints.s3
-    if keys.endpoint is None and endpoint:
-        # A catalog that says nothing of its store leaves that to the destination.
-        keys = replace(keys, endpoint=endpoint, path_style=True)
-    client = s3_with(keys, connect_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS)
-    return LakeFiles(_Lent(client), destination)
+    return LakeFiles(VendedStore.of(keys, destination), destination)
 
 
 def data_files(opened: CatalogTable, files: LakeFiles) -> dict[str, int]:

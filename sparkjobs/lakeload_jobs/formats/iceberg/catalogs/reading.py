@@ -37,7 +37,7 @@ def unsupported(doing: str, found: Unsupported) -> CatalogError:
     return CatalogError(
         f"{doing}: the table has {found}, which this version of lakeload does not support",
         code="Unsupported",
-        hint="use a newer version of lakeload",
+        hint=found.hint or "use a newer version of lakeload",
     )
 
 
@@ -60,7 +60,9 @@ def refuses_overtaken(store: TableStore, namespace: str, name: str, branch: str)
     for updates in _FALSE_COMMITS:
         try:
             store.commit(table, [false], updates)
-        except CommitRejected:
+        except CommitRejected as error:
+            if error.busy and isinstance(error.__cause__, CatalogError):
+                raise error.__cause__ from None
             return True
         except CommitUnknown as error:
             cause = error.__cause__

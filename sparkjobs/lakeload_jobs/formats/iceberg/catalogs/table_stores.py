@@ -10,7 +10,7 @@ import gzip
 import json
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -33,7 +33,8 @@ _GZIP = b"\x1f\x8b"
 @dataclass(frozen=True)
 class ReadTable:
     """A table as it was when it was read: its metadata, the file that has it, and what the store
-    compares a commit with. `config` is what a REST catalog says for the table, keys included."""
+    compares a commit with. `config` is what a REST catalog says for the table, keys included;
+    `credentials` are more of that, for locations that begin so."""
 
     namespace: str
     name: str
@@ -41,6 +42,7 @@ class ReadTable:
     metadata_location: str
     version: Any = None
     config: Mapping[str, str] | None = None
+    credentials: Sequence[tuple[str, Mapping[str, str]]] = ()
 
     @property
     def target(self) -> str:
