@@ -32,10 +32,25 @@ def open_table(
     refs: dict[str, int] | None = None,
 ) -> CatalogTable:
     """Return a table of two columns, a key among them, partitioned by bucket and value."""
+    metadata = TableMetadataUtil.parse_obj(
+        metadata_of(*snapshots, properties=properties, refs=refs)
+    )
+    place = f"{LOCATION}/metadata/3.metadata.json"
+    return CatalogTable(
+        Table(("shop", "orders"), metadata, place, PyArrowFileIO(), cast("Any", None))
+    )
+
+
+def metadata_of(
+    *snapshots: dict[str, Any],
+    properties: dict[str, str] | None = None,
+    refs: dict[str, int] | None = None,
+) -> dict[str, Any]:
+    """Return the metadata of that table, as its file has it."""
     named = {
         name: {"snapshot-id": number, "type": "branch"} for name, number in (refs or {}).items()
     }
-    document = {
+    return {
         "format-version": 2,
         "table-uuid": "3f1e0c5a-7c1e-4f1b-9d55-1f0e6e3b2a10",
         "location": f"{LOCATION}/",
@@ -80,8 +95,3 @@ def open_table(
         "snapshot-log": [],
         "metadata-log": [],
     }
-    metadata = TableMetadataUtil.parse_obj(document)
-    place = f"{LOCATION}/metadata/3.metadata.json"
-    return CatalogTable(
-        Table(("shop", "orders"), metadata, place, PyArrowFileIO(), cast("Any", None))
-    )
