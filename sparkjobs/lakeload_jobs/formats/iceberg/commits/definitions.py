@@ -290,19 +290,15 @@ def _check_partition_names(schema: Mapping[str, Any], fields: Sequence[Json]) ->
 
 def sort_order(schema: Mapping[str, Any], names: Sequence[str]) -> Json:
     """Return a sort order by columns, ascending with nulls first; `UNSORTED` for none."""
-    if not names:
-        return UNSORTED
+    return {"order-id": 1, "fields": _sorted_by(schema, names)} if names else UNSORTED
+
+
+def _sorted_by(schema: Mapping[str, Any], names: Sequence[str]) -> list[Json]:
     ids = column_ids(schema)
-    return {"order-id": 1, "fields": [_sorted_by(ids[name]) for name in names]}
-
-
-def _sorted_by(source: int) -> Json:
-    return {
-        "transform": "identity",
-        "source-id": source,
-        "direction": "asc",
-        "null-order": "nulls-first",
-    }
+    if unknown := [name for name in names if name not in ids]:
+        raise InvalidDefinition(f"rows are to be sorted by `{unknown[0]}`, which is no column")
+    by = {"transform": "identity", "direction": "asc", "null-order": "nulls-first"}
+    return [{**by, "source-id": ids[name]} for name in names]
 
 
 def order_of(metadata: Metadata) -> Json:
@@ -451,8 +447,7 @@ class Evolution:
 
     def sort_by(self, names: Sequence[str]) -> None:
         """Sort new files by these columns, ascending with nulls first; none: do not sort."""
-        ids = column_ids(self.schema)
-        self._order = [_sorted_by(ids[name]) for name in names]
+        self._order = _sorted_by(self.schema, names)
 
     def updates(self) -> list[Json]:
         """Return the updates of a commit to the table that was given; none: nothing changes.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from pyspark.sql import types as T
 
@@ -46,16 +46,6 @@ COMMENT = "comment"
 """The property with a table's comment: Spark shows it, and Glue has it as `Description`."""
 _FORMAT_VERSION = "format-version"
 _PARQUET_CODEC = "write.parquet.compression-codec"
-
-
-class Namespaces(Protocol):
-    """Namespaces of a catalog."""
-
-    def namespace_location(self, namespace: str) -> str | None:
-        """Return where a namespace lies, '' where it does not say; None where there is none."""
-
-    def create_namespace(self, namespace: str, location: str | None) -> None:
-        """Create a namespace. Raises `CommitRejected` where there is one."""
 
 
 @dataclass(frozen=True)
@@ -233,7 +223,7 @@ def table_properties(spec: JobSpec, table: TableSpec) -> dict[str, str]:
     return {**own, **given, CREATED_BY: spec.pipeline}
 
 
-def ensure_namespace(tables: Namespaces, destination: DestinationSpec, schema: str) -> str:
+def ensure_namespace(tables: TableStore, destination: DestinationSpec, schema: str) -> str:
     """Make the namespace if it is not there, and return where it lies, '' where it does not say.
 
     Raises `LoadFailed` where the destination places tables, and it lies elsewhere.
@@ -253,7 +243,7 @@ def ensure_namespace(tables: Namespaces, destination: DestinationSpec, schema: s
     return found
 
 
-def _made(tables: Namespaces, schema: str, location: str | None) -> str:
+def _made(tables: TableStore, schema: str, location: str | None) -> str:
     """Make a namespace, unless another load does, and return where it lies."""
     try:
         tables.create_namespace(schema, location)
