@@ -67,6 +67,9 @@ class GlueTables:
         with _outcome("the database exists already"):
             self._calls.create_database(place)
 
+    def open(self) -> None:
+        """Ask nothing: Glue has no call that every role may make."""
+
     def load(self, namespace: str, name: str) -> ReadTable | None:
         """Read a table: one request to Glue, one to S3."""
         found = self._calls.get_table(namespace, name)
@@ -78,9 +81,6 @@ class GlueTables:
             raise not_iceberg(namespace, name)
         place = parameters[_LOCATION]
         return ReadTable(namespace, name, self._writer.read(place), place, held)
-
-    def open(self) -> None:
-        """Ask nothing: Glue has nothing to say of its tables in general."""
 
     def create(self, namespace: str, name: str, table: NewTable, location: str | None) -> ReadTable:
         """Create a table at `location`, which Glue does not choose."""

@@ -43,6 +43,10 @@ class NessieTables:
         content = namespace_content(namespace, location)
         self._create(head, (namespace,), content, "the namespace exists already")
 
+    def open(self) -> None:
+        """Look for the branch."""
+        self._api.head(self._branch)
+
     def load(self, namespace: str, name: str) -> ReadTable | None:
         """Read a table: one request to Nessie, one to S3."""
         found = self._content((namespace, name))
@@ -53,9 +57,6 @@ class NessieTables:
             raise not_iceberg(namespace, name)
         place = content["metadataLocation"]
         return ReadTable(namespace, name, self._writer.read(place), place, (content, head))
-
-    def open(self) -> None:
-        """Ask nothing: Nessie has nothing to say of its tables in general."""
 
     def create(self, namespace: str, name: str, table: NewTable, location: str | None) -> ReadTable:
         """Create a table at `location`, else below the warehouse."""

@@ -83,6 +83,10 @@ class RestTables:
         body = {"namespace": [namespace], "properties": properties}
         self._post("namespaces", body, doing, _EXISTS)
 
+    def open(self) -> None:
+        """Read the catalog's configuration, once."""
+        _ = self._base
+
     def load(self, namespace: str, name: str) -> ReadTable | None:
         """Read a table in one request."""
         doing = f"reading the table `{namespace}.{name}` in the catalog `{origin(self._uri)}`"
@@ -93,10 +97,6 @@ class RestTables:
                 return None
             raise
         return self._table(namespace, name, answer, doing)
-
-    def open(self) -> None:
-        """Ask where the tables are, with our identity and for the warehouse: one request."""
-        _ = self._base
 
     def create(self, namespace: str, name: str, table: NewTable, location: str | None) -> ReadTable:
         """Create a table in one request."""

@@ -62,12 +62,12 @@ class TableStore(Protocol):
         """Create a namespace, at `location` if there is one. Raises `CommitRejected` where the
         namespace is there already, `CommitUnknown` where nobody can say."""
 
+    def open(self) -> None:
+        """Make sure that the catalog takes our identity, as far as it can be asked without a
+        table."""
+
     def load(self, namespace: str, name: str) -> ReadTable | None:
         """Read a table; None where there is none."""
-
-    def open(self) -> None:
-        """Ask the catalog what it has to say before it is used, if anything; otherwise the first
-        call of another method does so."""
 
     def create(self, namespace: str, name: str, table: NewTable, location: str | None) -> ReadTable:
         """Create a table; `location` None leaves its place to the catalog. Raises `CommitRejected`
