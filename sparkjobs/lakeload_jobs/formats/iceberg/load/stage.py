@@ -100,7 +100,7 @@ from lakeload_jobs.rows.counting import (
     bounds_of,
     united,
 )
-from lakeload_jobs.rows.key_filter import FEW_PARTITIONS, MOST_KEYS, KeyFilter, filter_of
+from lakeload_jobs.rows.key_filter import MOST_KEYS, KeyFilter, filter_of
 from lakeload_jobs.rows.progress import new_progress_file
 from lakeload_jobs.rows.rejects import REJECTED_HELPER, check_rejected
 from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX
@@ -580,7 +580,7 @@ def _key_filter(
     key, kinds = given.rows.key, kept.frame.schema
     if given.table.max_deleted is not None or given.loaded_rows > MOST_KEYS:
         return None
-    if not _is_large(java_table, base) or len(given.rows.prepared.parts.parts) > FEW_PARTITIONS:
+    if not _is_large(java_table, base):
         return None
     if any(kinds[name].dataType != columns[name].dataType for name in key):
         return None
