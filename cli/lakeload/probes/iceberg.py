@@ -28,7 +28,7 @@ from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
 from lakeload_jobs.contract.traits import CATALOGS, vends
 from lakeload_jobs.core.layout import probe_path
-from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable, IcebergCatalog
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, lent_keys
 from lakeload_jobs.formats.iceberg.catalogs.errors import (
     NOT_A_CATALOG,
     REDIRECTED,
@@ -41,6 +41,7 @@ from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
 from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_rest
 from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.rules.catalogs import NOT_COMPARED, took_false_commit
 from lakeload_jobs.storage.objects import encryption_headers
 
@@ -148,14 +149,14 @@ class ProbeStorage:
         """Look up what every upload has to carry."""
         self._encryption = encryption_headers(self.destination.encryption)
 
-    def write(self, table: CatalogTable | None) -> str:
+    def write(self, table: ReadTable | None) -> str:
         """Write an object as a load would: with the keys vended for `table`, or our own.
 
         Raises `AwsError`, `ProbeFailed`.
         """
         if table is None:
             return self._write_as_ourselves()
-        keys = table.vended_keys(self.destination.region)
+        keys = lent_keys(table, self.destination)
         if keys is None:
             raise failed("no-vended-credentials")
         self._client = self._vended(keys)
@@ -472,7 +473,7 @@ class ProbeCatalog:
             return False
         return True
 
-    def _load(self) -> CatalogTable:
+    def _load(self) -> ReadTable:
         return self.catalog.load_table(self.namespace, TABLE)
 
     @property

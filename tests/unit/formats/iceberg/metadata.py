@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-from pyiceberg.io.pyarrow import PyArrowFileIO
-from pyiceberg.table import Table
-from pyiceberg.table.metadata import TableMetadataUtil
-
-from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 
 LOCATION = "s3://lake/shop/orders"
 
@@ -30,7 +26,7 @@ def open_table(
     *snapshots: dict[str, Any],
     properties: dict[str, str] | None = None,
     refs: dict[str, int] | None = None,
-) -> CatalogTable:
+) -> ReadTable:
     """Return a table of two columns, a key among them, partitioned by bucket and value."""
     named = {
         name: {"snapshot-id": number, "type": "branch"} for name, number in (refs or {}).items()
@@ -80,8 +76,4 @@ def open_table(
         "snapshot-log": [],
         "metadata-log": [],
     }
-    metadata = TableMetadataUtil.parse_obj(document)
-    place = f"{LOCATION}/metadata/3.metadata.json"
-    return CatalogTable(
-        Table(("shop", "orders"), metadata, place, PyArrowFileIO(), cast("Any", None))
-    )
+    return ReadTable("shop", "orders", document, f"{LOCATION}/metadata/3.metadata.json")
