@@ -28,7 +28,6 @@ from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
 from lakeload_jobs.contract.traits import CATALOGS, vends
 from lakeload_jobs.core.layout import probe_path
-from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, lent_keys
 from lakeload_jobs.formats.iceberg.catalogs.errors import (
     NOT_A_CATALOG,
     REDIRECTED,
@@ -39,14 +38,16 @@ from lakeload_jobs.formats.iceberg.catalogs.errors import (
 from lakeload_jobs.formats.iceberg.catalogs.files import bucket_and_key
 from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
 from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi
-from lakeload_jobs.formats.iceberg.catalogs.opening import open_rest
 from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
+from lakeload_jobs.formats.iceberg.catalogs.vended_files import vended_keys
 from lakeload_jobs.formats.iceberg.rules.catalogs import NOT_COMPARED, took_false_commit
 from lakeload_jobs.storage.objects import encryption_headers
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
+    from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
 
 
 _CLIENT_REFUSED = ("unauthorized_client", "invalid_client", "invalid_grant")
@@ -156,7 +157,7 @@ class ProbeStorage:
         """
         if table is None:
             return self._write_as_ourselves()
-        keys = lent_keys(table, self.destination)
+        keys = vended_keys(table.config or {}, self.destination.region)
         if keys is None:
             raise failed("no-vended-credentials")
         self._client = self._vended(keys)
@@ -316,6 +317,9 @@ class ProbeCatalog:
     @cached_property
     def catalog(self) -> IcebergCatalog:
         """The open catalog."""
+        # pyiceberg takes half a second to import: what a load checks does without.
+        from lakeload_jobs.formats.iceberg.catalogs.opening import open_rest
+
         return open_rest(self.connection)
 
     @cached_property
@@ -360,7 +364,7 @@ class ProbeCatalog:
 
     def open(self) -> None:
         """The identity is accepted and the warehouse is known."""
-        _ = self.catalog
+        self.connection.tables().open()
 
     def list_namespaces(self) -> str:
         """Namespaces can be listed."""

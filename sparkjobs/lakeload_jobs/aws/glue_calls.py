@@ -47,12 +47,15 @@ class GlueCalls:
     has to be allowed: a call on a table is checked against catalog, database and table.
     """
 
-    def __init__(self, session: AwsSession, region: str, role_arn: str | None) -> None:
+    def __init__(
+        self, session: AwsSession, region: str, role_arn: str | None, owner: str | None = None
+    ) -> None:
+        """`owner` is the account whose catalog it is, where that is not the role's."""
         self._session = session
         # Without a role the account is known to AWS alone; IAM takes the wildcard as well.
         found = _ROLE.match(role_arn or "")
         partition, account = found.groups() if found else ("aws", "*")
-        self._arn = f"arn:{partition}:glue:{region}:{account}"
+        self._arn = f"arn:{partition}:glue:{region}:{owner or account}"
 
     def get_database(self, database: str) -> DatabaseTypeDef | None:
         """GetDatabase."""

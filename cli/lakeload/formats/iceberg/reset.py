@@ -17,7 +17,6 @@ from lakeload_jobs.formats.iceberg.catalogs.catalog import (
     Removal,
     TableFiles,
     facts_of,
-    files_of,
     remove_files,
     table_files,
 )
@@ -139,7 +138,7 @@ def _drop(lake: IcebergTables, table: TableRef, *, act: bool) -> TableDrop:
     opened = _open(lake, table)
     if opened is None:
         return TableDrop(table.target)
-    files = files_of(opened, lake.destination, lake.session)
+    files = lake.catalog.files_for(opened, lake.destination, lake.session)
     found = _found(lake, table, opened, files)
     if not act:
         return found

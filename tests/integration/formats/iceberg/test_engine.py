@@ -14,10 +14,7 @@ import pytest
 from pyiceberg.table import Table
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
-from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi
-from lakeload_jobs.formats.iceberg.catalogs.nessie_tables import NessieTables
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from lakeload_jobs.formats.iceberg.catalogs.pyiceberg_files import PyIcebergFiles
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore, now_ms
@@ -162,13 +159,8 @@ def loads(world: CatalogWorld, version: int = 2, **properties: str) -> Loads:
     session = AwsSession(world.destination)
     store = open_tables(world.destination, session)
     name = f"own_{secrets.token_hex(4)}"
-    with contextlib.suppress(CatalogError):  # The namespace of another test is as good.
-        if isinstance(store, NessieTables):
-            api = NessieApi(world.destination.iceberg.catalog, session)
-            branch = world.destination.iceberg.catalog.ref
-            api.commit_namespace(branch, api.head(branch), world.schema)
-        else:
-            open_catalog(world.destination, session).create_namespace(world.schema)
+    with contextlib.suppress(CommitRejected):  # The namespace of another test is as good.
+        store.create_namespace(world.schema, None)
     spec: Json = {"spec-id": 0, "fields": []}
     order: Json = {"order-id": 0, "fields": []}
     table = NewTable(SCHEMA, spec, order, properties, version)
@@ -257,6 +249,25 @@ def test_a_table_is_created_once_and_read_as_missing_before(
         with pytest.raises(CommitRejected):
             table.store.create(table.world.schema, table.name, again, place if located else None)
     assert table.table.metadata["table-uuid"] == uuid
+
+
+@pytest.mark.parametrize("name", CATALOGS)
+def test_a_namespace_is_created_once_with_its_location(
+    name: str, made: Callable[[str], CatalogWorld]
+) -> None:
+    world = made(name)
+    store = open_tables(world.destination, AwsSession(world.destination))
+    plain, located = (f"{world.schema}_{secrets.token_hex(4)}" for _ in range(2))
+    place = f"s3://{world.destination.bucket}/{world.destination.prefix}/{located}"
+    assert store.namespace_location(located) is None
+    store.create_namespace(located, place)
+    assert store.namespace_location(located) == place
+    with pytest.raises(CommitRejected):
+        store.create_namespace(located, None)
+    store.create_namespace(plain, None)
+    assert store.namespace_location(plain) is not None
+    assert store.load(plain, "no_such_table") is None
+    assert store.load(f"{plain}_no", "no_such_table") is None
 
 
 @pytest.mark.parametrize("version", [2, 3])

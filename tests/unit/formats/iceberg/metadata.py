@@ -28,10 +28,20 @@ def open_table(
     refs: dict[str, int] | None = None,
 ) -> ReadTable:
     """Return a table of two columns, a key among them, partitioned by bucket and value."""
+    metadata = metadata_of(*snapshots, properties=properties, refs=refs)
+    return ReadTable("shop", "orders", metadata, f"{LOCATION}/metadata/3.metadata.json")
+
+
+def metadata_of(
+    *snapshots: dict[str, Any],
+    properties: dict[str, str] | None = None,
+    refs: dict[str, int] | None = None,
+) -> dict[str, Any]:
+    """Return the metadata of that table, as its file has it."""
     named = {
         name: {"snapshot-id": number, "type": "branch"} for name, number in (refs or {}).items()
     }
-    document = {
+    return {
         "format-version": 2,
         "table-uuid": "3f1e0c5a-7c1e-4f1b-9d55-1f0e6e3b2a10",
         "location": f"{LOCATION}/",
@@ -76,4 +86,3 @@ def open_table(
         "snapshot-log": [],
         "metadata-log": [],
     }
-    return ReadTable("shop", "orders", document, f"{LOCATION}/metadata/3.metadata.json")

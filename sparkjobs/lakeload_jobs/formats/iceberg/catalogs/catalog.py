@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import requests
 from pyiceberg import exceptions as iceberg_errors
 from pyiceberg.catalog import Catalog
 
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
-from lakeload_jobs.aws.vended_credentials import HandedKeys, s3_with
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.contract.traits import vends
 from lakeload_jobs.formats.iceberg.catalogs.errors import NO_STATE, NOT_ICEBERG, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.http import error_from, http_call, not_a_catalog, origin
+from lakeload_jobs.formats.iceberg.catalogs.reading import refuses_overtaken, unsupported
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore, now_ms
+from lakeload_jobs.formats.iceberg.catalogs.vended_files import files_for
 from lakeload_jobs.formats.iceberg.commits.errors import (
     CommitRejected,
     CommitUnknown,
@@ -49,10 +49,6 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
 )
 from lakeload_jobs.formats.iceberg.commits.snapshots import new_snapshot_id, without_partition
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts
-
-if TYPE_CHECKING:
-    from mypy_boto3_s3 import S3Client
-
 
 _NAMES: dict[type[Exception], tuple[str, int | None, str]] = {
     iceberg_errors.NoSuchTableError: ("NoSuchTableException", 404, "the table does not exist"),
@@ -131,11 +127,6 @@ def _answered(doing: str, error: Exception, hidden: Sequence[Secret]) -> Catalog
 def _named(doing: str, error: Exception) -> CatalogError:
     code, status, meaning = next(_NAMES[kind] for kind in type(error).__mro__ if kind in _NAMES)
     return CatalogError(f"{doing}: {meaning}", code=code, status=status)
-
-
-_FALSE_COMMITS: tuple[tuple[Json, ...], ...] = ((), (remove_properties(["lakeload.compared"]),))
-"""Updates that change nothing. The second is for catalogs that do not read a commit without any; no
-table has the property."""
 
 
 @dataclass(frozen=True)
@@ -221,19 +212,8 @@ class IcebergCatalog:
         such as a missing privilege.
         """
         doing = f"checking whether the catalog validates commits to the table `{namespace}.{name}`"
-        with self._call(doing) as told:
-            table = self._read(namespace, name, told)
-        false = assert_ref(branch, (ref(table.metadata, branch) or 0) ^ 1)
-        for updates in _FALSE_COMMITS:
-            try:
-                with self._call(doing):
-                    self._tables.commit(table, [false], updates)
-            except CatalogError as error:
-                if error.status == HTTPStatus.CONFLICT:
-                    return True
-                if updates or error.status != HTTPStatus.BAD_REQUEST:
-                    raise
-        return False
+        with self._call(doing):
+            return refuses_overtaken(self._tables, namespace, name, branch)
 
     def drop_branches(
         self, namespace: str, name: str, branches: Collection[str]
@@ -319,6 +299,13 @@ class IcebergCatalog:
                 raise CommitRejected(str(error)) from error
             raise
 
+    def files_for(
+        self, table: ReadTable, destination: DestinationSpec, session: AwsSession
+    ) -> LakeFiles:
+        """Return the files of a table, with the credentials that the catalog has vended with it,
+        else with the destination's own."""
+        return files_for(table, destination, session, self._tables)
+
     def drop_table(self, namespace: str, name: str, *, purge: bool = False) -> None:
         """Drop a table; 404 when there is none. With `purge` its files go too, where the catalog
         has that."""
@@ -339,6 +326,8 @@ class IcebergCatalog:
             with catalog_call(place, self._uri, self._hidden):
                 yield place
         except CommitRejected as error:
+            if error.busy and isinstance(error.__cause__, LakeloadError):
+                raise error.__cause__ from None
             raise CatalogError(
                 f"{place}: another commit came first",
                 code="CommitFailedException",
@@ -350,11 +339,7 @@ class IcebergCatalog:
                 raise error.__cause__ from None
             raise CatalogError(f"{place}: commit state unknown", code=NO_STATE) from error
         except Unsupported as error:
-            raise CatalogError(
-                f"{place}: the table has {error}, which this version of lakeload does not support",
-                code="Unsupported",
-                hint="use a newer version of lakeload",
-            ) from error
+            raise unsupported(place, error) from error
 
 
 UNPARTITIONED: Json = {"spec-id": 0, "fields": []}
@@ -362,8 +347,6 @@ UNSORTED: Json = {"order-id": 0, "fields": []}
 
 AT_ONCE = 8
 """Files read or removed at once."""
-CONNECT_SECONDS = 10.0
-READ_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -387,45 +370,6 @@ class TableFiles:
     def all(self) -> tuple[str, ...]:
         """Everything that goes with the table, data first."""
         return (*self.data, *self.metadata)
-
-
-@dataclass(frozen=True)
-class _Lent:
-    """The store as the keys see it that a catalog lends for one table."""
-
-    s3: S3Client
-
-
-def lent_keys(table: ReadTable, destination: DestinationSpec) -> HandedKeys | None:
-    """Return the keys that the catalog made for a table, for a bucket of the destination's region
-    unless the catalog says otherwise; None when it made none."""
-    given = table.config or {} if vends(destination.iceberg.catalog) else {}
-    key, secret = given.get("s3.access-key-id"), given.get("s3.secret-access-key")
-    if not key or not secret:
-        return None
-    token = given.get("s3.session-token")
-    return HandedKeys(
-        access_key_id=key,
-        secret_access_key=Secret(secret),
-        session_token=Secret(token) if token else None,
-        region=given.get("s3.region") or given.get("client.region") or destination.region,
-        endpoint=given.get("s3.endpoint"),
-        path_style=str(given.get("s3.path-style-access", "")).lower() == "true",
-    )
-
-
-def files_of(table: ReadTable, destination: DestinationSpec, session: AwsSession) -> LakeFiles:
-    """Return the files of a table, with the keys that its catalog lends for it, else with the
-    destination's own. Lent keys are not renewed. Raises `AwsError`."""
-    keys = lent_keys(table, destination)
-    if keys is None:
-        return LakeFiles(session, destination)
-    endpoint = destination.endpoints.s3
-    if keys.endpoint is None and endpoint:
-        # A catalog that says nothing of its store leaves that to the destination.
-        keys = replace(keys, endpoint=endpoint, path_style=True)
-    client = s3_with(keys, connect_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS)
-    return LakeFiles(_Lent(client), destination)
 
 
 def data_files(table: ReadTable, files: LakeFiles) -> dict[str, int]:

@@ -5,13 +5,15 @@ https://docs.aws.amazon.com/glue/latest/webapi/API_UpdateTable.html
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from lakeload_jobs.aws import AwsError, AwsSession, aws_call
-from lakeload_jobs.aws.glue_calls import is_iceberg
+from lakeload_jobs.aws import AwsError, AwsSession
+from lakeload_jobs.aws.glue_calls import GlueCalls, is_iceberg
+from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.comments import MAX_COLUMN, MAX_TABLE, one_line
-from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_ICEBERG, CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.errors import not_iceberg
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import MetadataWriter, ReadTable
 from lakeload_jobs.formats.iceberg.commits.errors import (
     CommitRejected,
@@ -22,12 +24,14 @@ from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles
 from lakeload_jobs.formats.iceberg.commits.metadata import Json, Metadata, NewTable, schema_of
 
 if TYPE_CHECKING:
-    from mypy_boto3_glue.type_defs import TableInputTypeDef
+    from mypy_boto3_glue.type_defs import DatabaseInputTypeDef, TableInputTypeDef
 
 _LOCATION = "metadata_location"
 _PREVIOUS = "previous_metadata_location"
 _TYPE = "table_type"
 _COMMENT = "comment"
+_TIMED_OUT = "OperationTimeoutException"
+"""The code of a change that Glue did not end in time, whose status is that of a refusal."""
 _KEPT = (
     "Owner",
     "Retention",
@@ -42,28 +46,39 @@ _KEPT = (
 class GlueTables:
     """The tables of one account and region; implements `TableStore`."""
 
-    def __init__(self, session: AwsSession, files: MetadataFiles) -> None:
-        self._session = session
+    def __init__(
+        self, session: AwsSession, destination: DestinationSpec, files: MetadataFiles
+    ) -> None:
+        owner = destination.iceberg.catalog.glue_id
+        role = destination.credentials.role_arn
+        self._calls = GlueCalls(session, destination.region, role, owner)
         self._writer = MetadataWriter(files)
+
+    def namespace_location(self, namespace: str) -> str | None:
+        """Read a database in one request."""
+        database = self._calls.get_database(namespace)
+        return None if database is None else database.get("LocationUri") or ""
+
+    def create_namespace(self, namespace: str, location: str | None) -> None:
+        """Create a database in one request."""
+        place: DatabaseInputTypeDef = {"Name": namespace}
+        if location:
+            place["LocationUri"] = location
+        with _outcome("the database exists already"):
+            self._calls.create_database(place)
+
+    def open(self) -> None:
+        """Ask nothing: Glue has no call that every role may make."""
 
     def load(self, namespace: str, name: str) -> ReadTable | None:
         """Read a table: one request to Glue, one to S3."""
-        doing = f"reading the table `{namespace}.{name}` in Glue"
-        try:
-            with aws_call(doing):
-                answer = self._session.glue.get_table(DatabaseName=namespace, Name=name)
-        except AwsError as error:
-            if error.code == "EntityNotFoundException":
-                return None
-            raise
-        held: Json = dict(answer["Table"])
+        found = self._calls.get_table(namespace, name)
+        if found is None:
+            return None
+        held: Json = dict(found)
         parameters = held.get("Parameters", {})
         if not is_iceberg(parameters) or _LOCATION not in parameters:
-            raise CatalogError(
-                f"{doing}: this table of Glue is not an Iceberg table",
-                code=NOT_ICEBERG,
-                hint="drop it in Glue with all its versions, or load into another table",
-            )
+            raise not_iceberg(namespace, name)
         place = parameters[_LOCATION]
         return ReadTable(namespace, name, self._writer.read(place), place, held)
 
@@ -72,17 +87,8 @@ class GlueTables:
         if location is None:
             raise Unsupported("no location")
         metadata, place = self._writer.create(table, location)
-        try:
-            with aws_call(f"creating the table `{namespace}.{name}` in Glue"):
-                self._session.glue.create_table(
-                    DatabaseName=namespace, TableInput=_table_input(name, metadata, place, None)
-                )
-        except AwsError as error:
-            if error.code == "AlreadyExistsException":
-                raise CommitRejected("the table exists already") from error
-            if error.may_have_acted:
-                raise CommitUnknown(error.message) from error
-            raise
+        with _outcome("the table exists already"):
+            self._calls.create_table(namespace, _table_input(name, metadata, place, None))
         return ReadTable(namespace, name, metadata, place)
 
     def commit(
@@ -93,21 +99,30 @@ class GlueTables:
     ) -> ReadTable:
         """Commit: the metadata file, then one request that names the version that was read."""
         metadata, place = self._writer.commit(table, requirements, updates)
-        try:
-            with aws_call(f"committing to the table `{table.target}` in Glue"):
-                self._session.glue.update_table(
-                    DatabaseName=table.namespace,
-                    TableInput=_table_input(table.name, metadata, place, table),
-                    SkipArchive=True,
-                    VersionId=table.version["VersionId"],
-                )
-        except AwsError as error:
-            # The client repeats a request whose answer was lost, which then conflicts with itself.
-            overtaken = error.code == "ConcurrentModificationException"
-            if overtaken or error.may_have_acted:
-                raise CommitUnknown(error.message, overtaken=overtaken) from error
-            raise
+        with _outcome():
+            self._calls.update_table(
+                table.namespace,
+                _table_input(table.name, metadata, place, table),
+                table.version["VersionId"],
+            )
         return ReadTable(table.namespace, table.name, metadata, place)
+
+
+@contextmanager
+def _outcome(exists: str = "") -> Iterator[None]:
+    """Translate what became of a commit, or of what is new: `exists` is for that alone."""
+    try:
+        yield
+    except AwsError as error:
+        # The client repeats a request whose answer was lost, which then conflicts with itself.
+        overtaken = error.code == "ConcurrentModificationException"
+        if overtaken or error.may_have_acted or error.code == _TIMED_OUT:
+            raise CommitUnknown(error.message, overtaken=overtaken) from error
+        if exists and error.code == "AlreadyExistsException":
+            raise CommitRejected(exists) from error
+        if error.throttled and not exists:
+            raise CommitRejected(error.message, busy=True) from error
+        raise
 
 
 def _table_input(

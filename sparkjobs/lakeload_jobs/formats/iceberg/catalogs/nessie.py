@@ -15,7 +15,7 @@ import requests
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import CatalogSpec
-from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError, advised
 from lakeload_jobs.formats.iceberg.catalogs.http import (
     DEFAULT_PATIENCE,
     FixedToken,
@@ -38,6 +38,8 @@ class NessieApi:
     spec: CatalogSpec
     session: AwsSession
     patience: HttpTimeouts = DEFAULT_PATIENCE
+    advises: bool = False
+    """Errors say what to do, since no connection test explains them."""
 
     @cached_property
     def identity(self) -> Identity:
@@ -71,8 +73,7 @@ class NessieApi:
 
     def commit_namespace(self, branch: str, head: str, name: str) -> str:
         """Commit a namespace to a branch; return the branch's new hash."""
-        namespace = {"type": "NAMESPACE", "elements": [name], "properties": {}}
-        return self.put(branch, head, (name,), namespace)
+        return self.put(branch, head, (name,), namespace_content(name))
 
     def put(self, branch: str, head: str, key: tuple[str, ...], content: dict[str, Any]) -> str:
         """Commit a table or namespace to a branch that is still at `head`, or has not changed
@@ -109,7 +110,8 @@ class NessieApi:
         uri = f"{self.uri}/{path}"
         response = send(method, uri, doing, self.identity, self.patience, json=body)
         if not response.ok:
-            raise self._refusal(doing, response)
+            error = self._refusal(doing, response)
+            raise advised(error) if self.advises else error
         return document_of(response, doing)
 
     def _refusal(self, doing: str, response: requests.Response) -> CatalogError:
@@ -143,3 +145,9 @@ class NessieApi:
         if not isinstance(found, str):
             raise not_a_catalog(doing, 200)
         return found
+
+
+def namespace_content(name: str, location: str | None = None) -> dict[str, Any]:
+    """Return what Nessie holds of a namespace, as Iceberg's own client for it writes that."""
+    properties = {"location": location} if location else {}
+    return {"type": "NAMESPACE", "elements": [name], "properties": properties}

@@ -10,14 +10,15 @@ from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
-from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError, not_iceberg
+from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi, namespace_content
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import MetadataWriter, ReadTable
 from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
 from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles
 from lakeload_jobs.formats.iceberg.commits.metadata import NO_SNAPSHOT, Json, Metadata, NewTable
 
 _TABLE = "ICEBERG_TABLE"
+_NO_CONTENT = "CONTENT_NOT_FOUND"
 
 
 class NessieTables:
@@ -29,20 +30,31 @@ class NessieTables:
         self._writer = MetadataWriter(files)
         self._warehouse = warehouse.rstrip("/")
 
+    def namespace_location(self, namespace: str) -> str | None:
+        """Read a namespace in one request."""
+        found = self._content((namespace,))
+        if found is None:
+            return None
+        return str((found[0].get("properties") or {}).get("location") or "")
+
+    def create_namespace(self, namespace: str, location: str | None) -> None:
+        """Create a namespace: one request for the branch's hash, one for the namespace."""
+        head = self._api.head(self._branch)
+        content = namespace_content(namespace, location)
+        self._create(head, (namespace,), content, "the namespace exists already")
+
+    def open(self) -> None:
+        """Look for the branch."""
+        self._api.head(self._branch)
+
     def load(self, namespace: str, name: str) -> ReadTable | None:
         """Read a table: one request to Nessie, one to S3."""
-        try:
-            content, head = self._api.content(self._branch, (namespace, name))
-        except CatalogError as error:
-            if error.missing:
-                return None
-            raise
+        found = self._content((namespace, name))
+        if found is None:
+            return None
+        content, head = found
         if content.get("type") != _TABLE:
-            raise CatalogError(
-                f"reading `{namespace}.{name}` in Nessie: it is not an Iceberg table",
-                code="NotAnIcebergTable",
-                hint="load into another `name`",
-            )
+            raise not_iceberg(namespace, name)
         place = content["metadataLocation"]
         return ReadTable(namespace, name, self._writer.read(place), place, (content, head))
 
@@ -51,13 +63,8 @@ class NessieTables:
         where = location or f"{self._warehouse}/{namespace}/{name}"
         metadata, place = self._writer.create(table, where)
         head = self._api.head(self._branch)
-        try:
-            self._commit(head, (namespace, name), _content(metadata, place, None))
-        except CatalogError as error:
-            # To a creator who comes second Nessie says that the request was a bad one.
-            if error.status == HTTPStatus.BAD_REQUEST and self.load(namespace, name) is not None:
-                raise CommitRejected("the table exists already") from error
-            raise
+        content = _content(metadata, place, None)
+        self._create(head, (namespace, name), content, "the table exists already")
         return ReadTable(namespace, name, metadata, place)
 
     def commit(
@@ -70,17 +77,41 @@ class NessieTables:
         metadata, place = self._writer.commit(table, requirements, updates)
         content, head = table.version
         key = (table.namespace, table.name)
-        self._commit(head, key, _content(metadata, place, content["id"]))
+        try:
+            self._put(head, key, _content(metadata, place, content["id"]))
+        except CatalogError as error:
+            if error.status in (HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS):
+                busy = error.status != HTTPStatus.CONFLICT
+                raise CommitRejected(error.message, busy=busy) from error
+            raise
         return ReadTable(table.namespace, table.name, metadata, place)
 
-    def _commit(self, head: str, key: tuple[str, ...], content: Json) -> None:
+    def _create(self, head: str, key: tuple[str, ...], content: Json, exists: str) -> None:
+        try:
+            self._put(head, key, content)
+        except CatalogError as error:
+            # To a creator who comes second Nessie may say that the request was a bad one. What a
+            # conflict is about, such as a namespace that is gone, only a read tells.
+            if error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT) and self._content(key):
+                raise CommitRejected(exists) from error
+            raise
+
+    def _content(self, key: tuple[str, ...]) -> tuple[Json, str] | None:
+        """Return what the branch holds under a key, and its hash; None where it holds nothing."""
+        try:
+            return self._api.content(self._branch, key)
+        except CatalogError as error:
+            # A branch that is not there is no missing table.
+            if error.code == _NO_CONTENT:
+                return None
+            raise
+
+    def _put(self, head: str, key: tuple[str, ...], content: Json) -> None:
         try:
             self._api.put(self._branch, head, key, content)
         except CatalogError as error:
             if error.may_have_acted:
                 raise CommitUnknown(error.message) from error
-            if error.status == HTTPStatus.CONFLICT:
-                raise CommitRejected(error.message) from error
             raise
 
 

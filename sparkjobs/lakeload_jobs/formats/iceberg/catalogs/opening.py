@@ -34,7 +34,7 @@ def open_glue(destination: DestinationSpec, session: AwsSession) -> IcebergCatal
     files = LakeFiles(session, destination)
     with catalog_call("opening Glue's catalog", place):
         catalog = _Glue(session.glue, files)
-    return IcebergCatalog(catalog, GlueTables(session, files), place, (), files)
+    return IcebergCatalog(catalog, GlueTables(session, destination, files), place, (), files)
 
 
 class _Glue(GlueCatalog):

@@ -12,20 +12,30 @@ import json
 import math
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import fastavro
 
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
 from lakeload_jobs.formats.iceberg.commits.metadata import (
+    DATA_VERSIONS,
     ROW_LINEAGE,
     Json,
     Metadata,
     schema_of,
     spec_of,
 )
-from lakeload_jobs.formats.iceberg.commits.values import avro_type, binary, leaves, number
+from lakeload_jobs.formats.iceberg.commits.values import (
+    avro_name,
+    avro_type,
+    binary,
+    leaves,
+    ordered,
+    stored,
+)
 
 EXISTING, ADDED, DELETED = 0, 1, 2
 """What an entry says of its file: it was there, this snapshot has added it, or removed it."""
@@ -33,6 +43,8 @@ DATA, DELETES = 0, 1
 """What a manifest names: files of rows, or of deletes."""
 
 _PATH = "write.metadata.path"
+_AT_ONCE = 8
+"""Manifests that are read at the same time."""
 
 
 class MetadataFiles(Protocol):
@@ -62,6 +74,11 @@ class PartitionField:
     id: int
     kind: str
 
+    @property
+    def avro(self) -> str:
+        """The name of its values in manifests."""
+        return avro_name(self.name)
+
 
 def partition_fields(
     schema: Mapping[str, Any], spec: Sequence[Mapping[str, Any]]
@@ -90,22 +107,27 @@ def _result(transform: str, kind: str) -> str:
     raise Unsupported(f"the partition transform `{transform}`")
 
 
-def _summaries(fields: Sequence[PartitionField], data_files: Sequence[Json]) -> list[Json]:
-    """Return what a list says of the partitions of one manifest, for each field of its spec. Values
-    are in the order of the spec: writers spell names of fields as Avro takes them."""
+def _summaries(kinds: Sequence[str], data_files: Sequence[Json]) -> list[Json]:
+    """Return what a list says of the partitions of one manifest, given the types of the fields of
+    its spec, in its order."""
     values = [tuple(data_file["partition"].values()) for data_file in data_files]
-    return [_summary(field, [one[at] for one in values]) for at, field in enumerate(fields)]
+    return [_summary(kind, [one[at] for one in values]) for at, kind in enumerate(kinds)]
 
 
-def _summary(field: PartitionField, values: Sequence[Any]) -> Json:
-    floats = field.kind in ("float", "double")
-    nan = [value for value in values if floats and value is not None and math.isnan(value)]
-    known = [number(one) for one in values if one is not None and not (floats and math.isnan(one))]
+def _summary(kind: str, values: Sequence[Any]) -> Json:
+    there = [value for value in values if value is not None]
+    floats = kind in ("float", "double")
+    known = [value for value in there if not (floats and math.isnan(value))]
+    order = partial(ordered, kind)
+    bounds = [min(known, key=order), max(known, key=order)] if known else []
+    if kind.startswith("decimal"):
+        bounds = [ordered(kind, bound) for bound in bounds]
+    lower, upper = (binary(kind, bound) for bound in bounds) if bounds else (None, None)
     return {
-        "contains_null": any(value is None for value in values),
-        "contains_nan": bool(nan),
-        "lower_bound": binary(field.kind, min(known)) if known else None,
-        "upper_bound": binary(field.kind, max(known)) if known else None,
+        "contains_null": len(there) < len(values),
+        "contains_nan": len(known) < len(there),
+        "lower_bound": lower,
+        "upper_bound": upper,
     }
 
 
@@ -150,14 +172,11 @@ def entry_schema(partition: Json, version: int) -> Json:
         _field("split_offsets", {"type": "array", "items": "long", "element-id": 133}, 132),
         _field("equality_ids", {"type": "array", "items": "int", "element-id": 136}, 135),
         _field("sort_order_id", "int", 140),
+        *([_field("first_row_id", "long", 142)] if version >= ROW_LINEAGE else []),
+        _field("referenced_data_file", "string", 143),
+        _field("content_offset", "long", 144),
+        _field("content_size_in_bytes", "long", 145),
     ]
-    if version >= ROW_LINEAGE:
-        data_file += [
-            _field("first_row_id", "long", 142),
-            _field("referenced_data_file", "string", 143),
-            _field("content_offset", "long", 144),
-            _field("content_size_in_bytes", "long", 145),
-        ]
     record = {"type": "record", "name": "r2", "fields": data_file}
     return {
         "type": "record",
@@ -173,10 +192,11 @@ def entry_schema(partition: Json, version: int) -> Json:
 
 
 def _partition_record(fields: Sequence[PartitionField]) -> Json:
-    columns = [_field(one.name, avro_type(one.kind), one.id) for one in fields]
+    columns = []
     for one in fields:
-        if not one.name.replace("_", "a").isalnum() or one.name[:1].isdigit():
-            raise Unsupported(f"the name of the partition field `{one.name}`")
+        column = _field(one.avro, avro_type(one.kind), one.id)
+        # As Iceberg's own writers keep the name that Avro does not take.
+        columns.append(column | ({} if one.avro == one.name else {"iceberg-field-name": one.name}))
     return {"type": "record", "name": "r102", "fields": columns}
 
 
@@ -224,6 +244,59 @@ def _avro(schema: Json, records: Iterable[Json], header: Mapping[str, str]) -> b
     return out.getvalue()
 
 
+_CONTAINER: Json = {
+    "type": "record",
+    "name": "header",
+    "fields": [
+        {"name": "magic", "type": {"type": "fixed", "name": "magic", "size": 4}},
+        {"name": "meta", "type": {"type": "map", "values": "bytes"}},
+        {"name": "sync", "type": {"type": "fixed", "name": "sync", "size": 16}},
+    ],
+}
+"""How an Avro file begins."""
+_SCHEMA = "avro.schema"
+
+
+@dataclass(frozen=True)
+class _AvroFile:
+    schema: Json
+    header: Mapping[str, str]
+    records: Iterable[Any]
+
+
+def _read_avro(data: bytes) -> _AvroFile:
+    """Read an Avro file. Dates, times and decimals are as it stores them: Python's own have no year
+    10000. Raises `Unsupported` for a compression that is not there."""
+    stream = io.BytesIO(data)
+    found: Any = fastavro.schemaless_reader(stream, _CONTAINER, None)
+    meta = found["meta"]
+    schema = json.loads(meta[_SCHEMA])
+    plain = io.BytesIO()
+    as_stored = {**meta, _SCHEMA: json.dumps(_without_logical_types(schema)).encode()}
+    fastavro.schemaless_writer(plain, _CONTAINER, {**found, "meta": as_stored})
+    plain.write(stream.read())
+    plain.seek(0)
+    try:
+        records = list(fastavro.reader(plain))
+    except ValueError as error:
+        codec = meta.get("avro.codec", b"null").decode()
+        raise Unsupported(f"a manifest with the compression `{codec}`: {error}") from error
+    header = {name: value.decode() for name, value in meta.items() if not name.startswith("avro.")}
+    return _AvroFile(schema, header, records)
+
+
+def _without_logical_types(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_logical_types(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: _without_logical_types(value) if isinstance(value, dict | list) else value
+        for name, value in schema.items()
+        if name != "logicalType"
+    }
+
+
 # Manifests
 
 
@@ -247,42 +320,64 @@ class Manifest:
         return int(self.row["added_rows_count"])
 
 
+def check_can_add(metadata: Metadata) -> None:
+    """Raise `Unsupported` where data files cannot be added to a table: before any is written."""
+    version = metadata["format-version"]
+    if version not in DATA_VERSIONS:
+        raise Unsupported(f"new rows in a table of the format version {version}")
+    _partition_record(partition_fields(schema_of(metadata), spec_of(metadata)["fields"]))
+
+
 def write_added(
     files: MetadataFiles, metadata: Metadata, snapshot_id: int, data_files: Sequence[Json]
 ) -> Manifest:
-    """Write a manifest of new files in the default spec. It is good for any number of tries to
-    commit: its entries get their sequence number from the list that names it."""
+    """Write a manifest of new files in the default spec; their partitions are by the names of its
+    fields. It is good for any number of tries to commit: its entries get their sequence number from
+    the list that names it. Raises `Unsupported` as `check_can_add`."""
+    check_can_add(metadata)
     spec = spec_of(metadata)
     fields = partition_fields(schema_of(metadata), spec["fields"])
-    data_files = [
-        {**one, "partition": {field.name: one["partition"].get(field.name) for field in fields}}
-        for one in data_files
-    ]
-    entries = [
+    entries: list[Json] = [
         {
             "status": ADDED,
             "snapshot_id": snapshot_id,
             "sequence_number": None,
             "file_sequence_number": None,
-            "data_file": data_file,
+            "data_file": {**data_file, "partition": _stored(data_file["partition"], fields)},
         }
         for data_file in data_files
     ]
-    header = {
+    form = _Form(
+        entry_schema(_partition_record(fields), metadata["format-version"]),
+        _header(metadata, spec["spec-id"], DATA),
+        [field.kind for field in fields],
+    )
+    row = _written(files, metadata, form, entries, snapshot_id)
+    return _manifest(row, [entry["data_file"] for entry in entries])
+
+
+def _stored(partition: Mapping[str, Any], fields: Sequence[PartitionField]) -> Json:
+    return {field.avro: stored(field.kind, partition.get(field.name)) for field in fields}
+
+
+def _header(metadata: Metadata, spec_id: int, content: int) -> Mapping[str, str]:
+    """Return what a manifest says of itself."""
+    return {
         "schema": json.dumps(schema_of(metadata)),
-        "partition-spec": json.dumps(spec["fields"]),
-        "partition-spec-id": str(spec["spec-id"]),
+        "partition-spec": json.dumps(spec_of(metadata, spec_id)["fields"]),
+        "partition-spec-id": str(spec_id),
         "format-version": str(metadata["format-version"]),
-        "content": "data",
+        "content": "data" if content == DATA else "deletes",
     }
-    schema = entry_schema(_partition_record(fields), metadata["format-version"])
-    row = _written(files, metadata, schema, header, entries) | {
-        "partition_spec_id": spec["spec-id"],
-        "content": DATA,
-        "partitions": _summaries(fields, data_files),
-        "added_snapshot_id": snapshot_id,
-    }
-    return _manifest(row, data_files)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How a manifest is written: its schema and header, and the types of its partition's fields."""
+
+    schema: Json
+    header: Mapping[str, str]
+    kinds: Sequence[str]
 
 
 def _manifest(row: Json, data_files: Sequence[Json]) -> Manifest:
@@ -298,25 +393,33 @@ def partition_key(data_file: Json) -> str:
 def _written(
     files: MetadataFiles,
     metadata: Metadata,
-    schema: Json,
-    header: Mapping[str, str],
+    form: _Form,
     entries: Sequence[Json],
+    snapshot_id: int,
 ) -> Json:
-    """Write a manifest, and return what lists say of its entries."""
-    data = _avro(schema, entries, header)
+    """Write a manifest, and return what lists say of it."""
+    data = _avro(form.schema, entries, form.header)
     place = f"{metadata_folder(metadata)}/{uuid.uuid4()}-m0.avro"
     files.write(place, data)
-    row: Json = {"manifest_path": place, "manifest_length": len(data), "key_metadata": None}
+    sequences = [one["sequence_number"] for one in entries if one["status"] != DELETED]
+    known = [one for one in sequences if one is not None]
+    row: Json = {
+        "manifest_path": place,
+        "manifest_length": len(data),
+        "partition_spec_id": int(form.header["partition-spec-id"]),
+        "content": DELETES if form.header["content"] == "deletes" else DATA,
+        # None: those of the snapshot which adds the manifest. Earlier numbers are all lower.
+        "sequence_number": None,
+        "min_sequence_number": min(known) if known else None,
+        "added_snapshot_id": snapshot_id,
+        "partitions": _summaries(form.kinds, [entry["data_file"] for entry in entries]),
+        "key_metadata": None,
+        "first_row_id": None,
+    }
     for status, name in ((ADDED, "added"), (EXISTING, "existing"), (DELETED, "deleted")):
         of_status = [one["data_file"] for one in entries if one["status"] == status]
         row[f"{name}_files_count"] = len(of_status)
         row[f"{name}_rows_count"] = sum(one["record_count"] for one in of_status)
-    sequences = [one["sequence_number"] for one in entries if one["status"] != DELETED]
-    known = [one for one in sequences if one is not None]
-    # None: that of the snapshot which adds the manifest. Earlier numbers are all lower.
-    row["min_sequence_number"] = min(known) if known else None
-    row["sequence_number"] = None
-    row["first_row_id"] = None
     return row
 
 
@@ -332,15 +435,16 @@ class OpenManifest:
 
 
 def read_manifest(files: MetadataFiles, row: Json) -> OpenManifest:
-    """Read the manifest that a row of a list names."""
-    reader = fastavro.reader(io.BytesIO(files.read(row["manifest_path"])))
-    header = {
-        str(name): value.decode() if isinstance(value, bytes) else str(value)
-        for name, value in reader.metadata.items()
-        if not str(name).startswith("avro.")
-    }
-    entries = tuple(_inherited(row, reader))
-    return OpenManifest(row, reader.writer_schema, header, entries)
+    """Read the manifest that a row of a list names. Raises `Unsupported`."""
+    found = _read_avro(files.read(row["manifest_path"]))
+    entries = tuple(_inherited(row, found.records))
+    return OpenManifest(row, found.schema, found.header, entries)
+
+
+def read_manifests(files: MetadataFiles, rows: Sequence[Json]) -> list[OpenManifest]:
+    """Read several, some at once."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(partial(read_manifest, files), rows))
 
 
 def read_paths(files: MetadataFiles, row: Json) -> dict[str, int]:
@@ -373,13 +477,15 @@ def _inherited(row: Json, entries: Iterable[Any]) -> Iterator[Json]:
     for entry in entries:
         if entry.get("snapshot_id") is None:
             entry["snapshot_id"] = row["added_snapshot_id"]
-        if entry["status"] == ADDED:
-            for name in ("sequence_number", "file_sequence_number"):
-                if entry.get(name) is None:
-                    entry[name] = sequence
+        for name in ("sequence_number", "file_sequence_number"):
+            entry.setdefault(name, None)
+            # Manifests of version 1 have none: 0 is that of all their files.
+            if entry[name] is None and (entry["status"] == ADDED or sequence == 0):
+                entry[name] = sequence
         data_file = entry["data_file"]
+        data_file.setdefault("content", DATA)
         if (
-            row.get("content", DATA) == DATA
+            row["content"] == DATA
             and row_id is not None
             and entry["status"] != DELETED
             and data_file.get("first_row_id") is None
@@ -401,7 +507,7 @@ def write_added_again(
     for entry in like.entries:
         if entry["snapshot_id"] != like.row["added_snapshot_id"]:
             continue
-        if entry["status"] == DELETED or like.row.get("content", DATA) != DATA:
+        if entry["status"] == DELETED or like.row["content"] != DATA:
             raise Unsupported("a snapshot to make again that does more than add files")
         if entry["status"] == ADDED:
             data_file = {**entry["data_file"], "first_row_id": None}
@@ -409,7 +515,7 @@ def write_added_again(
             entries.append({**entry, **_NO_NUMBERS, **new})
     if not entries:
         return None
-    row = write_again(files, metadata, like, entries, snapshot_id)
+    row = write_again(files, metadata, [like], entries, snapshot_id)
     return _manifest(row, [entry["data_file"] for entry in entries])
 
 
@@ -419,31 +525,66 @@ _NO_NUMBERS: Mapping[str, None] = {"sequence_number": None, "file_sequence_numbe
 def write_again(
     files: MetadataFiles,
     metadata: Metadata,
-    like: OpenManifest,
+    likes: Sequence[OpenManifest],
     entries: Sequence[Json],
     snapshot_id: int,
 ) -> Json:
-    """Write entries into a manifest of the spec and content of another, and return its row. Raises
-    `Unsupported` where the partitions of that spec are not known."""
-    names = _partition_names(like.schema)
-    entries = [_with_partition(entry, names) for entry in entries]
-    fields = partition_fields(
-        json.loads(like.header["schema"]), json.loads(like.header["partition-spec"])
-    )
-    data_files = [entry["data_file"] for entry in entries]
-    row = _written(files, metadata, _with_row_ids(like.schema, entries), like.header, entries)
-    return row | {
-        "partition_spec_id": like.row["partition_spec_id"],
-        "content": like.row.get("content", DATA),
-        "partitions": _summaries(fields, data_files),
-        "added_snapshot_id": snapshot_id,
-    }
+    """Write entries of manifests, of one spec and one content, into a new one; return its row."""
+    form = _form(metadata, likes)
+    names = [field["name"] for field in _partition_of(form.schema)["fields"]]
+    renamed = [_with_partition(entry, names) for entry in entries]
+    return _written(files, metadata, form, renamed, snapshot_id)
 
 
-def _partition_names(schema: Any) -> list[str]:
-    (data_file,) = (one for one in schema["fields"] if one["name"] == "data_file")
-    (partition,) = (one for one in data_file["type"]["fields"] if one["name"] == "partition")
-    return [field["name"] for field in partition["type"]["fields"]]
+def _form(metadata: Metadata, likes: Sequence[OpenManifest]) -> _Form:
+    """Return how entries of manifests are written together: by the table as it is now, with the
+    fields that other writers have beside those of the specification."""
+    row, version = likes[0].row, metadata["format-version"]
+    spec_id = row["partition_spec_id"]
+    header = _header(metadata, spec_id, row["content"])
+    try:
+        fields = partition_fields(schema_of(metadata), spec_of(metadata, spec_id)["fields"])
+        partition = _partition_record(fields)
+        kinds = [field.kind for field in fields]
+    except Unsupported:
+        # The column of an old spec is gone: its values are as their writer has written them.
+        like = max(likes, key=lambda one: len(str(_partition_of(one.schema))))
+        partition = _partition_of(like.schema)
+        kinds = [_kind(field["type"]) for field in partition["fields"]]
+        header = {**header, "schema": like.header["schema"]}
+    schema = entry_schema(partition, version)
+    for like in likes:
+        _add_fields(schema, like.schema)
+        _add_fields(_record(schema, "data_file"), _record(like.schema, "data_file"))
+    return _Form(schema, header, kinds)
+
+
+def _record(schema: Json, name: str) -> Json:
+    found: Json = next(one["type"] for one in schema["fields"] if one["name"] == name)
+    return found
+
+
+def _partition_of(schema: Json) -> Json:
+    return _record(_record(schema, "data_file"), "partition")
+
+
+def _add_fields(record: Json, other: Json) -> None:
+    """Add the optional fields that a record lacks."""
+    known = {field["name"] for field in record["fields"]}
+    record["fields"] += [
+        field
+        for field in other["fields"]
+        if field["name"] not in known and isinstance(field["type"], list)
+    ]
+
+
+def _kind(avro: Any) -> str:
+    """Return the type whose values are ordered and written as those of an Avro type are."""
+    kind = next(one for one in avro if one != "null") if isinstance(avro, list) else avro
+    name = kind if isinstance(kind, str) else kind["type"]
+    if name == "fixed" and kind.get("logicalType") == "decimal":
+        return f"decimal({kind['precision']}, {kind['scale']})"
+    return "binary" if name in ("bytes", "fixed") else str(name)
 
 
 def _with_partition(entry: Json, names: Sequence[str]) -> Json:
@@ -451,19 +592,6 @@ def _with_partition(entry: Json, names: Sequence[str]) -> Json:
     values = entry["data_file"]["partition"].values()
     partition = dict(zip(names, values, strict=True))
     return {**entry, "data_file": {**entry["data_file"], "partition": partition}}
-
-
-def _with_row_ids(schema: Any, entries: Sequence[Json]) -> Any:
-    """Return the schema with a field for row ids, where entries have got some that it lacks."""
-    (data_file,) = (one for one in schema["fields"] if one["name"] == "data_file")
-    fields = data_file["type"]["fields"]
-    if any(one["name"] == "first_row_id" for one in fields):
-        return schema
-    if all(one["data_file"].get("first_row_id") is None for one in entries):
-        return schema
-    record = {**data_file["type"], "fields": [*fields, _field("first_row_id", "long", 142)]}
-    others = [one for one in schema["fields"] if one["name"] != "data_file"]
-    return {**schema, "fields": [*others, {**data_file, "type": record}]}
 
 
 # Lists
@@ -476,8 +604,8 @@ def read_list(files: MetadataFiles, snapshot: Mapping[str, Any] | None) -> list[
         return []
     if "manifest-list" not in snapshot:
         raise Unsupported("a snapshot without a list of manifests")
-    found = fastavro.reader(io.BytesIO(files.read(snapshot["manifest-list"])))
-    return [dict(_known(row)) for row in found]
+    found = _read_avro(files.read(snapshot["manifest-list"]))
+    return [_OF_VERSION_1 | dict(_known(row)) for row in found.records]
 
 
 _OLD_NAMES = {
@@ -486,11 +614,16 @@ _OLD_NAMES = {
     "deleted_data_files_count": "deleted_files_count",
 }
 """Names in lists that older versions of Iceberg have written."""
+_OF_VERSION_1: Json = {"content": DATA, "sequence_number": 0, "min_sequence_number": 0}
+"""What lists of version 1 do not say."""
 
 
 def _known(row: Any) -> Iterator[tuple[str, Any]]:
     for name, value in row.items():
-        yield _OLD_NAMES.get(name, name), value
+        known = _OLD_NAMES.get(name, name)
+        if value is None and known.endswith("_count"):
+            raise Unsupported(f"a list of manifests without `{name}`")
+        yield known, value
 
 
 def write_list(

@@ -10,7 +10,6 @@ names and rules.
 
 from __future__ import annotations
 
-import copy
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +23,9 @@ Metadata = Mapping[str, Any]
 
 MAIN = "main"
 FORMAT_VERSIONS = (1, 2, 3)
-"""Versions of the format whose metadata is read and changed; data is added to 2 and 3."""
+"""Versions of the format whose metadata is read and changed."""
+DATA_VERSIONS = (2, 3)
+"""Versions whose tables get new rows."""
 ROW_LINEAGE = 3
 """The first version in which rows have ids."""
 NO_SNAPSHOT = -1
@@ -34,7 +35,7 @@ PREVIOUS_VERSIONS = "write.metadata.previous-versions-max"
 _PREVIOUS_VERSIONS = 100
 _LAST_ADDED = -1
 """The id in an update that names what the same commit has added last."""
-_FIRST_PARTITION_ID = 1000
+FIRST_PARTITION_ID = 1000
 
 
 # Requirements
@@ -66,7 +67,7 @@ def assert_definition(metadata: Metadata) -> list[Json]:
 _NUMBERS: Mapping[str, tuple[str, int]] = {
     "assert-current-schema-id": ("current-schema-id", 0),
     "assert-last-assigned-field-id": ("last-column-id", 0),
-    "assert-last-assigned-partition-id": ("last-partition-id", _FIRST_PARTITION_ID - 1),
+    "assert-last-assigned-partition-id": ("last-partition-id", FIRST_PARTITION_ID - 1),
     "assert-default-spec-id": ("default-spec-id", 0),
     "assert-default-sort-order-id": ("default-sort-order-id", 0),
 }
@@ -146,14 +147,15 @@ def remove_properties(names: Iterable[str]) -> Json:
     return {"action": "remove-properties", "removals": list(names)}
 
 
-def add_schema(schema: Mapping[str, Any]) -> list[Json]:
-    """Add a schema and make it the current one."""
+def add_schema(schema: Mapping[str, Any], last_column_id: int = 0) -> list[Json]:
+    """Add a schema and make it the current one. `last_column_id` is the highest id that the table
+    has ever given to a column."""
     return [
         # Servers of older versions of the protocol need the highest id told.
         {
             "action": "add-schema",
             "schema": dict(schema),
-            "last-column-id": highest_id({"type": "struct", **schema}),
+            "last-column-id": max(last_column_id, highest_id({"type": "struct", **schema})),
         },
         {"action": "set-current-schema", "schema-id": _LAST_ADDED},
     ]
@@ -202,7 +204,7 @@ NOTHING: Metadata = {
     "format-version": 1,
     "last-sequence-number": 0,
     "last-column-id": 0,
-    "last-partition-id": _FIRST_PARTITION_ID - 1,
+    "last-partition-id": FIRST_PARTITION_ID - 1,
     "current-snapshot-id": NO_SNAPSHOT,
     "properties": {},
     "schemas": [],
@@ -231,7 +233,8 @@ def updated(
     Raises `CommitRejected` where an update contradicts the metadata, and `Unsupported` for one that
     is not known.
     """
-    commit = _Commit(copy.deepcopy(dict(metadata)), max(now_ms, metadata.get("last-updated-ms", 0)))
+    # What changes is made anew: a deep copy of a long history takes most of a commit's time.
+    commit = _Commit(dict(metadata), max(now_ms, metadata.get("last-updated-ms", 0)))
     for update in updates:
         action = update["action"]
         if action not in _UPDATES:
@@ -278,8 +281,17 @@ class _Commit:
 
 def previous_versions(metadata: Metadata) -> int:
     """How many earlier metadata files a table remembers."""
-    given = metadata.get("properties", {}).get(PREVIOUS_VERSIONS, _PREVIOUS_VERSIONS)
-    return max(1, int(given))
+    return max(1, int_property(metadata, PREVIOUS_VERSIONS, _PREVIOUS_VERSIONS))
+
+
+def int_property(metadata: Metadata, name: str, default: int) -> int:
+    """Return the number that a property of the table is. Raises `Unsupported` for another text,
+    with which Iceberg's own commits fail as well."""
+    given = metadata.get("properties", {}).get(name, str(default))
+    try:
+        return int(given)
+    except ValueError:
+        raise Unsupported(f"the value `{given}` of the table property `{name}`") from None
 
 
 def _assign_uuid(commit: _Commit, update: Mapping[str, Any]) -> None:
@@ -331,7 +343,7 @@ def _add_spec(commit: _Commit, update: Mapping[str, Any]) -> None:
     spec = update["spec"]
     commit.append("partition-specs", spec)
     commit.added["spec"] = spec["spec-id"]
-    known = commit.new.get("last-partition-id", _FIRST_PARTITION_ID - 1)
+    known = commit.new.get("last-partition-id", FIRST_PARTITION_ID - 1)
     ids = (partition["field-id"] for partition in spec["fields"])
     commit.new["last-partition-id"] = max(known, *ids, known)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
@@ -12,12 +13,15 @@ from lakeload_jobs.formats.iceberg.commits.manifests import (
     ADDED,
     DATA,
     DELETED,
+    DELETES,
     EXISTING,
     Manifest,
     MetadataFiles,
-    OpenManifest,
+    check_can_add,
+    partition_key,
     read_list,
     read_manifest,
+    read_manifests,
     write_added_again,
     write_again,
     write_list,
@@ -27,8 +31,10 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     ROW_LINEAGE,
     Json,
     Metadata,
+    int_property,
     ref,
     snapshot_of,
+    spec_of,
 )
 
 _MERGE_ENABLED = "commit.manifest-merge.enabled"
@@ -73,26 +79,19 @@ def added(files: MetadataFiles, metadata: Metadata, addition: Addition, *, now_m
     One request for the list of the head, one for the new list, and those of the manifests that are
     removed or merged. Raises `Unsupported` and `AwsError`.
     """
+    check_can_add(metadata)
     parent = None if addition.head is None else snapshot_of(metadata, addition.head)
-    rows = read_list(files, parent)
-    told: dict[str, int] = {}
+    changes = _Changes()
+    rows = [row for row in read_list(files, parent) if _has_live_files(row)]
     operation: Operation = "append"
     if addition.replaces:
         operation = "overwrite"
-        rows = list(_removed(files, metadata, rows, addition.snapshot_id, told))
-    else:
-        rows = [row for row in rows if _has_live_files(row)]
-    new = addition.manifests
-    rows = [*(dict(manifest.row) for manifest in new), *rows]
-    told |= {
-        "added-data-files": sum(manifest.files for manifest in new),
-        "added-records": sum(manifest.rows for manifest in new),
-        "added-files-size": sum(manifest.size for manifest in new),
-    }
-    if not addition.replaces:
-        rows = _merged(files, metadata, rows, addition.snapshot_id)
-    told["changed-partition-count"] = len(set[str]().union(*(one.partitions for one in new)))
-    return _snapshot(files, metadata, addition, rows, _Summary(operation, told), now_ms)
+        rows = _removed(files, metadata, rows, addition.snapshot_id, changes)
+    for manifest in addition.manifests:
+        changes.add(manifest)
+    rows = [*(dict(manifest.row) for manifest in addition.manifests), *rows]
+    rows = _merged(files, metadata, rows, addition.snapshot_id)
+    return _snapshot(files, metadata, addition, rows, _Summary(operation, changes), now_ms)
 
 
 def again(
@@ -170,7 +169,7 @@ class AddedFile:
 def files_of(files: MetadataFiles, snapshot: Json) -> Iterator[AddedFile]:
     """Yield the data files that a snapshot has added."""
     for row in _changed(files, snapshot):
-        if row.get("content", DATA) != DATA:
+        if row["content"] != DATA:
             continue
         for entry in read_manifest(files, row).entries:
             if entry["status"] == ADDED and entry["snapshot_id"] == snapshot["snapshot-id"]:
@@ -201,19 +200,18 @@ def without_partition(
     """
     head = ref(metadata, MAIN)
     parent = None if head is None else snapshot_of(metadata, head)
-    told: dict[str, int] = {}
+    changes = _Changes()
     rows = []
     for row in read_list(files, parent):
         if not _has_live_files(row):
             continue
-        if row.get("content", DATA) != DATA:
+        if row["content"] != DATA:
             raise Unsupported("deletes of single rows")
-        rows.append(_row_without(files, metadata, row, partition, snapshot_id, told))
-    if not told:
+        rows.append(_row_without(files, metadata, row, partition, snapshot_id, changes))
+    if not changes.counts:
         return None
-    told["changed-partition-count"] = 1
     addition = Addition(snapshot_id, head, (), summary)
-    return _snapshot(files, metadata, addition, rows, _Summary("delete", told), now_ms)
+    return _snapshot(files, metadata, addition, rows, _Summary("delete", changes), now_ms)
 
 
 def _row_without(
@@ -222,47 +220,88 @@ def _row_without(
     row: Json,
     partition: tuple[str, str],
     snapshot_id: int,
-    told: dict[str, int],
+    changes: _Changes,
 ) -> Json:
     """Return the row of a manifest in which the files of a partition are deleted: the same row
     where it has none."""
-    field, text = partition
-    manifest, entries, changed = read_manifest(files, row), [], False
+    name, text = partition
+    names = [field["name"] for field in spec_of(metadata, row["partition_spec_id"])["fields"]]
+    if name not in names:
+        raise Unsupported(f"files that are not partitioned by `{name}`")
+    at, manifest, entries = names.index(name), read_manifest(files, row), []
     for entry in manifest.entries:
         if entry["status"] == DELETED:
             continue
-        values = entry["data_file"]["partition"]
-        if field not in values:
-            raise Unsupported(f"files that are not partitioned by `{field}`")
-        if values[field] == text:
-            changed = True
-            _count_removed(entry["data_file"], told)
+        if tuple(entry["data_file"]["partition"].values())[at] == text:
+            changes.remove(entry["data_file"])
             entries.append({**entry, "status": DELETED, "snapshot_id": snapshot_id})
         else:
             entries.append({**entry, "status": EXISTING})
-    return write_again(files, metadata, manifest, entries, snapshot_id) if changed else row
+    if all(entry["status"] == EXISTING for entry in entries):
+        return row
+    return write_again(files, metadata, [manifest], entries, snapshot_id)
+
+
+@dataclass
+class _Changes:
+    """What a snapshot adds and removes, as its summary counts it."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    partitions: set[str] = field(default_factory=set)
+
+    def add(self, manifest: Manifest) -> None:
+        """Count the files of a new manifest."""
+        self.counts["added-data-files"] += manifest.files
+        self.counts["added-records"] += manifest.rows
+        self.counts["added-files-size"] += manifest.size
+        self.partitions |= manifest.partitions
+
+    def remove(self, data_file: Json) -> None:
+        """Count a file of rows or of deletes that goes."""
+        content, rows, size = (
+            data_file["content"],
+            data_file["record_count"],
+            data_file["file_size_in_bytes"],
+        )
+        self.partitions.add(partition_key(data_file))
+        if content == DATA:
+            self.counts += Counter({"deleted-data-files": 1, "deleted-records": rows})
+        else:
+            kind = "position" if content == _POSITION_DELETES else "equality"
+            file = f"{kind}-delete-files"
+            if data_file["file_format"].upper() == _PUFFIN:
+                # Several deletion vectors lie in one file.
+                file, size = "dvs", data_file["content_size_in_bytes"]
+            self.counts += Counter({"removed-delete-files": 1, f"removed-{file}": 1})
+            self.counts[f"removed-{kind}-deletes"] += rows
+        self.counts["removed-files-size"] += size
+
+
+_POSITION_DELETES = 1
+_PUFFIN = "PUFFIN"
 
 
 @dataclass(frozen=True)
 class _Summary:
     operation: Operation
-    told: Mapping[str, int]
+    changes: _Changes
 
     def text(self, own: Mapping[str, str], before: Mapping[str, str] | None) -> dict[str, str]:
         """Return the summary: what the load says of itself, what changed, and the totals.
 
         Totals are known as long as every snapshot before has told them.
         """
+        counts = self.changes.counts
         found = {"operation": self.operation, **own}
-        found |= {name: str(value) for name, value in self.told.items() if value}
-        found["changed-partition-count"] = str(self.told["changed-partition-count"])
+        found |= {name: str(value) for name, value in counts.items() if value}
+        found["changed-partition-count"] = str(len(self.changes.partitions))
         for total, (more, less) in _TOTALS.items():
-            known = "0" if before is None else before.get(total)
+            known = "0" if before is None else before.get(total, "")
             if self.operation == "overwrite":
                 # All that was there is gone.
-                found[total] = str(self.told.get(more, 0))
-            elif known is not None and known.isdigit():
-                found[total] = str(int(known) + self.told.get(more, 0) - self.told.get(less, 0))
+                found[total] = str(counts[more])
+            elif known.isdigit() and (now := int(known) + counts[more] - counts[less]) >= 0:
+                found[total] = str(now)
         return found
 
 
@@ -309,7 +348,7 @@ def _number_rows(metadata: Metadata, rows: Sequence[Json]) -> dict[str, int]:
         return {}
     first = following = metadata.get("next-row-id", 0)
     for row in rows:
-        if row.get("content", DATA) == DATA and row.get("first_row_id") is None:
+        if row["content"] == DATA and row.get("first_row_id") is None:
             row["first_row_id"] = following
             following += row["existing_rows_count"] + row["added_rows_count"]
     return {"first-row-id": first, "added-rows": following - first}
@@ -324,38 +363,20 @@ def _removed(
     metadata: Metadata,
     rows: Sequence[Json],
     snapshot_id: int,
-    told: dict[str, int],
-) -> Iterator[Json]:
-    """Yield manifests that say of every live file that it is deleted, and count them in `told`."""
-    for row in rows:
-        if not _has_live_files(row):
-            continue
-        manifest = read_manifest(files, row)
+    changes: _Changes,
+) -> list[Json]:
+    """Return manifests that say of every live file that it is deleted."""
+    found = []
+    for manifest in read_manifests(files, rows):
         gone = [
             {**entry, "status": DELETED, "snapshot_id": snapshot_id}
             for entry in manifest.entries
             if entry["status"] != DELETED
         ]
         for entry in gone:
-            _count_removed(entry["data_file"], told)
-        if gone:
-            yield write_again(files, metadata, manifest, gone, snapshot_id)
-
-
-_POSITION_DELETES, _EQUALITY_DELETES = 1, 2
-
-
-def _count_removed(data_file: Json, told: dict[str, int]) -> None:
-    content, rows = data_file.get("content", DATA), data_file["record_count"]
-    names = {
-        DATA: ("deleted-data-files", "deleted-records"),
-        _POSITION_DELETES: ("removed-delete-files", "removed-position-deletes"),
-        _EQUALITY_DELETES: ("removed-delete-files", "removed-equality-deletes"),
-    }
-    for name, number in zip(names[content], (1, rows), strict=True):
-        told[name] = told.get(name, 0) + number
-    size = data_file["file_size_in_bytes"]
-    told["removed-files-size"] = told.get("removed-files-size", 0) + size
+            changes.remove(entry["data_file"])
+        found.append(write_again(files, metadata, [manifest], gone, snapshot_id))
+    return found
 
 
 # Merging
@@ -364,29 +385,39 @@ def _count_removed(data_file: Json, told: dict[str, int]) -> None:
 def _merged(
     files: MetadataFiles, metadata: Metadata, rows: Sequence[Json], snapshot_id: int
 ) -> list[Json]:
-    """Merge small manifests as the table's properties say, the oldest first, as Iceberg does: files
-    of one spec and one content, up to a size. The newest ones wait until there are enough."""
+    """Merge small manifests as the table's properties say and Iceberg's own commits do: those of
+    rows and those of deletes, each spec for itself, the last one first."""
     properties = metadata.get("properties", {})
-    if properties.get(_MERGE_ENABLED, "true").lower() != "true":
-        return list(rows)
-    least, size = int(properties.get(_MERGE_COUNT, _COUNT)), int(properties.get(_MERGE_SIZE, _SIZE))
-    found: list[Json] = [row for row in rows if row.get("content", DATA) != DATA]
-    specs = {row["partition_spec_id"] for row in rows}
-    for spec in sorted(specs, reverse=True):
-        group = [
-            row
-            for row in rows
-            if row["partition_spec_id"] == spec and row.get("content", DATA) == DATA
-        ]
-        for part in _packed(group, size):
-            newest = group[0] in part
-            if len(part) == 1 or (newest and len(part) < least):
-                found += part
-            else:
-                found.append(_one_of(files, metadata, part, snapshot_id))
-    order = {id(row): at for at, row in enumerate(rows)}
-    # New manifests stand where the list begins, as Iceberg's own do.
-    return sorted(found, key=lambda row: (row.get("content", DATA), order.get(id(row), -1)))
+    enabled = properties.get(_MERGE_ENABLED, "true").lower() == "true"
+    found: list[Json] = []
+    for content in (DATA, DELETES):
+        of_content = [row for row in rows if row["content"] == content]
+        if not enabled:
+            found += of_content
+            continue
+        specs = {row["partition_spec_id"] for row in of_content}
+        for spec in sorted(specs, reverse=True):
+            group = [row for row in of_content if row["partition_spec_id"] == spec]
+            found += _merged_group(files, metadata, group, of_content[0], snapshot_id)
+    return found
+
+
+def _merged_group(
+    files: MetadataFiles,
+    metadata: Metadata,
+    group: Sequence[Json],
+    newest: Json,
+    snapshot_id: int,
+) -> Iterator[Json]:
+    """Yield the manifests of one spec, merged up to a size. Those beside the newest one of all wait
+    until there are enough."""
+    least = int_property(metadata, _MERGE_COUNT, _COUNT)
+    for part in _packed(group, int_property(metadata, _MERGE_SIZE, _SIZE)):
+        waits = len(part) < least and any(row is newest for row in part)
+        if len(part) == 1 or waits:
+            yield from part
+        else:
+            yield _one_of(files, metadata, part, snapshot_id)
 
 
 def _packed(rows: Sequence[Json], size: int) -> list[list[Json]]:
@@ -406,26 +437,19 @@ def _packed(rows: Sequence[Json], size: int) -> list[list[Json]]:
 def _one_of(
     files: MetadataFiles, metadata: Metadata, rows: Sequence[Json], snapshot_id: int
 ) -> Json:
-    """Write one manifest with the live entries of several."""
-    manifests = [read_manifest(files, row) for row in rows]
+    """Write one manifest with the entries of several: files that are there, and what this snapshot
+    has removed."""
+    manifests = read_manifests(files, rows)
     entries = [
-        _kept(entry, snapshot_id)
+        entry if entry["snapshot_id"] == snapshot_id else _existing(entry)
         for manifest in manifests
         for entry in manifest.entries
-        if entry["status"] != DELETED
+        if entry["status"] != DELETED or entry["snapshot_id"] == snapshot_id
     ]
-    return write_again(files, metadata, _widest(manifests), entries, snapshot_id)
+    return write_again(files, metadata, manifests, entries, snapshot_id)
 
 
-def _kept(entry: Json, snapshot_id: int) -> Json:
-    """Return an entry as another manifest has it: of this snapshot it is new, else it was there."""
-    if entry["status"] == ADDED and entry["snapshot_id"] == snapshot_id:
-        return entry
+def _existing(entry: Json) -> Json:
     if entry["sequence_number"] is None or entry["file_sequence_number"] is None:
         raise Unsupported("a file without a sequence number")
     return {**entry, "status": EXISTING}
-
-
-def _widest(manifests: Sequence[OpenManifest]) -> OpenManifest:
-    """Return the manifest whose schema has most fields: that of the newest writer."""
-    return max(manifests, key=lambda one: len(str(one.schema)))

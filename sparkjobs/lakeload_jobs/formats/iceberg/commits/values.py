@@ -5,13 +5,12 @@ https://iceberg.apache.org/spec/, "Binary single-value serialization" and "Avro"
 
 from __future__ import annotations
 
+import math
 import re
 import struct
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
@@ -30,44 +29,42 @@ _PACKED: Mapping[str, str] = {
     "timestamp_ns": "<q",
     "timestamptz_ns": "<q",
 }
-_EPOCH_DAY = date(1970, 1, 1).toordinal()
 _HIGHEST = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 
 
 def binary(kind: str, value: Any) -> bytes:
-    """Return a value as bounds and manifest lists hold it.
-
-    Dates and times may be numbers since 1970 or Python's own, decimals unscaled integers or
-    `Decimal`.
-    """
+    """Return a value as bounds and manifest lists hold it. Dates and times are numbers since 1970,
+    decimals unscaled integers."""
     if kind == "boolean":
         return b"\x01" if value else b"\x00"
     if kind in _PACKED:
-        return struct.pack(_PACKED[kind], number(value))
-    if match := _DECIMAL.fullmatch(kind):
-        unscaled = int(value.scaleb(int(match[2]))) if isinstance(value, Decimal) else int(value)
+        return struct.pack(_PACKED[kind], value)
+    if _DECIMAL.fullmatch(kind):
         # The fewest bytes of two's complement.
-        size = (unscaled + (unscaled < 0)).bit_length() // 8 + 1
-        return unscaled.to_bytes(size, "big", signed=True)
+        size = (value + (value < 0)).bit_length() // 8 + 1
+        return int(value).to_bytes(size, "big", signed=True)
     if kind == "string":
         return value if isinstance(value, bytes) else str(value).encode()
-    if kind == "uuid" and isinstance(value, uuid.UUID):
-        return value.bytes
     return bytes(value)
 
 
-def number(value: Any) -> Any:
-    """Return dates and times that Avro has decoded as the numbers that Iceberg stores."""
-    if isinstance(value, datetime):
-        since = value - (datetime(1970, 1, 1, tzinfo=UTC if value.tzinfo else None))
-        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-    if isinstance(value, date):
-        return value.toordinal() - _EPOCH_DAY
-    if isinstance(value, time):
-        return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + (
-            value.microsecond
-        )
+def stored(kind: str, value: Any) -> Any:
+    """Return a value of a partition as manifests hold it, of one that `transforms.by_partition`
+    yields: decimals are text there, and unscaled bytes here."""
+    if value is None or not (match := _DECIMAL.fullmatch(kind)):
+        return value
+    precision, scale = int(match[1]), int(match[2])
+    unscaled = int(Decimal(value).scaleb(scale, Context(prec=precision + 1)))
+    return unscaled.to_bytes(_decimal_size(precision), "big", signed=True)
+
+
+def ordered(kind: str, value: Any) -> Any:
+    """Return what orders the values of a type as Iceberg does, of one that a manifest holds."""
+    if kind.startswith("decimal"):
+        return int.from_bytes(value, "big", signed=True)
+    if kind in ("float", "double"):
+        return value, math.copysign(1, value)
     return value
 
 
@@ -109,11 +106,10 @@ def avro_type(kind: str) -> Any:
     """Return the Avro type of a primitive type. Raises `Unsupported`."""
     if match := _DECIMAL.fullmatch(kind):
         precision, scale = int(match[1]), int(match[2])
-        size = next(n for n in range(1, 17) if 10**precision <= 2 ** (8 * n - 1))
         return {
             "type": "fixed",
             "name": f"decimal_{precision}_{scale}",
-            "size": size,
+            "size": _decimal_size(precision),
             "logicalType": "decimal",
             "precision": precision,
             "scale": scale,
@@ -123,6 +119,28 @@ def avro_type(kind: str) -> Any:
     if kind not in _AVRO:
         raise Unsupported(f"a partition of the type `{kind}`")
     return _AVRO[kind]
+
+
+def _decimal_size(precision: int) -> int:
+    return next(n for n in range(1, 17) if 10**precision <= 2 ** (8 * n - 1))
+
+
+def avro_name(name: str) -> str:
+    """Return the name of a field as Avro takes it, by the rule of Iceberg's `AvroSchemaUtil`:
+    letters, digits and `_` stay, a digit in front gets a `_`, others are `_x` and their code."""
+    data = name.encode("utf-16-be", "surrogatepass")
+    units = [int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2)]
+    return "".join(_avro_character(chr(unit), first=at == 0) for at, unit in enumerate(units))
+
+
+def _avro_character(character: str, *, first: bool) -> str:
+    # Avro's specification has ASCII alone, Java's code takes letters of any language: by its id the
+    # field is found under both names.
+    if character.isascii() and (character.isalpha() or character == "_"):
+        return character
+    if character.isascii() and character.isdigit():
+        return f"_{character}" if first else character
+    return f"_x{ord(character):X}"
 
 
 _AVRO: Mapping[str, Any] = {

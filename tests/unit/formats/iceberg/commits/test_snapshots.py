@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     updated,
 )
 from lakeload_jobs.formats.iceberg.commits.snapshots import new_snapshot_id, without_partition
-from lakeload_jobs.formats.iceberg.commits.values import binary, leaves, number
+from lakeload_jobs.formats.iceberg.commits.values import avro_name, binary, leaves, ordered, stored
 
 
 class Folder:
@@ -232,9 +232,9 @@ CASES: dict[str, tuple[PrimitiveType, st.SearchStrategy[Any]]] = {
     "int": (IntegerType(), st.integers(-(2**31), 2**31 - 1)),
     "long": (LongType(), st.integers(-(2**63), 2**63 - 1)),
     "double": (DoubleType(), st.floats(allow_nan=False)),
-    "date": (DateType(), st.dates()),
-    "timestamp": (TimestampType(), st.datetimes()),
-    "timestamptz": (TimestamptzType(), st.datetimes(timezones=st.just(UTC))),
+    "date": (DateType(), st.integers(-(2**31), 2**31 - 1)),
+    "timestamp": (TimestampType(), st.integers(-(2**63), 2**63 - 1)),
+    "timestamptz": (TimestamptzType(), st.integers(-(2**63), 2**63 - 1)),
     "string": (StringType(), st.text()),
     "binary": (BinaryType(), st.binary()),
     "decimal(9, 2)": (
@@ -249,8 +249,31 @@ CASES: dict[str, tuple[PrimitiveType, st.SearchStrategy[Any]]] = {
 def test_values_are_written_as_pyiceberg_writes_them(kind: str, data: st.DataObject) -> None:
     iceberg, values = CASES[kind]
     value = data.draw(values)
-    plain = number(value)
-    assert binary(kind, value) == to_bytes(iceberg, plain)
+    unscaled = int(value.scaleb(2)) if isinstance(value, Decimal) else value
+    assert binary(kind, unscaled) == to_bytes(iceberg, value)
+
+
+@given(st.decimals(places=10, min_value=-(10**27), max_value=10**27))
+def test_decimal_partition_is_stored_whole_and_in_order(value: Decimal) -> None:
+    kind = "decimal(38, 10)"
+    found = stored(kind, format(value, "f"))
+    assert (len(found), ordered(kind, found)) == (16, int(value.scaleb(10, Context(prec=50))))
+    assert stored(kind, None) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "avro"),
+    [
+        ("city_2", "city_2"),
+        ("at hour", "at_x20hour"),
+        ("2nd", "_2nd"),
+        ("a-b.c", "a_x2Db_x2Ec"),
+        ("é", "_xE9"),
+        ("🎁", "_xD83C_xDF81"),
+    ],
+)
+def test_names_of_partition_fields_are_those_of_iceberg_in_avro(name: str, avro: str) -> None:
+    assert avro_name(name) == avro
 
 
 def test_primitive_fields_are_found_at_every_depth() -> None:
