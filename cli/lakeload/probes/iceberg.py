@@ -39,13 +39,15 @@ from lakeload_jobs.formats.iceberg.catalogs.files import bucket_and_key
 from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
 from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi
 from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
+from lakeload_jobs.formats.iceberg.catalogs.vended_files import vended_keys
 from lakeload_jobs.formats.iceberg.rules.catalogs import NOT_COMPARED, took_false_commit
 from lakeload_jobs.storage.objects import encryption_headers
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-    from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable, IcebergCatalog
+    from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
 
 
 _CLIENT_REFUSED = ("unauthorized_client", "invalid_client", "invalid_grant")
@@ -148,14 +150,14 @@ class ProbeStorage:
         """Look up what every upload has to carry."""
         self._encryption = encryption_headers(self.destination.encryption)
 
-    def write(self, table: CatalogTable | None) -> str:
+    def write(self, table: ReadTable | None) -> str:
         """Write an object as a load would: with the keys vended for `table`, or our own.
 
         Raises `AwsError`, `ProbeFailed`.
         """
         if table is None:
             return self._write_as_ourselves()
-        keys = table.vended_keys(self.destination.region)
+        keys = vended_keys(table.config or {}, self.destination.region)
         if keys is None:
             raise failed("no-vended-credentials")
         self._client = self._vended(keys)
@@ -475,7 +477,7 @@ class ProbeCatalog:
             return False
         return True
 
-    def _load(self) -> CatalogTable:
+    def _load(self) -> ReadTable:
         return self.catalog.load_table(self.namespace, TABLE)
 
     @property

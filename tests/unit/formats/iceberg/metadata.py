@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-from pyiceberg.io.pyarrow import PyArrowFileIO
-from pyiceberg.table import Table
-from pyiceberg.table.metadata import TableMetadataUtil
-
-from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 
 LOCATION = "s3://lake/shop/orders"
 
@@ -30,15 +26,10 @@ def open_table(
     *snapshots: dict[str, Any],
     properties: dict[str, str] | None = None,
     refs: dict[str, int] | None = None,
-) -> CatalogTable:
+) -> ReadTable:
     """Return a table of two columns, a key among them, partitioned by bucket and value."""
-    metadata = TableMetadataUtil.parse_obj(
-        metadata_of(*snapshots, properties=properties, refs=refs)
-    )
-    place = f"{LOCATION}/metadata/3.metadata.json"
-    return CatalogTable(
-        Table(("shop", "orders"), metadata, place, PyArrowFileIO(), cast("Any", None))
-    )
+    metadata = metadata_of(*snapshots, properties=properties, refs=refs)
+    return ReadTable("shop", "orders", metadata, f"{LOCATION}/metadata/3.metadata.json")
 
 
 def metadata_of(

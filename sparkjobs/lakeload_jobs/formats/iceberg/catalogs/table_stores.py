@@ -49,6 +49,17 @@ class ReadTable:
         """`namespace.name`, for messages."""
         return f"{self.namespace}.{self.name}"
 
+    @property
+    def location(self) -> str:
+        """Where its files lie, without a final slash."""
+        return str(self.metadata["location"]).rstrip("/")
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Its properties."""
+        found: Mapping[str, str] = self.metadata.get("properties", {})
+        return found
+
 
 class TableStore(Protocol):
     """Tables of one catalog. Namespaces have one level. Every method raises `CatalogError` and
