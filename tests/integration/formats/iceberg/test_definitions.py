@@ -439,7 +439,6 @@ def test_partitions_change_in_a_table_that_was_of_version_1(library: Library) ->
     java.updateProperties().set("format-version", "2").commit()
     pair = Pair(library, java, library.metadata(java.operations().current()))
     assert spec_of(pair.ours)["fields"][0]["transform"] == "void"
-    print("JAVA", library.evolve(java, [("partition", 1, (REGION,))])["partition-specs"])
     pair.evolve(("partition", 1, (REGION,)))
     pair.evolve(("partition", 1, (BUCKET,)))
     pair.evolve(("partition", 0, ()))
