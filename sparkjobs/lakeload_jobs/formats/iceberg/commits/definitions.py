@@ -222,7 +222,7 @@ def partition_spec(schema: Mapping[str, Any], fields: Sequence[PartitionField]) 
     number = itertools.count(FIRST_PARTITION_ID)
     ids = column_ids(schema)
     made = [
-        {**_partition(ids, field), "field-id": own}
+        {**_partition(ids, field, new_table=True), "field-id": own}
         for field, own in zip(fields, number, strict=False)
     ]
     _check_partitions(schema, made)
@@ -230,19 +230,19 @@ def partition_spec(schema: Mapping[str, Any], fields: Sequence[PartitionField]) 
     return {"spec-id": 0, "fields": made}
 
 
-def _partition(ids: Mapping[str, int], field: PartitionField) -> Json:
-    """Return a field of a spec without its id, named as Iceberg names it."""
+def _partition(ids: Mapping[str, int], field: PartitionField, *, new_table: bool) -> Json:
+    """Return a field of a spec without its id, named as Iceberg names it: those of a new table
+    leave the width out."""
     if field.column not in ids:
         raise InvalidDefinition(
             f"partitions are to be made by `{field.column}`, which is no column"
         )
-    suffix = _SUFFIXES.get(field.transform, f"_{field.transform}")
-    width = "" if field.width is None else f"[{field.width}]"
-    return {
-        "name": f"{field.column}{suffix}",
-        "transform": f"{field.transform}{width}",
-        "source-id": ids[field.column],
-    }
+    name = f"{field.column}{_SUFFIXES.get(field.transform, f'_{field.transform}')}"
+    transform: str = field.transform
+    if field.width is not None:
+        name += "" if new_table else f"_{field.width}"
+        transform += f"[{field.width}]"
+    return {"name": name, "transform": transform, "source-id": ids[field.column]}
 
 
 def _check_redundant(fields: Sequence[PartitionField]) -> None:
@@ -421,7 +421,7 @@ class Evolution:
         ids = column_ids(self.schema)
         _check_redundant(add)
         for wanted in add:
-            made = _partition(ids, wanted)
+            made = _partition(ids, wanted, new_table=False)
             if (earlier := known.get((made["source-id"], made["transform"]))) is not None:
                 made = dict(earlier)
             else:

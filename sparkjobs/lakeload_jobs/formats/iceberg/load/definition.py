@@ -99,7 +99,7 @@ def definition(
         schema = new_schema(plain["fields"], key)
         partitions = partition_spec(schema, partition_by)
     except InvalidDefinition as error:
-        raise _impossible(table, error) from None
+        raise _impossible(error) from None
     return Definition(
         schema,
         partitions,
@@ -115,18 +115,21 @@ def definition(
     )
 
 
-def _impossible(table: TableSpec, error: InvalidDefinition) -> InvalidInput:
+def _impossible(error: InvalidDefinition) -> InvalidInput:
     return InvalidInput(
-        f"`{table.target}` cannot be loaded: {error}",
-        hint="rename the column, or leave it out",
+        f"no Iceberg table has these columns: {error}", hint="rename the column, or leave it out"
     )
 
 
 def iceberg_schema(columns: T.StructType) -> Json:
     """Return Iceberg's schema of Spark's columns, required where Spark calls them so. Raises
-    `InvalidInput` for a type that Iceberg does not have."""
-    # Ids begin with 1: SeaweedFS (in a spec) and Nessie (in a key) take 0 for none.
-    return new_schema([_field(field) for field in columns.fields])
+    `InvalidInput` for columns that no Iceberg table has."""
+    fields = [_field(field) for field in columns.fields]
+    try:
+        # Ids begin with 1: SeaweedFS (in a spec) and Nessie (in a key) take 0 for none.
+        return new_schema(fields)
+    except InvalidDefinition as error:
+        raise _impossible(error) from None
 
 
 def _field(field: T.StructField) -> Json:
@@ -303,7 +306,7 @@ def create(
     try:
         check_schema(new.schema, new.format_version)
     except InvalidDefinition as error:
-        raise _impossible(table, error) from None
+        raise _impossible(error) from None
     if location is not None:
         # A catalog that writes the metadata itself says so itself. Where nothing is said, Parquet
         # files are packed as before Iceberg 1.4.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lakeload_jobs.contract.spec import PartitionField
@@ -74,13 +74,13 @@ def table(
     order: Sequence[str] = (),
     *,
     version: int = 2,
-    **properties: str,
+    properties: Mapping[str, str] | None = None,
 ) -> Json:
     """Return the metadata of a new table."""
     schema = new_schema(fields, key)
     spec = partition_spec(schema, partitions)
     sorting = sort_order(schema, order) if order else UNSORTED
-    new = NewTable(schema, spec, sorting, properties, version)
+    new = NewTable(schema, spec, sorting, properties or {}, version)
     return updated(NOTHING, new.updates(PLACE), replaces=None, now_ms=1)
 
 
