@@ -421,7 +421,7 @@ REPORTED: Mapping[str, tuple[str, str, str]] = {
 """Further types in results, each with its exit codes: no class of lakeload, or none that the
 command raises."""
 
-UNSEEN = {"CheckSkipped"}
+UNSEEN = {"CheckSkipped", "JavaNeeded"}
 """Types that no user sees: they end inside lakeload."""
 
 

@@ -71,5 +71,24 @@ def test_inspection_of_files_imports_no_spark() -> None:
     assert roots & {"pyspark", "py4j"} == set()
 
 
+def test_what_is_done_for_iceberg_before_spark_starts_imports_no_pyiceberg() -> None:
+    """pyiceberg takes half a second of CPU."""
+    modules = (
+        *("lakeload.commands.sync_once", "lakeload.commands.sync_rounds"),
+        *("lakeload.commands.plan_once", "lakeload.probes.connection", "lakeload.probes.iceberg"),
+        "lakeload.formats.iceberg.commands",
+    )
+    program = (
+        f"import sys, {', '.join(modules)}\n"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    roots = set(ended.stdout.split())
+    assert "boto3" in roots
+    assert roots & {"pyiceberg", "pyspark", "pyarrow"} == set()
+
+
 def test_import_check_detects_an_import() -> None:
     assert "lakeload" in imported_by("--help")

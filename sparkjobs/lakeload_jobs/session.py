@@ -77,7 +77,7 @@ def setting(spark: SparkSession, name: str) -> str:
 def build_session(spec: JobSpec) -> SparkSession:
     """Start, or take over, the Spark session of this job."""
     conf = SparkConf().setAppName(f"lakeload:{spec.pipeline}")
-    of_format = dict(format_of(spec.destination).session_settings)
+    of_format = dict(format_of(spec.destination).session_settings) if spec.format_jars else {}
     conf.setAll([*(_STATIC_SETTINGS | _RUNTIME_SETTINGS | of_format).items()])
     if user := stand_in_name():
         _log_in(user)

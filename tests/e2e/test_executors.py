@@ -18,8 +18,8 @@ from lakeload.documents.load import load_destination
 from lakeload.documents.spec import destination_spec
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.formats.iceberg.catalogs.catalog import read_rows
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
+from lakeload_jobs.formats.iceberg.catalogs.rows import read_rows
 from tests.e2e.command import Ended, sync
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, after, before

@@ -22,7 +22,6 @@ from lakeload_jobs.contract.errors import ExitCode
 
 if TYPE_CHECKING:
     from lakeload.machine.doctor.model import Need
-    from lakeload_jobs.contract.spec import ReaderChoice
 
 
 def doctor(
@@ -72,7 +71,7 @@ def _need(file: Path | None, named: Path | None) -> Need:
     from lakeload.documents.named_files import NamedFiles
     from lakeload.documents.spec import specs_of
     from lakeload.machine.doctor.model import Need
-    from lakeload.machine.jars.pins import SETS, jar_sets_for
+    from lakeload.machine.jars.pins import SETS
     from lakeload_jobs.contract.traits import format_of
 
     if file is None:
@@ -80,13 +79,10 @@ def _need(file: Path | None, named: Path | None) -> Need:
         return Need(features=SETS)
     document = load_either(file, os.environ, named)
     destination, tables = specs_of(document)
-    reader: ReaderChoice = (
-        document.model.spark.reader if isinstance(document, PipelineDocument) else "AUTO"
-    )
-    features = jar_sets_for((table.input for table in tables), reader=reader)
-    need = Need(NamedFiles(file, named), destination, (*features, *format_of(destination).jar_sets))
+    need = Need(NamedFiles(file, named), destination, format_of(destination).jar_sets)
     if not isinstance(document, PipelineDocument):
         return need
+    from lakeload.commands.spark_job import jar_sets_by_settings
     from lakeload.documents.extras import extras_of
 
     spark, lineage = document.model.spark, document.model.lineage
@@ -96,6 +92,7 @@ def _need(file: Path | None, named: Path | None) -> Need:
     found = (absolute_reference(one, document.path.parent) for one in references)
     return replace(
         need,
+        features=jar_sets_by_settings(document, destination, tables),
         master=spark.master,
         driver_memory=spark.driver_memory,
         conf=spark.conf,

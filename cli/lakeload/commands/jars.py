@@ -135,8 +135,8 @@ def _wanted(
     """Return the sets to have, those on the class path of the loads that an archive is for, and
     the pipeline's `spark.jars.repositories`. Raises `InvalidDocuments`."""
     from lakeload.documents.load import PipelineDocument, load_either
-    from lakeload.documents.spec import table_specs
-    from lakeload.machine.jars.pins import SETS, jar_sets_for
+    from lakeload.documents.spec import specs_of
+    from lakeload.machine.jars.pins import SETS
     from lakeload.machine.jars.repository import REPOSITORY_PROPERTY
     from lakeload_jobs.contract.traits import FORMATS
 
@@ -149,9 +149,9 @@ def _wanted(
     else:
         document = load_either(file, os.environ, destination)
         if isinstance(document, PipelineDocument):
-            inputs = [table.input for table in table_specs(document)]
-            table_format = document.destination.model.table_format
-            on_class_path |= set(jar_sets_for(inputs, table_format, document.model.spark.reader))
+            from lakeload.commands.spark_job import jar_sets_by_settings
+
+            on_class_path |= {*jar_sets_by_settings(document, *specs_of(document))}
             conf = document.model.spark.conf.get(REPOSITORY_PROPERTY)
         else:
             on_class_path |= set(FORMATS[document.model.table_format].jar_sets)

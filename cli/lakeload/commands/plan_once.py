@@ -71,11 +71,10 @@ def show_plan(
     preflight(connections)
     context.begin("inspection")
     request = job.inspection(context, loads=False)
-    spec = build_job_spec(job.document, destination, job.tables, job.attempt, None, job.options)
     local = runtime.traits.tasks_share_driver
     by_spark = schema if schema is not None else format_of(destination).plan_reads_columns
     if schema is not False and not by_spark and local:
-        request = replace(request, spec=spec)
+        request = replace(request, finds_columns=True)
     plans = commands_of(destination.table_format).plan(
         connections.before_spark, job.tables, request, local=local
     )
@@ -83,7 +82,7 @@ def show_plan(
         plans = with_samples(plans, job.tables, destination, connections.before_spark)
     if by_spark:
         plans = _with_schema(plans, job, context)
-    plans = with_side_tables(plans, spec)
+    plans = with_side_tables(plans, job.spec)
     context.phases.stop()
     read = job.tables[0].input
     warnings = (*destination_warnings(destination), *facts_of(read).warnings)
@@ -145,7 +144,10 @@ def _with_schema(
     settings = spark_settings(job.document, job.master, job.conf)
     installation = find_installation(context.environment)
     context.begin("preparation")
-    settings, folder = prepared(job.document, settings, installation, chosen, job.attempt, context)
+    java = any(plan.iceberg is not None and plan.iceberg.needs_java for plan in plans)
+    settings, folder = prepared(
+        job.document, settings, installation, chosen, job.attempt, context, format_jars=java
+    )
     spec = build_job_spec(job.document, job.destination, chosen, job.attempt, folder, job.options)
     spec = replace(spec, job="plan")
     with (

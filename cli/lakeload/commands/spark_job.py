@@ -14,12 +14,13 @@ from rich.console import Console
 from lakeload.commands.start_failures import explained_by_machine
 from lakeload.documents.cross import remote_findings
 from lakeload.documents.load import PipelineDocument
+from lakeload.formats.registry import commands_of
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings, check_conf, parse_conf
 from lakeload.launch.run import Launcher, RunJob
 from lakeload.launch.run_folder import RunFolder, create_run_folder, runs_directory
 from lakeload.launch.scratch import remove_abandoned_scratch
-from lakeload.launch.spec import Attempt
+from lakeload.launch.spec import Attempt, build_job_spec, new_attempt
 from lakeload.launch.stop import StopRequests
 from lakeload.launch.timings import Phase, Timings
 from lakeload.machine.appcds import archive_key, find_archive
@@ -34,7 +35,7 @@ from lakeload.ui.display import Phases, no_phases
 from lakeload.ui.progress import PHASES, ProgressView
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.events import Event
-from lakeload_jobs.contract.spec import TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 
 logger = logging.getLogger(__name__)
 
@@ -68,11 +69,27 @@ def chosen_master(document: PipelineDocument, master: str | None) -> str:
     return master if master is not None else document.model.spark.master
 
 
-def jar_sets(document: PipelineDocument, tables: Sequence[TableSpec]) -> tuple[str, ...]:
-    """Return the sets of jars that a job of these tables needs."""
-    model = document.destination.model
+def jar_sets(
+    document: PipelineDocument, tables: Sequence[TableSpec], *, format_jars: bool
+) -> tuple[str, ...]:
+    """Return the sets of jars that a job of these tables needs; with `format_jars` those of the
+    table format too."""
+    model, reader = document.destination.model, document.model.spark.reader
     inputs = (table.input for table in tables)
-    return jar_sets_for(inputs, model.table_format, document.model.spark.reader)
+    return jar_sets_for(inputs, model.table_format, reader, format_jars=format_jars)
+
+
+def jar_sets_by_settings(
+    document: PipelineDocument, destination: DestinationSpec, tables: Sequence[TableSpec]
+) -> tuple[str, ...]:
+    """Return the sets of jars that loads of these tables need, as far as the settings tell: an
+    Iceberg table that exists may need those of its format too."""
+    spec = build_job_spec(document, destination, tables, new_attempt(None), None)
+    master = document.model.spark.master
+    spec = replace(spec, runtime=runtime_of(master).traits_of(master))
+    needs_java = commands_of(destination.table_format).needs_java
+    needed = any(needs_java(spec, table) for table in tables)
+    return jar_sets(document, tables, format_jars=needed)
 
 
 def own_jars(tables: Sequence[TableSpec]) -> tuple[Path, ...]:
@@ -88,16 +105,19 @@ def prepared(
     tables: Sequence[TableSpec],
     attempt: Attempt,
     context: Context,
+    *,
+    format_jars: bool = True,
 ) -> tuple[SparkSettings, RunFolder]:
     """Return the settings with the jars that reading and writing the tables takes, fetched if need
     be, and their class data, and a folder for the attempt. Raises `MachineNotReady`."""
-    jars = (*_fetched(document, jar_sets(document, tables), context), *own_jars(tables))
+    sets = jar_sets(document, tables, format_jars=format_jars)
+    jars = (*_fetched(document, sets, context), *own_jars(tables))
     archive = class_data_of(installation, jars, settings.master, context.environment)
     runs = runs_directory(context.environment)
     remove_abandoned_scratch(runs)
     folder = create_run_folder(runs, attempt.synced, attempt.attempt_id)
     logger.info("the run folder is %s", folder.path)
-    return replace(settings, jars=jars, archive=archive), folder
+    return replace(settings, jars=jars, format_jars=format_jars, archive=archive), folder
 
 
 def _fetched(

@@ -6,6 +6,7 @@ loads again and again calls it again and again. Nothing of one call is left for 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from lakeload.commands.spark_job import (
     Context,
+    chosen_master,
     find_installation,
     jar_sets,
     launcher,
@@ -21,6 +23,7 @@ from lakeload.commands.spark_job import (
     prepared,
     spark_settings,
 )
+from lakeload.config.document import quoted
 from lakeload.connections import Connections
 from lakeload.documents.load import PipelineDocument
 from lakeload.documents.spec import destination_spec
@@ -36,12 +39,15 @@ from lakeload.launch.run import RunJob, launch, refuse_without_any_input
 from lakeload.launch.run_folder import RunFolder, prune_run_folders
 from lakeload.launch.spec import Attempt, build_job_spec
 from lakeload.probes.connection import conditional_writes, preflight
+from lakeload.runtimes import runtime_of
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, disk_full
 from lakeload_jobs.contract.result import TableResult
-from lakeload_jobs.contract.spec import DestinationSpec, RunOptions, TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, RunOptions, TableSpec
 from lakeload_jobs.contract.traits import format_of
 from lakeload_jobs.core.job_ids import new_attempt_id
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,8 @@ class LoadJob:
     """The tables loaded at a time; None: the `concurrency` of the document."""
     interval: timedelta | None = None
     """How often it is loaded; None: once."""
+    format_jars: bool = False
+    """Spark is started with the jars of the table format, whatever is known of the tables."""
 
     @cached_property
     def destination(self) -> DestinationSpec:
@@ -73,11 +81,21 @@ class LoadJob:
             self.attempt,
             self.options,
             loads=loads,
+            spec=self.spec,
             reader=self.document.model.spark.reader,
             interval=self.interval,
             append_again=self._append_again(),
             on_table=lambda done, total: context.phases.at(done, total, "tables"),
         )
+
+    @cached_property
+    def spec(self) -> JobSpec:
+        """Return what the job is told, but for what is known only when it starts."""
+        master = chosen_master(self.document, self.master)
+        spec = build_job_spec(
+            self.document, self.destination, self.tables, self.attempt, None, self.options
+        )
+        return replace(spec, runtime=runtime_of(master).traits_of(master))
 
     def _append_again(self) -> frozenset[str]:
         """Return the tables with `on_append_again: ALLOW`."""
@@ -116,6 +134,9 @@ class Kept:
     """Whether new data may wait for a later round."""
     costs_are_known: bool = False
     """Whether a round has said what rounds cost."""
+    format_jars: bool = False
+    """Whether a round has needed the jars of the table format: later ones keep the driver that has
+    them."""
 
     def forget(self) -> None:
         """Forget the AWS sessions: their credentials may be why a load failed."""
@@ -131,7 +152,7 @@ def sync_once(job: LoadJob, context: Context, kept: Kept | None = None) -> Synce
     Where native code ends the driver, further attempts load the tables that did not cause it: one
     after the other, unless it is known which table did.
     """
-    synced = _sync_attempt(job, context, kept)
+    synced = _sync_with_jars(job, context, kept)
     results = {table.table: table for table in synced.outcome.tables}
     while (end := synced.outcome.native_end) is not None and synced.outcome.error is not None:
         names = {*end.loading, *end.waiting}
@@ -145,12 +166,39 @@ def sync_once(job: LoadJob, context: Context, kept: Kept | None = None) -> Synce
         tables = tuple(table for table in job.tables if table.source in names)
         attempt = replace(job.attempt, attempt_id=new_attempt_id())
         others = replace(job, tables=tables, attempt=attempt, at_once=1)
-        synced = _sync_attempt(others, context, kept)
+        synced = _sync_with_jars(others, context, kept)
         results |= {table.table: table for table in synced.outcome.tables}
     outcome = _with_tables(synced.outcome, tuple(results.values()))
     if kept is not None:
         kept.waiting.note_loaded(outcome.tables)
     return replace(synced, outcome=outcome)
+
+
+def _sync_with_jars(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
+    """Load the tables of a job with one driver, and those that need the jars of their format after
+    all with another one, which has them."""
+    synced = _sync_attempt(job, context, kept)
+    late = synced.outcome.needs_java
+    if not late or synced.outcome.kind == "INTERRUPTED":
+        return synced
+    format_name = format_of(job.destination).name.capitalize()
+    targets = [table.target for table in job.tables if table.source in late]
+    context.note(
+        f"{quoted(targets, 3)} {'needs' if len(targets) == 1 else 'need'} {format_name}'s Java "
+        f"code ({next(iter(late.values()))}): starting Spark again with it"
+    )
+    if kept is not None:
+        kept.format_jars = True
+    again = replace(
+        job,
+        tables=tuple(table for table in job.tables if table.source in late),
+        attempt=replace(job.attempt, attempt_id=new_attempt_id()),
+        format_jars=True,
+    )
+    results = {table.table: table for table in synced.outcome.tables}
+    synced = _sync_attempt(again, context, kept)
+    results |= {table.table: table for table in synced.outcome.tables}
+    return replace(synced, outcome=_with_tables(synced.outcome, tuple(results.values())))
 
 
 def _with_tables(last: Outcome, tables: tuple[TableResult, ...]) -> Outcome:
@@ -191,6 +239,7 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
         if done := outcome_without_spark(states):
             return Synced(_with_costs(done, states, job, kept), connections=connections)
         context.begin("preparation")
+        format_jars = _needs_java(job, states, kept)
         warnings = _warnings(states, connections, kept)
         # Of rounds the first one says it.
         shared = (
@@ -199,14 +248,20 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
             else {}
         )
         settings, folder = prepared(
-            job.document, settings, installation, job.tables, job.attempt, context
+            job.document,
+            settings,
+            installation,
+            job.tables,
+            job.attempt,
+            context,
+            format_jars=format_jars,
         )
         if (
             settings.archive is None
             and not own_jars(job.tables)
             and takes_class_data(settings, context.environment)
         ):
-            archive_for = jar_sets(job.document, job.tables)
+            archive_for = jar_sets(job.document, job.tables, format_jars=format_jars)
         tables = [
             replace(state.table, input_bytes=state.report.bytes, inspected=to_json(state.inspected))
             for state in states
@@ -230,6 +285,23 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
             raise
         outcome = refused(full)
     return Synced(outcome, folder.log if folder else None, archive_for, inspected)
+
+
+def _needs_java(job: LoadJob, states: Sequence[TableState], kept: Kept | None) -> bool:
+    """Return whether Spark is started with the jars of the table format, as far as the inspection
+    tells. Rounds ask it of tables without anything new too: a driver that stays loads them
+    later."""
+    if job.format_jars or (kept is not None and kept.format_jars):
+        return True
+    for state in states:
+        if state.error is not None or not (kept is not None or state.has_work):
+            continue
+        if reason := state.needs_java(job.spec):
+            logger.info("%s needs the jars of its format: %s", state.table.target, reason)
+            if kept is not None:
+                kept.format_jars = True
+            return True
+    return False
 
 
 def check_job_known(states: Sequence[TableState]) -> None:

@@ -65,7 +65,7 @@ class IcebergTables:
 
     def rows(self, table: str, snapshot: int | None = None) -> pa.Table:
         """Return the rows of a table as it was at a snapshot; None is now."""
-        from lakeload_jobs.formats.iceberg.catalogs.catalog import read_rows
+        from lakeload_jobs.formats.iceberg.catalogs.rows import read_rows
 
         opened = self._catalog.load_table(self._namespace, table)
         return read_rows(opened, self._destination, self._session, snapshot)

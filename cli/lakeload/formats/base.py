@@ -19,7 +19,7 @@ from lakeload.formats.tables import TablesRequest
 from lakeload.launch.run import Maintained
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.maintain import MaintainSpec
-from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 
 
 class FormatCommands(Protocol):
@@ -43,6 +43,10 @@ class FormatCommands(Protocol):
         local: bool,
     ) -> tuple[TablePlan, ...]:
         """Return what a load would do; with a `local` master the input files are counted."""
+
+    def needs_java(self, spec: JobSpec, table: TableSpec, /) -> str:
+        """Return why a load needs the jars of the format, as a clause; '' where it does without, as
+        far as the settings tell."""
 
     def runs(self, request: TablesRequest, limit: int, /) -> RunsReport:
         """Return the newest `limit` jobs of all tables together."""

@@ -49,7 +49,9 @@ class InspectionRequest:
     loads: bool = False
     """A load follows: what only a commit can tell is asked too."""
     spec: JobSpec | None = None
-    """The job, where the columns are to be found that it would load."""
+    """What the job would be told; None: that is not known."""
+    finds_columns: bool = False
+    """The columns are to be found that the job would load."""
     reader: ReaderChoice = "AUTO"
     """Who is to read."""
     interval: timedelta | None = None
@@ -101,6 +103,11 @@ class TableState(ABC):
     def inspected(self) -> object:
         """What the load of this table is given to read no more, as the format's job takes it."""
         return None
+
+    def needs_java(self, spec: JobSpec) -> str:
+        """Return why a load of this table needs the jars of its format, as a clause; '' where it
+        does without, as far as is known. `spec` has what holds for every table."""
+        return ""
 
     @property
     @abstractmethod

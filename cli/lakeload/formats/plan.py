@@ -59,13 +59,13 @@ class BranchLeft:
 class IcebergPlan:
     """An Iceberg table as it is; where there is none, as the load would make it.
 
-    `exists` None: only Spark has a client for the catalog, and nothing is known. `location` None:
-    the catalog chooses it. `rows` are those of the branch's head.
+    `location` None: the catalog chooses it. `rows` are those of the branch's head. `needs_java` is
+    why a load needs Iceberg's Java code, as far as is known.
     """
 
     catalog: str
     branch: str
-    exists: bool | None
+    exists: bool
     location: str | None
     format_version: int
     partition_by: tuple[str, ...]
@@ -75,6 +75,7 @@ class IcebergPlan:
     branches: tuple[BranchLeft, ...] = ()
     already: int | None = None
     """The snapshot of this very job, which is in."""
+    needs_java: str | None = None
 
 
 @dataclass(frozen=True)

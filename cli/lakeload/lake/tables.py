@@ -94,8 +94,8 @@ def _rows(destination: DestinationSpec, table: TableLocation) -> pa.Table | ds.D
     session = _session(destination)
     if not format_of(destination).has_catalog:
         return _dataset(destination, session, table)
-    from lakeload_jobs.formats.iceberg.catalogs.catalog import read_rows
     from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
+    from lakeload_jobs.formats.iceberg.catalogs.rows import read_rows
 
     opened = open_catalog(destination, session).load_table(table.schema, table.table)
     return read_rows(opened, destination, session)

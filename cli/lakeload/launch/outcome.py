@@ -221,6 +221,9 @@ class Outcome:
     native_end: NativeEnd | None = None
     usage: Usage | None = None
     """What Spark's driver and its processes have used; None where it has not reported it."""
+    needs_java: Mapping[str, str] = field(default_factory=dict)
+    """Tables, by their names in the source, that wait for Spark with the jars of their format, each
+    with the reason."""
 
     @property
     def status(self) -> str:

@@ -148,6 +148,8 @@ class SparkSettings:
     """The document's `spark.conf` with `--conf` over it."""
     jars: tuple[Path, ...] = ()
     """The jars that Spark does not include and this load needs."""
+    format_jars: bool = True
+    """Those of the table format are among them, if it has any."""
     archive: Path | None = None
     """The AppCDS archive for exactly this class path of the driver; None where there is none."""
 

@@ -99,7 +99,9 @@ def launch(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Outcome:
     result = read_result(RunResult, folder.result, spec.attempt_id)
     maybe = format_of(spec.destination).commit_unknown
     outcome = decide(ended.ending, result, ended.observed, spec.tables, ended.cause, maybe=maybe)
-    return replace(outcome, usage=None if isinstance(result, ResultProblem) else result.usage)
+    if isinstance(result, ResultProblem):
+        return outcome
+    return replace(outcome, usage=result.usage, needs_java=result.needs_java or {})
 
 
 def run_job(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> Ended:
@@ -158,14 +160,15 @@ def prepare_driver(
     user = stand_in_name()
     _check_user(user, launcher.settings)
     traits = format_of(spec.destination)
+    with_jars = bool(traits.jar_sets) and launcher.settings.format_jars
     request = LaunchRequest(
         launcher.settings,
         folder,
         environment,
         cores=os.cpu_count() or 1,
         jvm_bytes=jvm_bytes,
-        session_settings=traits.session_settings,
-        executor_options=executor_options(spec.destination) if traits.has_catalog else (),
+        session_settings=traits.session_settings if with_jars else {},
+        executor_options=executor_options(spec.destination) if with_jars else (),
         scratch=scratch,
         user=user,
     )
@@ -202,7 +205,8 @@ def write_spec(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> None:
     """Write spec.json into the run folder."""
     # Here, where the master is known for sure: a job told wrong would leave secrets unresolved.
     settings = launcher.settings
-    told = replace(spec, runtime=settings.runtime.traits_of(settings.master))
+    runtime = settings.runtime.traits_of(settings.master)
+    told = replace(spec, runtime=runtime, format_jars=settings.format_jars)
     folder.write(folder.spec, json.dumps(to_json(told), indent=1))
 
 

@@ -272,7 +272,7 @@ def _catalog_checks(
     traits = catalog_traits(catalog)
     if traits.in_glue:
         return ProbeIcebergTables(destination, session)
-    # Take half a second to import: for destinations that need them only.
+    # requests takes its time to import: for destinations that need it only.
     from lakeload.probes.iceberg import ProbeCatalog, ProbeNessie
     from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
 

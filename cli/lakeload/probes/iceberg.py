@@ -28,7 +28,6 @@ from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
 from lakeload_jobs.contract.traits import CATALOGS, vends
 from lakeload_jobs.core.layout import probe_path
-from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable, IcebergCatalog
 from lakeload_jobs.formats.iceberg.catalogs.errors import (
     NOT_A_CATALOG,
     REDIRECTED,
@@ -39,13 +38,16 @@ from lakeload_jobs.formats.iceberg.catalogs.errors import (
 from lakeload_jobs.formats.iceberg.catalogs.files import bucket_and_key
 from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
 from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi
-from lakeload_jobs.formats.iceberg.catalogs.opening import open_rest
 from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
+from lakeload_jobs.formats.iceberg.catalogs.vended_files import vended_keys
 from lakeload_jobs.formats.iceberg.rules.catalogs import NOT_COMPARED, took_false_commit
 from lakeload_jobs.storage.objects import encryption_headers
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
+    from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
 
 
 _CLIENT_REFUSED = ("unauthorized_client", "invalid_client", "invalid_grant")
@@ -148,14 +150,14 @@ class ProbeStorage:
         """Look up what every upload has to carry."""
         self._encryption = encryption_headers(self.destination.encryption)
 
-    def write(self, table: CatalogTable | None) -> str:
+    def write(self, table: ReadTable | None) -> str:
         """Write an object as a load would: with the keys vended for `table`, or our own.
 
         Raises `AwsError`, `ProbeFailed`.
         """
         if table is None:
             return self._write_as_ourselves()
-        keys = table.vended_keys(self.destination.region)
+        keys = vended_keys(table.config or {}, self.destination.region)
         if keys is None:
             raise failed("no-vended-credentials")
         self._client = self._vended(keys)
@@ -315,6 +317,9 @@ class ProbeCatalog:
     @cached_property
     def catalog(self) -> IcebergCatalog:
         """The open catalog."""
+        # pyiceberg takes half a second to import: what a load checks does without.
+        from lakeload_jobs.formats.iceberg.catalogs.opening import open_rest
+
         return open_rest(self.connection)
 
     @cached_property
@@ -359,7 +364,7 @@ class ProbeCatalog:
 
     def open(self) -> None:
         """The identity is accepted and the warehouse is known."""
-        _ = self.catalog
+        self.connection.tables().open()
 
     def list_namespaces(self) -> str:
         """Namespaces can be listed."""
@@ -472,7 +477,7 @@ class ProbeCatalog:
             return False
         return True
 
-    def _load(self) -> CatalogTable:
+    def _load(self) -> ReadTable:
         return self.catalog.load_table(self.namespace, TABLE)
 
     @property

@@ -273,6 +273,8 @@ def _details(plan: TablePlan) -> list[str]:
             by_spark = plan.writer == "spark"
             how = "by Spark" if by_spark else "without Spark's writer"
             lines.append(f"data files written {how}")
+        if plan.iceberg is not None and plan.iceberg.needs_java is not None:
+            lines.append(f"needs Iceberg's Java code: {plan.iceberg.needs_java}")
         if plan.estimated_rows is not None:
             lines.append(f"about {counted(plan.estimated_rows, 'row')}, as the database estimates")
         if plan.key_from is not None:
@@ -384,8 +386,6 @@ def _iceberg(found: IcebergPlan, mode: str) -> list[str]:
 
 
 def _iceberg_state(found: IcebergPlan) -> str:
-    if found.exists is None:
-        return "Iceberg; only Spark can read Nessie's native interface"
     if not found.exists:
         return f"Iceberg, would be created (format version {found.format_version})"
     if found.already is not None:

@@ -223,6 +223,21 @@ class AwsError(Refused):
         return self.code in _DENIED
 
     @property
+    def action(self) -> str:
+        """The IAM action of the call, '' if unknown."""
+        return _IAM_ACTIONS.get(self.operation, self.operation)
+
+    @property
+    def expired(self) -> bool:
+        """True when the credentials have expired, so that nothing was done."""
+        return self.code in _EXPIRED
+
+    @property
+    def throttled(self) -> bool:
+        """True when the service was too busy to do it."""
+        return self.code in _BUSY
+
+    @property
     def not_implemented(self) -> bool:
         """True when the server has no such call, or does not know a header of it."""
         return self.status == 501 or self.code == "NotImplemented"

@@ -171,3 +171,6 @@ class RunResult(JobResult):
     error: ErrorInfo | None = None
     usage: Usage | None = None
     """What the driver, its JVM and its workers on this machine have used."""
+    needs_java: dict[str, str] | None = None
+    """Tables, by their names in the source, for which Spark has to be started again with the jars
+    of their format, each with the reason as a clause. Their status is SKIPPED."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
@@ -84,9 +84,11 @@ def load_tables(
     """Load every table of the spec into its destination, as `run` does."""
     sources = Sources(spec, connection.aws)
     with Progress(spark.sparkContext, events, ProgressFiles(spec)):
-        results = Scheduler(spark, spec, connection.session, sources, events).load_all()
+        scheduler = Scheduler(spark, spec, connection.session, sources, events)
+        results = scheduler.load_all()
     good = all(result.status in GOOD for result in results)
-    return result_of(RunResult, spec, started_at, tables=results, good=good)
+    result = result_of(RunResult, spec, started_at, tables=results, good=good)
+    return replace(result, needs_java=scheduler.needs_java or None)
 
 
 def exit_status(result: RunResult) -> int:

@@ -13,7 +13,7 @@ from typing import Literal
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from lakeload_jobs.contract.errors import Interrupted, LakeloadError
+from lakeload_jobs.contract.errors import Interrupted, JavaNeeded, LakeloadError
 from lakeload_jobs.contract.events import Stage
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
@@ -74,6 +74,8 @@ class Scheduler:
         self._waiting = list(spec.tables)
         self._lock = threading.Lock()
         self._results: dict[str, TableResult] = {}
+        self.needs_java: dict[str, str] = {}
+        """The tables for which Spark has to be started again, each with the reason."""
 
     def load_all(self) -> tuple[TableResult, ...]:
         """Return one result for each table, in the order of the spec.
@@ -126,10 +128,17 @@ class Scheduler:
             source = self._sources.of(table)
             return load_table(TableLoad(self._session, self._spec, table, source, reporter))
         except Exception as error:
+            if isinstance(error, JavaNeeded) and not self._stopping.is_set():
+                told = describe(error, self._stages.get(table.source))
+                self.needs_java[table.source] = error.reason
+                return TableResult(table.source, table.target, "SKIPPED", error=told)
             logger.warning("table %s failed", table.source, exc_info=True)
             return self._ended(table, error, round(time.monotonic() - started, 3))
 
     def _report(self, table: TableSpec, result: TableResult) -> None:
+        if result.status == "SKIPPED":
+            # It has not ended: Spark is started again for it.
+            return
         message = result.error.message if result.error else None
         for warning in result.warnings:
             self._note(table, warning, "warning")

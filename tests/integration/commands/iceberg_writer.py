@@ -15,7 +15,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 
-from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable, facts_of
+from lakeload_jobs.formats.iceberg.catalogs.catalog import facts_of
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.rules.admission import next_properties
 from lakeload_jobs.formats.iceberg.rules.branches import data_file_name, staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState
@@ -59,7 +60,7 @@ class IcebergWriter:
         are what an incremental load keeps of its files."""
         summary = _summary(job, rows, pipeline)
         table = self.table()
-        facts = facts_of(CatalogTable(table))
+        facts = facts_of(self.read())
         with table.transaction() as transaction:
             transaction.append(rows_of(rows), snapshot_properties=summary)
             made = transaction.table_metadata.current_snapshot()
@@ -98,6 +99,12 @@ class IcebergWriter:
     def table(self) -> Table:
         """Return pyiceberg's own table, read now."""
         return self.catalog.load_table((self.namespace, self.name))
+
+    def read(self) -> ReadTable:
+        """Return the table as commands read it."""
+        table = self.table()
+        metadata = table.metadata.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return ReadTable(self.namespace, self.name, metadata, table.metadata_location)
 
 
 def _summary(job: str, rows: int, pipeline: str = "shop") -> dict[str, str]:

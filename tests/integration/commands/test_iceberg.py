@@ -30,8 +30,8 @@ from lakeload.policy.policy_set import merged
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.file_ledger import LedgerEntry, ledger_key, write_entry
 from lakeload_jobs.formats.iceberg.left_files import find_left_files
 from lakeload_jobs.formats.iceberg.rules.branches import data_file_name, staging_branch
@@ -453,9 +453,9 @@ def test_files_of_loads_that_begin_or_publish_while_files_are_listed_are_not_lef
     dead = writer.complete(later, str(uuid.uuid4()))
     begun: list[tuple[str, str]] = []
 
-    def read() -> CatalogTable:
+    def read() -> ReadTable:
         if not begun:
-            opened = CatalogTable(writer.table())
+            opened = writer.read()
             for attempt in (ATTEMPT, YOUNG):
                 branch = writer.stage(later, attempt)
                 begun.append((branch, writer.complete(later, attempt)))
@@ -463,7 +463,7 @@ def test_files_of_loads_that_begin_or_publish_while_files_are_listed_are_not_lef
         branch, location = begun[0]
         writer.table().add_files([location])
         writer.table().manage_snapshots().remove_branch(branch).commit()
-        return CatalogTable(writer.table())
+        return writer.read()
 
     left = find_left_files(
         Objects(session, destination),

@@ -20,6 +20,7 @@ from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
+from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
 from tests.integration.commands.iceberg_writer import IcebergWriter
 from tests.integration.formats.iceberg.catalogs.world import World, secret
 from tests.servers.oauth2_gate import CATALOG, Gate
@@ -82,9 +83,10 @@ def test_rest_table_is_inspected_recovered_and_reset(
     world: World, writer: IcebergWriter, seaweedfs: SeaweedFs
 ) -> None:
     catalog, table = opened(world), place(writer)
+    tables = open_tables(world.destination, AwsSession(world.destination))
     head = writer.load("monday", 3)
     left = writer.stage(datetime.now(UTC) - timedelta(hours=30))
-    history = read_snapshots(catalog, [table, place(writer, "new")], "main", 20)
+    history = read_snapshots(tables, [table, place(writer, "new")], "main", 20)
     assert [(run.job_id, run.document["snapshot_id"], run.rows) for run in history.runs] == [
         ("monday", head, 3)
     ]

@@ -38,7 +38,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("words", "instead"),
     [
-        (("runs", "pipeline.yml"), "snapshots` in Spark"),
         (("recover", "pipeline.yml"), "lakeload maintain"),
         (("reset", "pipeline.yml", "orders"), "DROP TABLE"),
     ],

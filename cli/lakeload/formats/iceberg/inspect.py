@@ -10,12 +10,14 @@ from lakeload.formats.inspection import InspectionRequest, TableState, inspect_e
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError, Refused
 from lakeload_jobs.contract.result import TableResult
-from lakeload_jobs.contract.spec import TableSpec
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, RejectedRecords
 from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, facts_of, find_table
-from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
+from lakeload_jobs.formats.iceberg.catalogs.http import origin
+from lakeload_jobs.formats.iceberg.catalogs.reading import read_table, refuses_overtaken
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import TableStore
+from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
 from lakeload_jobs.formats.iceberg.file_ledger import Ledger, bookmark_of
 from lakeload_jobs.formats.iceberg.rules.admission import (
     JobFound,
@@ -24,7 +26,7 @@ from lakeload_jobs.formats.iceberg.rules.admission import (
     find_job,
     open_table,
 )
-from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
+from lakeload_jobs.formats.iceberg.rules.catalogs import rest_uri, took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_DELETED,
     SUMMARY_REJECTED,
@@ -32,9 +34,11 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     TableAttempt,
     TableFacts,
     source_state_of,
+    table_facts,
 )
 from lakeload_jobs.formats.iceberg.rules.rejects import find_rejected
 from lakeload_jobs.formats.iceberg.rules.summaries import loaded_rows, number_in
+from lakeload_jobs.formats.iceberg.rules.writers import WrittenTable, needs_java, written_table
 from lakeload_jobs.sources.position import position_of
 from lakeload_jobs.sources.readers import SourceReaders
 from lakeload_jobs.storage.objects import Objects
@@ -44,17 +48,23 @@ from lakeload_jobs.storage.objects import Objects
 class IcebergState(TableState):
     """One table as its metadata has it.
 
-    `asked` is False where only Spark has a client for the catalog: then nothing is known. `facts`
-    None with `asked`: there is no table.
+    `facts` None: there is no table, or it could not be read.
     """
 
-    asked: bool = True
     facts: TableFacts | None = None
     start: Start | None = None
     already: Snapshot | None = None
     """The snapshot of this very job, when the table has it."""
     position: datetime | None = None
     """Up to when the source is loaded, when the table has the job."""
+    written: WrittenTable | None = None
+    """What decides who writes its data files."""
+
+    def needs_java(self, spec: JobSpec) -> str:
+        """Return why Spark writes or merges the rows, or is asked for them."""
+        if self.start is not None and self.start.ask_rows_of is not None:
+            return "whether the rows of an earlier load are there is not known"
+        return needs_java(spec, self.table, self.written)
 
     @property
     def idle(self) -> bool:
@@ -112,9 +122,8 @@ def inspect(
     """
     readers = SourceReaders(request.destination, session)
     objects = Objects(session, request.destination)
-    catalog = None
-    if not catalog_traits(request.destination.iceberg.catalog).spark_only:
-        catalog = open_catalog(request.destination, session)
+    catalog = open_tables(request.destination, session)
+    catalog.open()
 
     def work(table: TableSpec) -> IcebergState:
         state = _inspect(catalog, table, request)
@@ -123,24 +132,23 @@ def inspect(
     states = inspect_each(
         tables, work, lambda table, error: IcebergState(table, error=error), request.on_table
     )
-    return _compared(catalog, states, request) if catalog is not None and request.loads else states
+    return _compared(catalog, states, request) if request.loads else states
 
 
-def _inspect(
-    catalog: IcebergCatalog | None, table: TableSpec, request: InspectionRequest
-) -> IcebergState:
-    if catalog is None:
-        return IcebergState(table, asked=False)
-    opened = find_table(catalog, table.schema, table.table)
-    facts = facts_of(opened) if opened else None
+def _inspect(catalog: TableStore, table: TableSpec, request: InspectionRequest) -> IcebergState:
+    read = read_table(catalog, table.schema, table.table)
+    facts = table_facts(read.metadata, read.metadata_location) if read else None
     job = _job(table, request)
     if facts is not None and (snapshot := _already(facts, request, job)) is not None:
         position = position_of(source_state_of(facts, job.pipeline))
         return IcebergState(
-            table, True, facts, already=snapshot, position=position, location=facts.location
+            table, facts, already=snapshot, position=position, location=facts.location
         )
     start = open_table(facts, request.destination.iceberg.branch, job)
-    return IcebergState(table, True, facts, start, location=facts.location if facts else None)
+    if read is None or facts is None:
+        return IcebergState(table, None, start)
+    written = written_table(read.metadata, read.config or ())
+    return IcebergState(table, facts, start, written=written, location=facts.location)
 
 
 def _with_input(
@@ -160,13 +168,12 @@ def _with_input(
         ledger = Ledger(objects, location, request.pipeline)
         return bookmark_of(ledger, earlier, full_refresh=options.full_refresh, rejected=rejected)
 
-    # Where nobody could be asked, every file may have been loaded.
-    known = not state.asked or (earlier is not None and earlier.state is not None)
+    known = earlier is not None and earlier.state is not None
     return with_input(state, readers, options, known=known, bookmark=bookmark if start else None)
 
 
 def _compared(
-    catalog: IcebergCatalog, states: tuple[IcebergState, ...], request: InspectionRequest
+    catalog: TableStore, states: tuple[IcebergState, ...], request: InspectionRequest
 ) -> tuple[IcebergState, ...]:
     """Refuse every load where a REST catalog compares nothing (docs/decisions/0107).
 
@@ -177,7 +184,7 @@ def _compared(
     if there is None or catalog_traits(iceberg.catalog).compares is not Compares.REFERENCES:
         return states
     try:
-        if catalog.refuses_overtaken(there.schema, there.table, iceberg.branch):
+        if refuses_overtaken(catalog, there.schema, there.table, iceberg.branch):
             return states
     except LakeloadError as error:
         caveat = (
@@ -185,7 +192,8 @@ def _compared(
         )
         return tuple(replace(state, caveat=caveat) if state.waits else state for state in states)
     message, hint = took_false_commit(there.target, iceberg.branch)
-    refused = Refused(f"nothing is loaded through `{catalog.place}`: {message}", hint=hint)
+    place = origin(rest_uri(iceberg.catalog))
+    refused = Refused(f"nothing is loaded through `{place}`: {message}", hint=hint)
     return tuple(replace(state, error=refused) if state.waits else state for state in states)
 
 

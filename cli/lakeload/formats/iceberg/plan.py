@@ -108,16 +108,18 @@ def judge(
 
 def _as_it_is(state: IcebergState, request: InspectionRequest) -> IcebergPlan:
     table, facts, iceberg = state.table, state.facts, request.destination.iceberg
+    java = (state.needs_java(request.spec) or None) if request.spec and state.waits else None
     if facts is None:
         place = own_location(request.destination)
         return IcebergPlan(
             catalog=iceberg.catalog.type,
             branch=iceberg.branch,
-            exists=False if state.asked else None,
+            exists=False,
             location=f"{place}/{table.schema}/{table.table}" if place else None,
             format_version=iceberg.format_version,
             partition_by=tuple(map(format_partition_field, table.partition_by or ())),
             identifiers=table.primary_key,
+            needs_java=java,
         )
     head = facts.snapshots.get(facts.refs.get(iceberg.branch, -1))
     return IcebergPlan(
@@ -132,6 +134,7 @@ def _as_it_is(state: IcebergState, request: InspectionRequest) -> IcebergPlan:
         rows=number_in(head.summary, "total-records") if head else 0,
         branches=_branches(facts, request),
         already=state.already.id if state.already else None,
+        needs_java=java,
     )
 
 

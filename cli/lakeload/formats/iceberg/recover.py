@@ -31,7 +31,6 @@ from lakeload_jobs.formats.iceberg.catalogs import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.catalog import (
     IcebergCatalog,
     facts_of,
-    files_of,
     find_table,
     read_facts,
 )
@@ -260,7 +259,7 @@ def _settled(
             changed = lake.catalog.settle_partition(
                 side.schema,
                 side.table,
-                files_of(now, lake.destination, lake.session),
+                lake.catalog.files_for(now, lake.destination, lake.session),
                 (ROUND_COLUMN, one.branch) if fate == "GONE" else None,
                 summary={SUMMARY_PIPELINE: lake.pipeline},
                 forget=one.name if forget else None,

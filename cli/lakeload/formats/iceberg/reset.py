@@ -14,15 +14,15 @@ from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.core.sizes import counted, format_size
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.catalog import (
-    CatalogTable,
     Removal,
     TableFiles,
     facts_of,
-    files_of,
     remove_files,
     table_files,
 )
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
+from lakeload_jobs.formats.iceberg.commits.metadata import MAIN
 from lakeload_jobs.formats.iceberg.file_ledger import ledger_folder
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branches
 from lakeload_jobs.formats.iceberg.rules.facts import (
@@ -104,7 +104,7 @@ def drop_tables(
     )
 
 
-def _open(lake: IcebergTables, table: TableRef) -> CatalogTable | None:
+def _open(lake: IcebergTables, table: TableRef) -> ReadTable | None:
     try:
         return lake.catalog.load_table(table.location.schema, table.location.table)
     except CatalogError as error:
@@ -113,12 +113,10 @@ def _open(lake: IcebergTables, table: TableRef) -> CatalogTable | None:
         raise
 
 
-def _found(
-    lake: IcebergTables, table: TableRef, opened: CatalogTable, files: LakeFiles
-) -> TableDrop:
+def _found(lake: IcebergTables, table: TableRef, opened: ReadTable, files: LakeFiles) -> TableDrop:
     facts = facts_of(opened)
     check_droppable(facts, lake.pipeline)
-    current = facts.snapshots.get(opened.snapshot_id or 0)
+    current = facts.snapshots.get(facts.refs.get(MAIN, 0))
     state = state_of(facts, lake.pipeline)
     ledger: tuple[str, ...] = ()
     if state and state.ledger:
@@ -140,7 +138,7 @@ def _drop(lake: IcebergTables, table: TableRef, *, act: bool) -> TableDrop:
     opened = _open(lake, table)
     if opened is None:
         return TableDrop(table.target)
-    files = files_of(opened, lake.destination, lake.session)
+    files = lake.catalog.files_for(opened, lake.destination, lake.session)
     found = _found(lake, table, opened, files)
     if not act:
         return found

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from lakeload.formats.iceberg.tables import open_tables
+from lakeload.formats.iceberg.tables import pipeline_of
 from lakeload.formats.reports import RunsReport, TableError, TableRun, by_author
-from lakeload.formats.tables import TableRef, TablesRequest, for_each
+from lakeload.formats.tables import TableRef, TablesRequest, for_each, open_pipeline
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.core.sizes import counted, minute
-from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, read_facts
+from lakeload_jobs.formats.iceberg.catalogs.reading import read_table
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import TableStore
+from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
 from lakeload_jobs.formats.iceberg.rules import facts as facts_of
 from lakeload_jobs.formats.iceberg.rules.branches import StagingBranch, staging_branches
 from lakeload_jobs.formats.iceberg.rules.facts import Snapshot, TableFacts
@@ -54,13 +56,14 @@ class SnapshotTable:
 
 def runs(request: TablesRequest, limit: int) -> RunsReport:
     """Return the newest `limit` jobs of the tables."""
-    tables = open_tables(request)
-    branch = tables.destination.iceberg.branch
-    return read_snapshots(tables.catalog, tables.tables, branch, limit)
+    destination, session, tables = open_pipeline(pipeline_of(request), request)
+    catalog = open_tables(destination, session)
+    catalog.open()
+    return read_snapshots(catalog, tables, destination.iceberg.branch, limit)
 
 
 def read_snapshots(
-    catalog: IcebergCatalog, tables: Sequence[TableRef], branch: str, limit: int
+    catalog: TableStore, tables: Sequence[TableRef], branch: str, limit: int
 ) -> RunsReport:
     """Return the newest `limit` jobs; one table's failure leaves the others alone.
 
@@ -71,15 +74,16 @@ def read_snapshots(
     def read(table: TableRef) -> SnapshotTable:
         place = table.location
         try:
-            facts = read_facts(catalog, place.schema, place.table)
-            if facts is None:
+            found = read_table(catalog, place.schema, place.table)
+            if found is None:
                 return SnapshotTable(table.target, exists=False)
+            facts = facts_of.table_facts(found.metadata, found.metadata_location)
             loads = set(facts_of.remembered_jobs(facts).values())
             expired = sum(number not in facts.snapshots for number in loads)
-            found = published(facts, branch, table.target)
+            new = published(facts, branch, table.target)
         except LakeloadError as error:
             return SnapshotTable(table.target, error=error)
-        runs.extend(found)
+        runs.extend(new)
         return SnapshotTable(table.target, True, expired, staging_branches(facts.refs))
 
     known = for_each(tables, read)

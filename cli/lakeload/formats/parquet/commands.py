@@ -22,12 +22,27 @@ from lakeload_jobs.contract.maintain import (
     TableMaintenance,
 )
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
 from lakeload_jobs.formats.parquet.log.stale_uploads import StaleUploads
 from lakeload_jobs.storage.objects import Objects
 
-__all__ = ["inspect", "judge", "maintain", "plan", "recover", "reset", "resolve", "runs"]
+__all__ = [
+    "inspect",
+    "judge",
+    "maintain",
+    "needs_java",
+    "plan",
+    "recover",
+    "reset",
+    "resolve",
+    "runs",
+]
+
+
+def needs_java(_spec: JobSpec, _table: TableSpec) -> str:
+    """Return '': the format has no jars."""
+    return ""
 
 
 def maintain(

@@ -50,7 +50,7 @@ def plan(
     states = inspect(session, tables, request)
     plans = plan_states(states, request, local=local)
     plans = with_shared_files(plans, states, request, local=local)
-    if request.spec is not None:
+    if request.finds_columns and request.spec is not None:
         plans = _with_columns(plans, states, request.spec, session, request.on_table)
     if not request.destination.parquet.update_glue_catalog:
         return plans

@@ -83,9 +83,12 @@ def jar_sets_for(
     inputs: Iterable[TableInput],
     table_format: TableFormat = "PARQUET",
     reader: ReaderChoice = "AUTO",
+    *,
+    format_jars: bool = True,
 ) -> tuple[str, ...]:
-    """Return which sets loads of these inputs into such tables need, each once, sorted."""
-    found = set(FORMATS[table_format].jar_sets)
+    """Return which sets loads of these inputs into such tables need, each once, sorted; with
+    `format_jars` those of the format too."""
+    found = set(FORMATS[table_format].jar_sets if format_jars else ())
     for given in inputs:
         found |= facts_of(given, reader).jar_sets
     return tuple(sorted(found))

@@ -9,13 +9,13 @@ from http import HTTPStatus
 
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.formats.iceberg.catalogs.catalog import (
-    CatalogTable,
     Removal,
     data_files,
     facts_of,
     remove_files,
 )
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.left_uploads import data_prefix
 from lakeload_jobs.formats.iceberg.rules.branches import STAGING_PREFIX, left_by
 from lakeload_jobs.formats.iceberg.rules.facts import keeps_files
@@ -28,7 +28,7 @@ _TRIES = 4
 def find_left_files(
     objects: Objects,
     bucket: str,
-    read: Callable[[], CatalogTable | None],
+    read: Callable[[], ReadTable | None],
     files: LakeFiles,
     now: datetime,
     age: timedelta,

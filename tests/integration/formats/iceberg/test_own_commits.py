@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, files_of
+from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from tests.integration.formats.iceberg.catalog_world import CatalogWorld
@@ -87,7 +87,7 @@ def test_what_recover_removes_is_gone_and_the_rest_stays(
         upgrade = {"action": "upgrade-format-version", "format-version": 3}
         catalog._tables.commit(known, [], [upgrade])
 
-    files = files_of(
+    files = catalog.files_for(
         catalog.load_table(world.schema, table), world.destination, AwsSession(world.destination)
     )
     gone = ("round", "a")

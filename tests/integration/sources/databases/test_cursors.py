@@ -25,7 +25,7 @@ from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.spec import RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
+from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
 from lakeload_jobs.sources.databases.columns import Fetch
 from lakeload_jobs.sources.databases.cursors import Window, find_window, request_of
 from lakeload_jobs.sources.databases.engines.mysql import catalog as mysql
@@ -394,7 +394,7 @@ def read_by_newest(world: World, table: TableSpec) -> object:
     if destination.table_format == "PARQUET":
         report = read_history(Objects(session, destination), places, 1)
     else:
-        report = read_snapshots(open_catalog(destination, session), places, "main", 1)
+        report = read_snapshots(open_tables(destination, session), places, "main", 1)
     return report.runs[0].document["read"]
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-from pyiceberg.io.pyarrow import PyArrowFileIO
-from pyiceberg.table import Table
-from pyiceberg.table.metadata import TableMetadataUtil
-
-from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 
 LOCATION = "s3://lake/shop/orders"
 
@@ -30,12 +26,22 @@ def open_table(
     *snapshots: dict[str, Any],
     properties: dict[str, str] | None = None,
     refs: dict[str, int] | None = None,
-) -> CatalogTable:
+) -> ReadTable:
     """Return a table of two columns, a key among them, partitioned by bucket and value."""
+    metadata = metadata_of(*snapshots, properties=properties, refs=refs)
+    return ReadTable("shop", "orders", metadata, f"{LOCATION}/metadata/3.metadata.json")
+
+
+def metadata_of(
+    *snapshots: dict[str, Any],
+    properties: dict[str, str] | None = None,
+    refs: dict[str, int] | None = None,
+) -> dict[str, Any]:
+    """Return the metadata of that table, as its file has it."""
     named = {
         name: {"snapshot-id": number, "type": "branch"} for name, number in (refs or {}).items()
     }
-    document = {
+    return {
         "format-version": 2,
         "table-uuid": "3f1e0c5a-7c1e-4f1b-9d55-1f0e6e3b2a10",
         "location": f"{LOCATION}/",
@@ -80,8 +86,3 @@ def open_table(
         "snapshot-log": [],
         "metadata-log": [],
     }
-    metadata = TableMetadataUtil.parse_obj(document)
-    place = f"{LOCATION}/metadata/3.metadata.json"
-    return CatalogTable(
-        Table(("shop", "orders"), metadata, place, PyArrowFileIO(), cast("Any", None))
-    )

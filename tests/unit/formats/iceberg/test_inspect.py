@@ -24,7 +24,7 @@ def test_a_job_that_is_in_is_reported_from_its_snapshot() -> None:
 
 def test_one_remaining_table_needs_spark_even_without_a_catalog_response() -> None:
     assert outcome_without_spark([IN, IcebergState(ORDERS)]) is None
-    assert outcome_without_spark([IcebergState(ORDERS, asked=False)]) is None
+    assert outcome_without_spark([IcebergState(ORDERS)]) is None
 
 
 def test_error_of_every_table_is_an_error_of_the_run() -> None:

@@ -40,7 +40,7 @@ def test_plan_lists_branches_that_a_load_would_drop() -> None:
         snapshot(3, 1),
         refs={"main": 1, old: 3, ours: 2, young: 3},
     )
-    seen = IcebergState(table("orders"), True, facts_of(opened))
+    seen = IcebergState(table("orders"), facts_of(opened))
     (plan,) = plan_states([seen], look(CatalogSpec()), local=False)
     assert plan.iceberg is not None
     assert {left.name: left.drops for left in plan.iceberg.branches} == {
@@ -55,16 +55,15 @@ def test_plan_lists_branches_that_a_load_would_drop() -> None:
 
 def test_plan_shows_the_location_of_a_new_table_unless_the_catalog_chooses() -> None:
     new = IcebergState(table("orders"))
-    unknown = IcebergState(table("orders"), asked=False)
     rest, nessie = CatalogSpec("REST", uri="http://c"), CatalogSpec("NESSIE", api="NATIVE")
     found = [
-        plan_states([seen], look(catalog), local=False)[0].iceberg
-        for seen, catalog in ((new, CatalogSpec()), (new, rest), (unknown, nessie))
+        plan_states([new], look(catalog), local=False)[0].iceberg
+        for catalog in (CatalogSpec(), rest, nessie)
     ]
     assert [(plan.exists, plan.location) for plan in found if plan] == [
         (False, "s3://lake/p/shop/orders"),
         (False, None),
-        (None, "s3://lake/p/shop/orders"),
+        (False, "s3://lake/p/shop/orders"),
     ]
 
 

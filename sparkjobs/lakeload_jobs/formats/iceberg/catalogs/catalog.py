@@ -5,35 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pyarrow as pa
 import requests
 from pyiceberg import exceptions as iceberg_errors
 from pyiceberg.catalog import Catalog
-from pyiceberg.io.pyarrow import PyArrowFileIO
-from pyiceberg.manifest import ManifestFile
-from pyiceberg.table import Table
-from pyiceberg.table.metadata import TableMetadata
 
 from lakeload_jobs.aws import AwsError, AwsSession, aws_call
-from lakeload_jobs.aws.vended_credentials import HandedKeys, s3_with
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.formats.iceberg.catalogs.errors import NO_STATE, NOT_ICEBERG, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.http import error_from, http_call, not_a_catalog, origin
-from lakeload_jobs.formats.iceberg.catalogs.pyiceberg_files import PyIcebergFiles
+from lakeload_jobs.formats.iceberg.catalogs.reading import refuses_overtaken, unsupported
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore, now_ms
+from lakeload_jobs.formats.iceberg.catalogs.vended_files import files_for
 from lakeload_jobs.formats.iceberg.commits.errors import (
     CommitRejected,
     CommitUnknown,
     Unsupported,
 )
-from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles
+from lakeload_jobs.formats.iceberg.commits.manifests import (
+    MetadataFiles,
+    read_list,
+    read_paths,
+)
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     MAIN,
     Json,
@@ -49,10 +49,6 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
 )
 from lakeload_jobs.formats.iceberg.commits.snapshots import new_snapshot_id, without_partition
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts
-
-if TYPE_CHECKING:
-    from mypy_boto3_s3 import S3Client
-
 
 _NAMES: dict[type[Exception], tuple[str, int | None, str]] = {
     iceberg_errors.NoSuchTableError: ("NoSuchTableException", 404, "the table does not exist"),
@@ -133,67 +129,6 @@ def _named(doing: str, error: Exception) -> CatalogError:
     return CatalogError(f"{doing}: {meaning}", code=code, status=status)
 
 
-_FALSE_COMMITS: tuple[tuple[Json, ...], ...] = ((), (remove_properties(["lakeload.compared"]),))
-"""Updates that change nothing. The second is for catalogs that do not read a commit without any; no
-table has the property."""
-
-
-@dataclass(frozen=True)
-class CatalogTable:
-    """One table as it was when it was read."""
-
-    table: Table
-    """pyiceberg's own, for this package alone."""
-
-    @property
-    def metadata(self) -> TableMetadata:
-        """Everything the catalog says of it."""
-        return self.table.metadata
-
-    @property
-    def location(self) -> str:
-        """Where its files lie, without a final slash."""
-        return self.table.location().rstrip("/")
-
-    @property
-    def metadata_location(self) -> str:
-        """Its current metadata file."""
-        return self.table.metadata_location
-
-    @property
-    def properties(self) -> Mapping[str, str]:
-        """Its properties."""
-        return self.table.properties
-
-    @property
-    def snapshot_id(self) -> int | None:
-        """Its current snapshot; None for a table without any."""
-        snapshot = self.table.current_snapshot()
-        return snapshot.snapshot_id if snapshot else None
-
-    @property
-    def format_version(self) -> int:
-        """Its format version."""
-        return self.table.format_version
-
-    def vended_keys(self, region: str) -> HandedKeys | None:
-        """Return the keys that the catalog made for it, for a bucket of `region` unless the catalog
-        says otherwise; None when it made none."""
-        given = self.table.io.properties
-        key, secret = given.get("s3.access-key-id"), given.get("s3.secret-access-key")
-        if not key or not secret:
-            return None
-        token = given.get("s3.session-token")
-        return HandedKeys(
-            access_key_id=key,
-            secret_access_key=Secret(secret),
-            session_token=Secret(token) if token else None,
-            region=given.get("s3.region") or given.get("client.region") or region,
-            endpoint=given.get("s3.endpoint"),
-            path_style=str(given.get("s3.path-style-access", "")).lower() == "true",
-        )
-
-
 @dataclass(frozen=True)
 class IcebergCatalog:
     """An open catalog. Namespaces have one level. Every method raises `CatalogError` for what the
@@ -255,10 +190,10 @@ class IcebergCatalog:
                 ) from None
         return str(made.metadata["location"]).rstrip("/")
 
-    def load_table(self, namespace: str, name: str) -> CatalogTable:
+    def load_table(self, namespace: str, name: str) -> ReadTable:
         """Read a table; 404 when there is none."""
-        with self._call(f"reading the table `{namespace}.{name}`"):
-            return CatalogTable(self._catalog.load_table((namespace, name)))
+        with self._call(f"reading the table `{namespace}.{name}`") as doing:
+            return self._read(namespace, name, doing)
 
     def set_property(self, namespace: str, name: str, key: str, value: str) -> None:
         """Commit a change of one property; 409 when another commit came first."""
@@ -277,19 +212,8 @@ class IcebergCatalog:
         such as a missing privilege.
         """
         doing = f"checking whether the catalog validates commits to the table `{namespace}.{name}`"
-        with self._call(doing) as told:
-            table = self._read(namespace, name, told)
-        false = assert_ref(branch, (ref(table.metadata, branch) or 0) ^ 1)
-        for updates in _FALSE_COMMITS:
-            try:
-                with self._call(doing):
-                    self._tables.commit(table, [false], updates)
-            except CatalogError as error:
-                if error.status == HTTPStatus.CONFLICT:
-                    return True
-                if updates or error.status != HTTPStatus.BAD_REQUEST:
-                    raise
-        return False
+        with self._call(doing):
+            return refuses_overtaken(self._tables, namespace, name, branch)
 
     def drop_branches(
         self, namespace: str, name: str, branches: Collection[str]
@@ -375,6 +299,13 @@ class IcebergCatalog:
                 raise CommitRejected(str(error)) from error
             raise
 
+    def files_for(
+        self, table: ReadTable, destination: DestinationSpec, session: AwsSession
+    ) -> LakeFiles:
+        """Return the files of a table, with the credentials that the catalog has vended with it,
+        else with the destination's own."""
+        return files_for(table, destination, session, self._tables)
+
     def drop_table(self, namespace: str, name: str, *, purge: bool = False) -> None:
         """Drop a table; 404 when there is none. With `purge` its files go too, where the catalog
         has that."""
@@ -395,6 +326,8 @@ class IcebergCatalog:
             with catalog_call(place, self._uri, self._hidden):
                 yield place
         except CommitRejected as error:
+            if error.busy and isinstance(error.__cause__, LakeloadError):
+                raise error.__cause__ from None
             raise CatalogError(
                 f"{place}: another commit came first",
                 code="CommitFailedException",
@@ -406,11 +339,7 @@ class IcebergCatalog:
                 raise error.__cause__ from None
             raise CatalogError(f"{place}: commit state unknown", code=NO_STATE) from error
         except Unsupported as error:
-            raise CatalogError(
-                f"{place}: the table has {error}, which this version of lakeload does not support",
-                code="Unsupported",
-                hint="use a newer version of lakeload",
-            ) from error
+            raise unsupported(place, error) from error
 
 
 UNPARTITIONED: Json = {"spec-id": 0, "fields": []}
@@ -418,8 +347,6 @@ UNSORTED: Json = {"order-id": 0, "fields": []}
 
 AT_ONCE = 8
 """Files read or removed at once."""
-CONNECT_SECONDS = 10.0
-READ_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -445,48 +372,27 @@ class TableFiles:
         return (*self.data, *self.metadata)
 
 
-@dataclass(frozen=True)
-class _Lent:
-    """The store as the keys see it that a catalog lends for one table."""
-
-    s3: S3Client
-
-
-def files_of(opened: CatalogTable, destination: DestinationSpec, session: AwsSession) -> LakeFiles:
-    """Return the files of a table, with the keys that its catalog lends for it, else with the
-    destination's own. Lent keys are not renewed. Raises `AwsError`."""
-    keys = opened.vended_keys(destination.region)
-    if keys is None:
-        return LakeFiles(session, destination)
-    endpoint = destination.endpoints.s3
-    if keys.endpoint is None and endpoint:
-        # A catalog that says nothing of its store leaves that to the destination.
-        keys = replace(keys, endpoint=endpoint, path_style=True)
-    client = s3_with(keys, connect_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS)
-    return LakeFiles(_Lent(client), destination)
-
-
-def data_files(opened: CatalogTable, files: LakeFiles) -> dict[str, int]:
+def data_files(table: ReadTable, files: LakeFiles) -> dict[str, int]:
     """Read the locations of the data and delete files that any snapshot the table still has names,
     with their bytes. Costs and raises as `table_files`."""
-    return _data_of(_manifests(opened, files), files)
+    return _data_of(_manifests(table, files), files)
 
 
-def table_files(opened: CatalogTable, files: LakeFiles) -> TableFiles:
+def table_files(table: ReadTable, files: LakeFiles) -> TableFiles:
     """Read which files belong to any snapshot the table still has: a GET for each manifest and each
     list of manifests. Raises `AwsError` when one cannot be read."""
-    metadata = opened.metadata
-    manifests = _manifests(opened, files)
+    metadata = table.metadata
+    manifests = _manifests(table, files)
     data = _data_of(manifests, files)
     known = [
-        *manifests,
-        *(one.manifest_list for one in metadata.snapshots if one.manifest_list),
-        *(one.statistics_path for one in metadata.statistics),
-        *(one.statistics_path for one in metadata.partition_statistics),
-        *(one.metadata_file for one in metadata.metadata_log),
-        opened.metadata_location,
+        *(row["manifest_path"] for row in manifests),
+        *(one["manifest-list"] for one in metadata.get("snapshots", ()) if "manifest-list" in one),
+        *(one["statistics-path"] for one in metadata.get("statistics", ())),
+        *(one["statistics-path"] for one in metadata.get("partition-statistics", ())),
+        *(one["metadata-file"] for one in metadata.get("metadata-log", ())),
+        table.metadata_location,
     ]
-    inside = f"{opened.location}/"
+    inside = f"{table.location}/"
     return TableFiles(
         data={place: size for place, size in data.items() if place.startswith(inside)},
         metadata=tuple(dict.fromkeys(place for place in known if place.startswith(inside))),
@@ -521,19 +427,21 @@ def remove_files(files: LakeFiles, places: Sequence[str]) -> Removal:
     return Removal(len(places) - len(left), left, refused[0][1] if refused else None)
 
 
-def _manifests(opened: CatalogTable, files: LakeFiles) -> dict[str, ManifestFile]:
-    listed = _together(lambda one: one.manifests(PyIcebergFiles(files)), opened.metadata.snapshots)
-    return {one.manifest_path: one for found in listed for one in found}
+def _manifests(table: ReadTable, files: LakeFiles) -> list[Json]:
+    """Return what lists say of each manifest of the table."""
+    listed = _together(partial(_listed, files), table.metadata.get("snapshots", ()))
+    return list({row["manifest_path"]: row for rows in listed for row in rows}.values())
 
 
-def _data_of(manifests: Mapping[str, ManifestFile], files: LakeFiles) -> dict[str, int]:
-    entries = _together(lambda one: _data_files(files, one), manifests.values())
-    return dict(pair for found in entries for pair in found)
+def _listed(files: LakeFiles, snapshot: Json) -> list[Json]:
+    # Version 1 of the format knows snapshots without a list.
+    named = snapshot.get("manifests")
+    return [{"manifest_path": place} for place in named] if named else read_list(files, snapshot)
 
 
-def _data_files(files: LakeFiles, manifest: ManifestFile) -> list[tuple[str, int]]:
-    entries = manifest.fetch_manifest_entry(PyIcebergFiles(files))
-    return [(entry.data_file.file_path, entry.data_file.file_size_in_bytes) for entry in entries]
+def _data_of(manifests: Sequence[Json], files: LakeFiles) -> dict[str, int]:
+    found = _together(partial(read_paths, files), manifests)
+    return {place: size for paths in found for place, size in paths.items()}
 
 
 def _together(work: Callable[[Any], Any], things: Iterable[Any]) -> list[Any]:
@@ -541,46 +449,7 @@ def _together(work: Callable[[Any], Any], things: Iterable[Any]) -> list[Any]:
         return list(pool.map(work, things))
 
 
-def read_rows(
-    table: CatalogTable,
-    destination: DestinationSpec,
-    session: AwsSession,
-    snapshot_id: int | None = None,
-) -> pa.Table:
-    """Return all rows of a table that fits into memory, with the columns of that snapshot.
-
-    It is for looking at a small table: the destination's keys are taken as they are now, and are
-    not renewed. Raises `AwsError` without an identity, `CatalogError` for files that cannot be
-    read.
-    """
-    keys = session.keys()
-    settings = {
-        "s3.region": destination.region,
-        "s3.access-key-id": keys.access_key_id,
-        "s3.secret-access-key": keys.secret_access_key.reveal(),
-    }
-    if keys.session_token:
-        settings["s3.session-token"] = keys.session_token.reveal()
-    if destination.endpoints.s3:
-        settings["s3.endpoint"] = destination.endpoints.s3
-    # pyiceberg reads data files with Arrow's own S3, which our file access is not.
-    known = table.table
-    reading = Table(
-        known.name(),
-        known.metadata,
-        known.metadata_location,
-        PyArrowFileIO(settings),
-        known.catalog,
-    )
-    try:
-        return reading.scan(snapshot_id=snapshot_id).to_arrow()
-    except OSError as error:
-        raise CatalogError(
-            f"reading the rows below `{table.location}`: {error}", code="FilesUnreadable"
-        ) from error
-
-
-def find_table(catalog: IcebergCatalog, namespace: str, name: str) -> CatalogTable | None:
+def find_table(catalog: IcebergCatalog, namespace: str, name: str) -> ReadTable | None:
     """Return a table; None where there is none. One or two requests.
 
     Raises `CatalogError` for what the catalog refuses, and for a table of Glue that is not one of
@@ -600,6 +469,6 @@ def read_facts(catalog: IcebergCatalog, namespace: str, name: str) -> TableFacts
     return facts_of(table) if table else None
 
 
-def facts_of(table: CatalogTable) -> TableFacts:
+def facts_of(table: ReadTable) -> TableFacts:
     """Return the facts of a table that has been read. Asks nobody."""
-    return table_facts(table.metadata.model_dump(mode="json"), table.metadata_location)
+    return table_facts(table.metadata, table.metadata_location)

@@ -18,7 +18,7 @@ NO_STATE = "CommitStateUnknown"
 
 
 NOT_ICEBERG = "NotAnIcebergTable"
-"""The code of a Glue table of another kind."""
+"""The code of what has the name of a table and is something else."""
 
 
 class CatalogError(Refused):
@@ -60,6 +60,18 @@ class CatalogError(Refused):
         if self.status is None:
             return self.code in ("ReadTimeoutError", "ConnectionClosedError", NO_STATE)
         return self.status >= 500 and self.status != HTTPStatus.NOT_IMPLEMENTED
+
+
+def not_iceberg(namespace: str, name: str) -> CatalogError:
+    """Return the error for a name under which the catalog has something else."""
+    return CatalogError(
+        f"`{namespace}.{name}` exists in the catalog and is not an Iceberg table",
+        code=NOT_ICEBERG,
+        hint=(
+            "load into another `name`, or drop that table (in AWS Glue, dropping can take some "
+            "minutes)"
+        ),
+    )
 
 
 class Said(StrEnum):
@@ -108,18 +120,34 @@ def missing_privilege(error: Exception) -> str:
     return _privilege(error.said) if isinstance(error, CatalogError) and error.denied else ""
 
 
+OWN_CREDENTIALS = "set `access_delegation: NONE`, so that the destination's own credentials write"
+"""The hint where a catalog vends no credentials."""
+
+
 def advice(said: str) -> str:
     """Return what to do about a refusal that Spark was told, by the catalog's own sentence; ''
     when it is none of the known ones."""
     if Said.OTHER_REGION.value in said:
         return "use a bucket of the catalog's region, or Glue as the catalog"
     if Said.NO_VENDING.value in said:
-        return "set `access_delegation: NONE`, so that the destination's own credentials write"
+        return OWN_CREDENTIALS
     if Said.INVALID_LOCATION.value in said:
         return "allow the location in the catalog's storage configuration"
     if privilege := _privilege(said):
         return f"grant {privilege} (or CATALOG_MANAGE_CONTENT) to a catalog role of this principal"
     return ""
+
+
+_REFUSALS = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+
+
+def advised(error: CatalogError) -> CatalogError:
+    """Return the refusal with what a user of a job can do about it."""
+    if error.hint is None and error.status in _REFUSALS:
+        known = advice(error.said)
+        test = "run `lakeload test-connection`, which shows the missing privilege"
+        error.hint = f"{known}; {test}" if known else test
+    return error
 
 
 _NAME = re.compile(

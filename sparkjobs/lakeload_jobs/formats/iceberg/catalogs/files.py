@@ -22,7 +22,7 @@ class Store(Protocol):
 
 
 class LakeFiles:
-    """Metadata files in S3, each small enough for memory. Raises `AwsError` everywhere."""
+    """Metadata files in S3, each small enough for memory. Every method raises `AwsError`."""
 
     def __init__(self, session: Store, destination: DestinationSpec) -> None:
         self.session = session
@@ -30,24 +30,28 @@ class LakeFiles:
         self.written: set[str] = set()
         """Every location that was written, or may have been."""
 
+    def client(self, location: str) -> S3Client:
+        """Return the client for a location."""
+        return self.session.s3
+
     def read(self, location: str) -> bytes:
         """Return a whole file."""
         bucket, key = bucket_and_key(location)
         with aws_call(f"reading `{location}`"):
-            return self.session.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+            return self.client(location).get_object(Bucket=bucket, Key=key)["Body"].read()
 
     def write(self, location: str, data: bytes) -> None:
         """Write a whole file."""
         bucket, key = bucket_and_key(location)
         self.written.add(location)
         with aws_call(f"writing `{location}`"):
-            self.session.s3.put_object(Bucket=bucket, Key=key, Body=data, **self.encryption)
+            self.client(location).put_object(Bucket=bucket, Key=key, Body=data, **self.encryption)
 
     def delete(self, location: str) -> None:
         """Delete a file; a missing one is no error."""
         bucket, key = bucket_and_key(location)
         with aws_call(f"deleting `{location}`"):
-            self.session.s3.delete_object(Bucket=bucket, Key=key)
+            self.client(location).delete_object(Bucket=bucket, Key=key)
         self.written.discard(location)
 
 

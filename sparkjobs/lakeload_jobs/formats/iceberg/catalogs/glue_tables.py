@@ -13,7 +13,7 @@ from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.aws.glue_calls import GlueCalls, is_iceberg
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.comments import MAX_COLUMN, MAX_TABLE, one_line
-from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_ICEBERG, CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.errors import not_iceberg
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import MetadataWriter, ReadTable
 from lakeload_jobs.formats.iceberg.commits.errors import (
     CommitRejected,
@@ -30,6 +30,8 @@ _LOCATION = "metadata_location"
 _PREVIOUS = "previous_metadata_location"
 _TYPE = "table_type"
 _COMMENT = "comment"
+_TIMED_OUT = "OperationTimeoutException"
+"""The code of a change that Glue did not end in time, whose status is that of a refusal."""
 _KEPT = (
     "Owner",
     "Retention",
@@ -62,8 +64,11 @@ class GlueTables:
         place: DatabaseInputTypeDef = {"Name": namespace}
         if location:
             place["LocationUri"] = location
-        with _creation("the database exists already"):
+        with _outcome("the database exists already"):
             self._calls.create_database(place)
+
+    def open(self) -> None:
+        """Ask nothing: Glue has no call that every role may make."""
 
     def load(self, namespace: str, name: str) -> ReadTable | None:
         """Read a table: one request to Glue, one to S3."""
@@ -73,11 +78,7 @@ class GlueTables:
         held: Json = dict(found)
         parameters = held.get("Parameters", {})
         if not is_iceberg(parameters) or _LOCATION not in parameters:
-            raise CatalogError(
-                f"reading Glue's table `{namespace}.{name}`: it is not an Iceberg table",
-                code=NOT_ICEBERG,
-                hint="drop it in Glue with all its versions, or load into another table",
-            )
+            raise not_iceberg(namespace, name)
         place = parameters[_LOCATION]
         return ReadTable(namespace, name, self._writer.read(place), place, held)
 
@@ -86,7 +87,7 @@ class GlueTables:
         if location is None:
             raise Unsupported("no location")
         metadata, place = self._writer.create(table, location)
-        with _creation("the table exists already"):
+        with _outcome("the table exists already"):
             self._calls.create_table(namespace, _table_input(name, metadata, place, None))
         return ReadTable(namespace, name, metadata, place)
 
@@ -98,32 +99,29 @@ class GlueTables:
     ) -> ReadTable:
         """Commit: the metadata file, then one request that names the version that was read."""
         metadata, place = self._writer.commit(table, requirements, updates)
-        try:
+        with _outcome():
             self._calls.update_table(
                 table.namespace,
                 _table_input(table.name, metadata, place, table),
                 table.version["VersionId"],
             )
-        except AwsError as error:
-            # The client repeats a request whose answer was lost, which then conflicts with itself.
-            overtaken = error.code == "ConcurrentModificationException"
-            if overtaken or error.may_have_acted:
-                raise CommitUnknown(error.message, overtaken=overtaken) from error
-            raise
         return ReadTable(table.namespace, table.name, metadata, place)
 
 
 @contextmanager
-def _creation(exists: str) -> Iterator[None]:
-    """Translate what became of something new."""
+def _outcome(exists: str = "") -> Iterator[None]:
+    """Translate what became of a commit, or of what is new: `exists` is for that alone."""
     try:
         yield
     except AwsError as error:
-        # The client repeats a request whose answer was lost: whose it is, only a read can tell.
-        if error.code == "AlreadyExistsException":
+        # The client repeats a request whose answer was lost, which then conflicts with itself.
+        overtaken = error.code == "ConcurrentModificationException"
+        if overtaken or error.may_have_acted or error.code == _TIMED_OUT:
+            raise CommitUnknown(error.message, overtaken=overtaken) from error
+        if exists and error.code == "AlreadyExistsException":
             raise CommitRejected(exists) from error
-        if error.may_have_acted:
-            raise CommitUnknown(error.message) from error
+        if error.throttled and not exists:
+            raise CommitRejected(error.message, busy=True) from error
         raise
 
 

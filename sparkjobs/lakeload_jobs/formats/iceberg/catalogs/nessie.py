@@ -15,7 +15,7 @@ import requests
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import CatalogSpec
-from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError, advised
 from lakeload_jobs.formats.iceberg.catalogs.http import (
     DEFAULT_PATIENCE,
     FixedToken,
@@ -38,6 +38,8 @@ class NessieApi:
     spec: CatalogSpec
     session: AwsSession
     patience: HttpTimeouts = DEFAULT_PATIENCE
+    advises: bool = False
+    """Errors say what to do, since no connection test explains them."""
 
     @cached_property
     def identity(self) -> Identity:
@@ -108,7 +110,8 @@ class NessieApi:
         uri = f"{self.uri}/{path}"
         response = send(method, uri, doing, self.identity, self.patience, json=body)
         if not response.ok:
-            raise self._refusal(doing, response)
+            error = self._refusal(doing, response)
+            raise advised(error) if self.advises else error
         return document_of(response, doing)
 
     def _refusal(self, doing: str, response: requests.Response) -> CatalogError:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError, not_iceberg
 from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi, namespace_content
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import MetadataWriter, ReadTable
 from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
@@ -43,6 +43,10 @@ class NessieTables:
         content = namespace_content(namespace, location)
         self._create(head, (namespace,), content, "the namespace exists already")
 
+    def open(self) -> None:
+        """Look for the branch."""
+        self._api.head(self._branch)
+
     def load(self, namespace: str, name: str) -> ReadTable | None:
         """Read a table: one request to Nessie, one to S3."""
         found = self._content((namespace, name))
@@ -50,11 +54,7 @@ class NessieTables:
             return None
         content, head = found
         if content.get("type") != _TABLE:
-            raise CatalogError(
-                f"reading `{namespace}.{name}` in Nessie: it is not an Iceberg table",
-                code="NotAnIcebergTable",
-                hint="load into another `name`",
-            )
+            raise not_iceberg(namespace, name)
         place = content["metadataLocation"]
         return ReadTable(namespace, name, self._writer.read(place), place, (content, head))
 
@@ -77,15 +77,22 @@ class NessieTables:
         metadata, place = self._writer.commit(table, requirements, updates)
         content, head = table.version
         key = (table.namespace, table.name)
-        self._commit(head, key, _content(metadata, place, content["id"]))
+        try:
+            self._put(head, key, _content(metadata, place, content["id"]))
+        except CatalogError as error:
+            if error.status in (HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS):
+                busy = error.status != HTTPStatus.CONFLICT
+                raise CommitRejected(error.message, busy=busy) from error
+            raise
         return ReadTable(table.namespace, table.name, metadata, place)
 
     def _create(self, head: str, key: tuple[str, ...], content: Json, exists: str) -> None:
         try:
-            self._commit(head, key, content)
+            self._put(head, key, content)
         except CatalogError as error:
-            # To a creator who comes second Nessie says that the request was a bad one.
-            if error.status == HTTPStatus.BAD_REQUEST and self._content(key):
+            # To a creator who comes second Nessie may say that the request was a bad one. What a
+            # conflict is about, such as a namespace that is gone, only a read tells.
+            if error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.CONFLICT) and self._content(key):
                 raise CommitRejected(exists) from error
             raise
 
@@ -99,14 +106,12 @@ class NessieTables:
                 return None
             raise
 
-    def _commit(self, head: str, key: tuple[str, ...], content: Json) -> None:
+    def _put(self, head: str, key: tuple[str, ...], content: Json) -> None:
         try:
             self._api.put(self._branch, head, key, content)
         except CatalogError as error:
             if error.may_have_acted:
                 raise CommitUnknown(error.message) from error
-            if error.status == HTTPStatus.CONFLICT:
-                raise CommitRejected(error.message) from error
             raise
 
 

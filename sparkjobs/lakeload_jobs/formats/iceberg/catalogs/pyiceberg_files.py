@@ -41,7 +41,8 @@ class _Input(InputFile):
     def __len__(self) -> int:
         bucket, key = bucket_and_key(self.location)
         with aws_call(f"reading `{self.location}`"):
-            return int(self._files.session.s3.head_object(Bucket=bucket, Key=key)["ContentLength"])
+            client = self._files.client(self.location)
+            return int(client.head_object(Bucket=bucket, Key=key)["ContentLength"])
 
     def exists(self) -> bool:
         try:

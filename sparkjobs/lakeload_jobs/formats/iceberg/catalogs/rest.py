@@ -120,11 +120,20 @@ class RestConnection:
         if isinstance(self.identity, Client):
             self.identity.token()
 
-    def tables(self) -> RestTables:
-        """Return its tables, read and committed to by requests of our own; nothing is asked yet."""
+    def tables(self, *, advises: bool = False) -> RestTables:
+        """Return its tables, read and committed to by requests of our own; nothing is asked yet.
+        With `advises` errors say what to do."""
         session = prepare(requests.Session(), self.patience)
         session.headers.update(self.headers)
-        return RestTables(session, self.identity, self.uri, self.warehouse, self.hidden)
+        return RestTables(
+            session,
+            self.identity,
+            self.uri,
+            self.warehouse,
+            self.hidden,
+            vended=self.vended,
+            advises=advises,
+        )
 
     def _client(self, client_id: Secret, client_secret: Secret) -> Client:
         return Client(

@@ -6,6 +6,7 @@ https://github.com/apache/iceberg/blob/main/open-api/rest-catalog-open-api.yaml
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from http import HTTPStatus
 from typing import Any
@@ -14,7 +15,7 @@ from urllib.parse import quote
 import requests
 
 from lakeload_jobs.contract.secrets import Secret
-from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.errors import OWN_CREDENTIALS, CatalogError, advised
 from lakeload_jobs.formats.iceberg.catalogs.http import (
     Identity,
     error_from,
@@ -23,16 +24,26 @@ from lakeload_jobs.formats.iceberg.catalogs.http import (
     origin,
 )
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, supported
-from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
+from lakeload_jobs.formats.iceberg.commits.errors import (
+    CommitRejected,
+    CommitUnknown,
+    Unsupported,
+)
 from lakeload_jobs.formats.iceberg.commits.metadata import Json, NewTable, assert_uuid
 
+_SIGNS = "s3.remote-signing-enabled"
 _EXPIRED = (HTTPStatus.UNAUTHORIZED, 419)
 """A token that has expired: nothing was done, and a new one is asked for once."""
+_EXISTS = (HTTPStatus.CONFLICT,)
+_NOT_IN = (HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS)
+"""Statuses of a commit that is not in and may be tried again."""
 
 
 class RestTables:
     """The tables of one warehouse; implements `TableStore`. `session` has the time-outs and the
-    headers of every request, and repeats no POST; `hidden` is what no message may show."""
+    headers of every request, and repeats no POST; `hidden` is what no message may show. With
+    `vended` the catalog is asked for credentials for the files of a table. `advises`: errors say
+    what to do, since no connection test explains them."""
 
     def __init__(
         self,
@@ -41,12 +52,17 @@ class RestTables:
         uri: str,
         warehouse: str | None,
         hidden: Sequence[Secret],
+        *,
+        vended: bool,
+        advises: bool,
     ) -> None:
         self._session = session
         self._identity = identity
         self._uri = uri.rstrip("/")
         self._warehouse = warehouse
         self._hidden = hidden
+        self._vended = vended
+        self._advises = advises
         session.auth = identity
 
     def namespace_location(self, namespace: str) -> str | None:
@@ -64,7 +80,12 @@ class RestTables:
         """Create a namespace in one request."""
         doing = f"creating the namespace `{namespace}` in the catalog `{origin(self._uri)}`"
         properties = {"location": location} if location else {}
-        self._commit("namespaces", {"namespace": [namespace], "properties": properties}, doing)
+        body = {"namespace": [namespace], "properties": properties}
+        self._post("namespaces", body, doing, _EXISTS)
+
+    def open(self) -> None:
+        """Read the catalog's configuration, once."""
+        _ = self._base
 
     def load(self, namespace: str, name: str) -> ReadTable | None:
         """Read a table in one request."""
@@ -89,7 +110,7 @@ class RestTables:
             "properties": {**table.properties, "format-version": str(table.format_version)},
             **({"location": location} if location else {}),
         }
-        answer = self._commit(f"{_namespace_path(namespace)}/tables", body, doing)
+        answer = self._post(f"{_namespace_path(namespace)}/tables", body, doing, _EXISTS)
         return self._table(namespace, name, answer, doing)
 
     def commit(
@@ -105,23 +126,30 @@ class RestTables:
             "requirements": [assert_uuid(table.metadata), *map(dict, requirements)],
             "updates": list(map(dict, updates)),
         }
-        answer = self._commit(self._path(table.namespace, table.name), body, doing)
-        return self._table(table.namespace, table.name, answer, doing)
+        answer = self._post(self._path(table.namespace, table.name), body, doing, _NOT_IN)
+        now = self._table(table.namespace, table.name, answer, doing)
+        # The answer to a commit has no credentials: those of the table are as good as before.
+        return replace(now, config=table.config, credentials=table.credentials)
 
-    def _commit(self, path: str, body: Json, doing: str) -> Json:
+    def _post(self, path: str, body: Json, doing: str, rejected: Sequence[int]) -> Json:
         try:
             return self._ask("POST", path, doing, body)
         except CatalogError as error:
             if error.may_have_acted:
                 raise CommitUnknown(error.message) from error
-            if error.status == HTTPStatus.CONFLICT:
-                raise CommitRejected(error.said or error.message) from error
+            if error.status in rejected:
+                busy = error.status != HTTPStatus.CONFLICT
+                raise CommitRejected(error.said or error.message, busy=busy) from error
             raise
 
     @cached_property
     def _base(self) -> str:
         """The address below which tables are, which the catalog tells once in a run."""
         doing = f"opening the catalog `{origin(self._uri)}`"
+        if self._warehouse:
+            doing = (
+                f"opening the warehouse `{self._warehouse}` of the catalog `{origin(self._uri)}`"
+            )
         suffix = f"?warehouse={quote(self._warehouse, safe='')}" if self._warehouse else ""
         config = self._request("GET", f"{self._uri}/v1/config{suffix}", doing)
         told = {**(config.get("defaults") or {}), **(config.get("overrides") or {})}
@@ -142,7 +170,8 @@ class RestTables:
                 self._identity.renew()
                 response = self._session.request(method, url, json=body)
         if not response.ok:
-            raise error_from(doing, response, self._hidden)
+            error = error_from(doing, response, self._hidden)
+            raise advised(error) if self._advises else error
         try:
             document = response.json()
         except ValueError:
@@ -157,7 +186,24 @@ class RestTables:
             raise not_a_catalog(doing, HTTPStatus.OK)
         place = str(answer.get("metadata-location") or "")
         config = answer.get("config") or {}
-        return ReadTable(namespace, name, supported(metadata), place, None, config)
+        credentials = tuple(
+            (str(one.get("prefix") or ""), one.get("config") or {})
+            for one in answer.get("storage-credentials") or ()
+        )
+        table = ReadTable(namespace, name, supported(metadata), place, None, config, credentials)
+        if self._vended and str(config.get(_SIGNS, "")).lower() == "true":
+            _check_keys(table)
+        return table
+
+
+def _check_keys(table: ReadTable) -> None:
+    """Raise `Unsupported` for a table whose catalog signs requests in place of vending keys."""
+    configs = (table.config or {}, *(config for _, config in table.credentials))
+    if not any("s3.access-key-id" in config for config in configs):
+        raise Unsupported(
+            f"files for which its catalog signs every request (`{_SIGNS}`)",
+            hint=OWN_CREDENTIALS,
+        )
 
 
 def _namespace_path(namespace: str) -> str:

@@ -10,7 +10,7 @@ import gzip
 import json
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -33,7 +33,8 @@ _GZIP = b"\x1f\x8b"
 @dataclass(frozen=True)
 class ReadTable:
     """A table as it was when it was read: its metadata, the file that has it, and what the store
-    compares a commit with. `config` is what a REST catalog says for the table, keys included."""
+    compares a commit with. `config` is what a REST catalog says for the table, keys included;
+    `credentials` are more of that, for locations that begin so."""
 
     namespace: str
     name: str
@@ -41,11 +42,23 @@ class ReadTable:
     metadata_location: str
     version: Any = None
     config: Mapping[str, str] | None = None
+    credentials: Sequence[tuple[str, Mapping[str, str]]] = ()
 
     @property
     def target(self) -> str:
         """`namespace.name`, for messages."""
         return f"{self.namespace}.{self.name}"
+
+    @property
+    def location(self) -> str:
+        """Where its files lie, without a final slash."""
+        return str(self.metadata["location"]).rstrip("/")
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Its properties."""
+        found: Mapping[str, str] = self.metadata.get("properties", {})
+        return found
 
 
 class TableStore(Protocol):
@@ -59,6 +72,10 @@ class TableStore(Protocol):
     def create_namespace(self, namespace: str, location: str | None) -> None:
         """Create a namespace, at `location` if there is one. Raises `CommitRejected` where the
         namespace is there already, `CommitUnknown` where nobody can say."""
+
+    def open(self) -> None:
+        """Make sure that the catalog takes our identity, as far as it can be asked without a
+        table."""
 
     def load(self, namespace: str, name: str) -> ReadTable | None:
         """Read a table; None where there is none."""

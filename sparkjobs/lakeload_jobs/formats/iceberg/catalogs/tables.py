@@ -18,15 +18,15 @@ from lakeload_jobs.formats.iceberg.rules.catalogs import own_location
 def open_tables(
     destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts = DEFAULT_PATIENCE
 ) -> TableStore:
-    """Return the tables of the catalog, read and committed to by requests of our own. Raises as
-    `open_catalog`; nothing is asked yet."""
+    """Return the tables of the catalog, read and committed to by requests of our own, whose errors
+    say what to do. Raises as `open_catalog`; nothing is asked yet."""
     spec = destination.iceberg.catalog
     files = LakeFiles(session, destination)
     match catalog_traits(spec).interface:
         case Interface.GLUE:
             return GlueTables(session, destination, files)
         case Interface.NESSIE:
-            api = NessieApi(spec, session, patience)
+            api = NessieApi(spec, session, patience, advises=True)
             return NessieTables(api, spec.ref, files, own_location(destination) or "")
         case Interface.REST:
-            return RestConnection(destination, session, patience).tables()
+            return RestConnection(destination, session, patience).tables(advises=True)

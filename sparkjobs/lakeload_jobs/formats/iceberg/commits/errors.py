@@ -4,7 +4,14 @@ from __future__ import annotations
 
 
 class CommitRejected(Exception):
-    """The commit is certainly not in: another one came first, or it contradicts the table."""
+    """The commit is certainly not in: another one came first, or it contradicts the table.
+
+    `busy`: the catalog has not looked at it. It may be sent again as it is.
+    """
+
+    def __init__(self, message: str, *, busy: bool = False) -> None:
+        super().__init__(message)
+        self.busy = busy
 
 
 class CommitUnknown(Exception):
@@ -19,4 +26,11 @@ class CommitUnknown(Exception):
 
 
 class Unsupported(Exception):
-    """The table has something that lakeload's own commits do not know; Iceberg's Java code does."""
+    """The table has something that lakeload's own commits do not know: "the table has …".
+
+    `hint` says what to do about it, where that is not to use another version.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint

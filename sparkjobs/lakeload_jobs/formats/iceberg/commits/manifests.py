@@ -447,6 +447,29 @@ def read_manifests(files: MetadataFiles, rows: Sequence[Json]) -> list[OpenManif
         return list(pool.map(partial(read_manifest, files), rows))
 
 
+def read_paths(files: MetadataFiles, row: Json) -> dict[str, int]:
+    """Read the locations of the files of a manifest that its snapshot has, with their bytes."""
+    data = files.read(row["manifest_path"])
+    own: Any = fastavro.reader(io.BytesIO(data)).writer_schema
+    (data_file,) = (one for one in own["fields"] if one["name"] == "data_file")
+    record = _narrowed(data_file["type"], "file_path", "file_size_in_bytes")
+    few = [*own["fields"], {"name": "data_file", "type": record}]
+    schema = _narrowed({**own, "fields": few}, "status", "data_file")
+    entries: Iterable[Any] = fastavro.reader(io.BytesIO(data), reader_schema=schema)
+    found = (one["data_file"] for one in entries if one["status"] != DELETED)
+    return {one["file_path"]: one["file_size_in_bytes"] for one in found}
+
+
+def _narrowed(record: Json, *names: str) -> Json:
+    """Return a record with the last of its fields of each of these names."""
+    fields = {field["name"]: field for field in record["fields"]}
+    return {
+        "type": "record",
+        "name": record["name"],
+        "fields": [fields[name] for name in names],
+    }
+
+
 def _inherited(row: Json, entries: Iterable[Any]) -> Iterator[Json]:
     """Yield entries with snapshot, sequence numbers and row ids, where the list has them."""
     row_id = row.get("first_row_id")

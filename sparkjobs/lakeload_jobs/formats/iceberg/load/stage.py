@@ -17,7 +17,6 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import RowChanges, SameKey
@@ -99,10 +98,9 @@ from lakeload_jobs.rows.counting import (
     Counted,
     RowsReport,
     bounds_of,
-    has_bounds,
     united,
 )
-from lakeload_jobs.rows.key_filter import FEW_PARTITIONS, MOST_KEYS, KeyFilter, filter_of
+from lakeload_jobs.rows.key_filter import MOST_KEYS, KeyFilter, filter_of
 from lakeload_jobs.rows.progress import new_progress_file
 from lakeload_jobs.rows.rejects import REJECTED_HELPER, check_rejected
 from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX
@@ -582,10 +580,7 @@ def _key_filter(
     key, kinds = given.rows.key, kept.frame.schema
     if given.table.max_deleted is not None or given.loaded_rows > MOST_KEYS:
         return None
-    if not _is_large(java_table, base) or len(given.rows.prepared.parts.parts) > FEW_PARTITIONS:
-        return None
-    fields = to_arrow_schema(T.StructType([kinds[name] for name in key]))
-    if not all(has_bounds(field.type) for field in fields):
+    if not _is_large(java_table, base):
         return None
     if any(kinds[name].dataType != columns[name].dataType for name in key):
         return None

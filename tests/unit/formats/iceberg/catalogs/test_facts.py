@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, cast
 
 import pytest
-from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.schema import Schema
-from pyiceberg.table import Table
 from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.types import (
@@ -23,7 +20,8 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from lakeload_jobs.formats.iceberg.catalogs.catalog import CatalogTable, facts_of
+from lakeload_jobs.formats.iceberg.catalogs.catalog import facts_of
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch, staging_branches
 from tests.unit.formats.iceberg.metadata import LOCATION, open_table, snapshot
 
@@ -69,8 +67,7 @@ def test_nested_columns_are_written_without_their_comments(version: str) -> None
         LOCATION,
         {"format-version": version},
     )
-    table = Table(("shop", "t"), metadata, "1.json", PyArrowFileIO(), cast("Any", None))
-    facts = facts_of(CatalogTable(table))
+    facts = facts_of(ReadTable("shop", "t", metadata.model_dump(mode="json"), "1.json"))
     assert facts.columns == {
         "tags": "list<string>",
         "by": "map<string, long>",

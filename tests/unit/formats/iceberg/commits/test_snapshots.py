@@ -36,7 +36,12 @@ from pyiceberg.types import (
 )
 
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
-from lakeload_jobs.formats.iceberg.commits.manifests import read_list, read_manifest
+from lakeload_jobs.formats.iceberg.commits.manifests import (
+    DELETED,
+    read_list,
+    read_manifest,
+    read_paths,
+)
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     MAIN,
     Json,
@@ -123,6 +128,26 @@ def read(metadata: Mapping[str, Any], folder: Path) -> Table:
 def rounds(table: Table) -> list[str]:
     names: list[str] = table.scan().to_arrow()["round"].to_numpy(zero_copy_only=False).tolist()
     return sorted(names)
+
+
+def test_paths_of_manifests_are_those_of_live_files_with_their_bytes(table: Table) -> None:
+    after = left(table, ("round", "b"))
+    assert after is not None
+    rows = read_list(Folder(), after["snapshots"][-1])
+
+    found = [read_paths(Folder(), row) for row in rows]
+
+    live = {
+        entry["data_file"]["file_path"]: entry["data_file"]["file_size_in_bytes"]
+        for row in rows
+        for entry in read_manifest(Folder(), row).entries
+        if entry["status"] != DELETED
+    }
+    assert {place: size for paths in found for place, size in paths.items()} == live
+    assert {Path(place).stat().st_size for place in live} == set(live.values())
+    before = {task.file.file_path for task in table.scan().plan_files()}
+    assert len(live) == 2 < len(before)
+    assert live.keys() < before
 
 
 def test_partition_is_gone_and_the_others_stay(table: Table, tmp_path: Path) -> None:

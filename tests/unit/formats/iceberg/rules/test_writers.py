@@ -14,12 +14,15 @@ from lakeload_jobs.contract.spec import (
     RejectLimit,
     TableSpec,
 )
+from lakeload_jobs.formats.iceberg.rules.facts import table_facts
 from lakeload_jobs.formats.iceberg.rules.writers import (
     WrittenTable,
     file_settings,
     only_spark,
     partition_fields,
+    written_table,
 )
+from tests.unit.formats.iceberg.metadata import metadata_of
 
 BY_LAKELOAD = {
     "commit.retry.num-retries": "20",
@@ -48,6 +51,10 @@ PLAIN = WrittenTable(
     {"type": "struct", "fields": FIELDS}, (), False, BY_LAKELOAD, "s3://lake/shop/orders", 2
 )
 GLUE = CatalogSpec()
+OF_VERSION_2 = (
+    *("schemas", "current-schema-id", "partition-specs", "default-spec-id", "refs"),
+    *("table-uuid", "sort-orders", "default-sort-order-id"),
+)
 PRICES = "the table is partitioned by `truncate(5, price)`, a decimal(12, 2)"
 
 
@@ -228,3 +235,30 @@ def test_settings_of_files_are_those_of_the_table() -> None:
     assert (given.codec, given.level, given.target_size) == ("gzip", 6, 1000)
     assert (given.row_group_size, given.long_bounds) == (500, True)
     assert given.bloom_filters == {"a": 0.2, "b": 0.01}
+
+
+def test_what_decides_is_read_from_metadata() -> None:
+    metadata = metadata_of(properties={"write.format.default": "orc"}, refs={"main": 1})
+    found = written_table(metadata)
+    assert found.partitions == ("bucket(16, id)", "void(price)", "price")
+    assert [one["name"] for one in found.schema["fields"]] == ["id", "price"]
+    assert (found.sorted, found.version, found.location) == (False, 2, metadata["location"])
+    assert asked(found) == "the table is partitioned by `void(price)`"
+    orders = [{"order-id": 0, "fields": []}, {"order-id": 1, "fields": [{"source-id": 1}]}]
+    metadata |= {"sort-orders": orders, "default-sort-order-id": 1}
+    assert written_table(metadata).sorted
+
+
+def test_old_metadata_of_version_1_is_read_too() -> None:
+    metadata = metadata_of(refs={"main": 7})
+    old = {
+        **{name: value for name, value in metadata.items() if name not in OF_VERSION_2},
+        "format-version": 1,
+        "schema": metadata["schemas"][0],
+        "partition-spec": [],
+        "current-snapshot-id": 7,
+    }
+    assert written_table(old).partitions == ()
+    facts = table_facts(old, None)
+    assert (facts.refs, facts.uuid, facts.sorted) == ({"main": 7}, "", False)
+    assert facts.identifiers == ("id",)

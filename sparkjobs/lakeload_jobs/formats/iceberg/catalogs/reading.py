@@ -1,0 +1,77 @@
+"""Reading of tables by commands, without Spark and without pyiceberg."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore
+from lakeload_jobs.formats.iceberg.commits.errors import (
+    CommitRejected,
+    CommitUnknown,
+    Unsupported,
+)
+from lakeload_jobs.formats.iceberg.commits.metadata import (
+    Json,
+    assert_ref,
+    ref,
+    remove_properties,
+)
+
+_FALSE_COMMITS: tuple[tuple[Json, ...], ...] = ((), (remove_properties(["lakeload.compared"]),))
+"""Updates that change nothing. The second is for catalogs that do not read a commit without any; no
+table has the property."""
+
+
+def read_table(store: TableStore, namespace: str, name: str) -> ReadTable | None:
+    """Return a table; None where there is none. Raises `CatalogError` for what the catalog refuses
+    and for a table that lakeload does not know, `AwsError` for what Glue and S3 refuse."""
+    try:
+        return store.load(namespace, name)
+    except Unsupported as error:
+        raise unsupported(f"reading the table `{namespace}.{name}`", error) from None
+
+
+def unsupported(doing: str, found: Unsupported) -> CatalogError:
+    """Return the error about a table with something that this version does not know."""
+    return CatalogError(
+        f"{doing}: the table has {found}, which this version of lakeload does not support",
+        code="Unsupported",
+        hint=found.hint or "use a newer version of lakeload",
+    )
+
+
+def refuses_overtaken(store: TableStore, namespace: str, name: str, branch: str) -> bool:
+    """Return whether a commit is refused that asserts a snapshot which `branch` is not at.
+
+    A REST catalog is asked so: it alone compares what a commit asserts. A commit that is taken
+    changes nothing of the table. Raises `CatalogError` for an answer that says nothing of it, such
+    as a missing privilege or a table that is not there.
+    """
+    doing = f"checking whether the catalog validates commits to the table `{namespace}.{name}`"
+    table = read_table(store, namespace, name)
+    if table is None:
+        raise CatalogError(
+            f"{doing}: the table does not exist",
+            code="NoSuchTableException",
+            status=HTTPStatus.NOT_FOUND,
+        )
+    false = assert_ref(branch, (ref(table.metadata, branch) or 0) ^ 1)
+    for updates in _FALSE_COMMITS:
+        try:
+            store.commit(table, [false], updates)
+        except CommitRejected as error:
+            if error.busy and isinstance(error.__cause__, CatalogError):
+                raise error.__cause__ from None
+            return True
+        except CommitUnknown as error:
+            cause = error.__cause__
+            if isinstance(cause, CatalogError):
+                raise cause from None
+            raise CatalogError(f"{doing}: {error}", code="CommitStateUnknown") from error
+        except CatalogError as error:
+            if error.status == HTTPStatus.CONFLICT:
+                return True
+            if updates or error.status != HTTPStatus.BAD_REQUEST:
+                raise
+    return False

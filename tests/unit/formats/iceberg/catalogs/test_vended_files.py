@@ -1,0 +1,174 @@
+"""Metadata files with the credentials of a catalog: which, until when, and what is said of them."""
+
+from __future__ import annotations
+
+import io
+import time
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from lakeload_jobs.aws import AwsError, AwsSession
+from lakeload_jobs.aws.vended_credentials import HandedKeys
+from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, EndpointsSpec, IcebergSpec
+from lakeload_jobs.formats.iceberg.catalogs import vended_files
+from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
+from lakeload_jobs.formats.iceberg.catalogs.vended_files import files_for
+
+PLACE = "s3://lake/shop/orders/metadata/a.avro"
+CATALOG = CatalogSpec(type="REST", uri="http://catalog.example.com")
+DESTINATION = DestinationSpec(
+    "lake",
+    "eu-central-1",
+    endpoints=EndpointsSpec(s3="http://127.0.0.1:9"),
+    table_format="ICEBERG",
+    iceberg=IcebergSpec(catalog=CATALOG),
+)
+PLAIN = DestinationSpec(
+    "lake",
+    "eu-central-1",
+    table_format="ICEBERG",
+    iceberg=IcebergSpec(catalog=CatalogSpec(type="REST", uri="http://c", access_delegation="NONE")),
+)
+
+
+class Bucket:
+    """S3 for some keys; those in `refused` get that code."""
+
+    def __init__(self) -> None:
+        self.used: list[HandedKeys] = []
+        self.calls: list[tuple[str, str]] = []
+        self.refused: dict[str, str] = {}
+
+    def client(self, keys: HandedKeys, **_: float) -> Any:
+        """Return a client of these keys."""
+        self.used.append(keys)
+        bucket, name = self, keys.access_key_id
+
+        class Client:
+            def get_object(self, **_: str) -> dict[str, Any]:
+                return {"Body": io.BytesIO(bucket.asked(name, "GetObject"))}
+
+            def put_object(self, **_: Any) -> None:
+                bucket.asked(name, "PutObject")
+
+        return Client()
+
+    def asked(self, key: str, operation: str) -> bytes:
+        """Note a call, and refuse it if need be."""
+        self.calls.append((key, operation))
+        if code := self.refused.get(key):
+            raise ClientError({"Error": {"Code": code}}, operation)
+        return b"data"
+
+
+class Tables:
+    """A catalog that vends other keys each time."""
+
+    def __init__(self, *answers: ReadTable) -> None:
+        self.answers = list(answers)
+
+    def load(self, namespace: str, name: str) -> ReadTable | None:
+        """Read the table again."""
+        assert (namespace, name) == ("shop", "orders")
+        return self.answers.pop(0) if self.answers else None
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    found = Bucket()
+    monkeypatch.setattr(vended_files, "s3_with", found.client)
+    return found
+
+
+def keys(name: str, *, seconds: float | None = None) -> dict[str, str]:
+    """What a catalog says of keys, which end in so many seconds."""
+    ends = (
+        {} if seconds is None else {vended_files._EXPIRES: str(int((time.time() + seconds) * 1e3))}
+    )
+    return {"s3.access-key-id": name, "s3.secret-access-key": "canary", **ends}
+
+
+def table(config: dict[str, str], *credentials: tuple[str, dict[str, str]]) -> ReadTable:
+    return ReadTable("shop", "orders", {}, PLACE, None, config, credentials)
+
+
+def files(given: ReadTable, *later: ReadTable, destination: DestinationSpec = DESTINATION) -> Any:
+    return files_for(given, destination, AwsSession(destination), Tables(*later))  # type: ignore[arg-type]
+
+
+def test_vended_credentials_read_and_write_where_the_catalog_says(bucket: Bucket) -> None:
+    opened = files(table({**keys("first"), "s3.region": "us-east-1", "s3.session-token": "t"}))
+    assert opened.read(PLACE) == b"data"
+    opened.write(PLACE, b"x")
+    assert bucket.calls == [("first", "GetObject"), ("first", "PutObject")]
+    (used,) = bucket.used
+    assert (used.region, used.endpoint, used.path_style) == (
+        "us-east-1",
+        "http://127.0.0.1:9",
+        True,
+    )
+    assert opened.written == {PLACE}
+
+
+def test_each_location_gets_the_credentials_of_its_longest_prefix(bucket: Bucket) -> None:
+    given = table(
+        {"s3.endpoint": "http://store"},
+        ("s3://lake", keys("wide")),
+        ("s3://lake/shop/orders", keys("narrow")),
+        ("s3://other", keys("other")),
+    )
+    opened = files(given)
+    for place in (PLACE, "s3://lake/elsewhere/b.avro", "s3://other/c.avro", PLACE):
+        opened.read(place)
+    assert [name for name, _ in bucket.calls] == ["narrow", "wide", "other", "narrow"]
+    assert {one.endpoint for one in bucket.used} == {"http://store"}
+
+
+def test_credentials_are_renewed_before_they_expire(bucket: Bucket) -> None:
+    opened = files(table(keys("old", seconds=0)), table(keys("new", seconds=3600)))
+    opened.read(PLACE)
+    opened.read(PLACE)
+    assert [name for name, _ in bucket.calls] == ["new", "new"]
+
+
+def test_credentials_that_last_are_not_renewed(bucket: Bucket) -> None:
+    # Shorter than the margin before which others are renewed: half of their life is.
+    opened = files(table(keys("old", seconds=200)))
+    opened.read(PLACE)
+    assert [name for name, _ in bucket.calls] == ["old"]
+
+
+def test_expired_credentials_of_unknown_life_are_renewed_once(bucket: Bucket) -> None:
+    bucket.refused = {"old": "ExpiredToken"}
+    opened = files(table(keys("old")), table(keys("new")))
+    opened.write(PLACE, b"x")
+    assert [name for name, _ in bucket.calls] == ["old", "new"]
+    bucket.refused["new"] = "ExpiredToken"
+    with pytest.raises(AwsError, match="expired"):
+        opened.write(PLACE, b"x")
+    assert [name for name, _ in bucket.calls] == ["old", "new", "new", "new"]
+
+
+def test_a_missing_permission_names_action_and_file_and_the_catalogs_role(bucket: Bucket) -> None:
+    bucket.refused = {"first": "AccessDenied"}
+    with pytest.raises(AwsError) as caught:
+        files(table(keys("first"))).write(PLACE, b"x")
+    assert f"writing `{PLACE}`: access denied" in caught.value.message
+    assert "`s3:PutObject`" in (caught.value.hint or "")
+    assert "that the catalog vends" in (caught.value.hint or "")
+    assert "canary" not in f"{caught.value.message} {caught.value.hint}"
+
+
+@pytest.mark.parametrize(
+    ("given", "destination"),
+    [(table({}), DESTINATION), (table(keys("theirs")), PLAIN)],
+    ids=["nothing vended", "nothing asked for"],
+)
+def test_the_destinations_own_credentials_are_used(
+    given: ReadTable, destination: DestinationSpec, bucket: Bucket
+) -> None:
+    assert type(files(given, destination=destination)) is LakeFiles
+    assert bucket.used == []
