@@ -338,7 +338,7 @@ class Evolution:
         self._order: list[Json] | None = None
         self._added: dict[int, list[Json]] = {}
         self._updated: set[int] = set()
-        self._deleted: dict[int, str] = {}
+        self._deleted: set[int] = set()
 
     def add(self, path: Path, kind: Any, doc: str | None = None) -> None:
         """Add a column, or a field to a struct, after those that are there: it is optional."""
@@ -362,10 +362,13 @@ class Evolution:
         self._updated.add(number)
 
     def delete(self, name: str) -> None:
-        """Delete a column. One that is added under its name later is another one."""
+        """Delete a column, and the properties that name it. One that is added under its name later
+        is another one."""
         field = self._slot((name,)).holder
         self.schema["fields"].remove(field)
-        self._deleted |= {one.id: name for one in _fields_in([field], (), ())}
+        self._deleted |= {one.id for one in _fields_in([field], (), ())}
+        for prefix in _OF_COLUMNS:
+            self.properties.pop(f"{prefix}{name}", None)
 
     def widen(self, path: Path, kind: str) -> None:
         """Give a column a type that holds all values of its own."""
@@ -466,7 +469,8 @@ class Evolution:
                 _check_partition_names(schema, spec["fields"])
             found += self._let_go(definition)
             found += definition.use_schema(schema, self._last)
-            self._follow_schema()
+            if (text := self.properties.get(NAME_MAPPING)) is not None:
+                self.properties[NAME_MAPPING] = self._mapped(text)
         if self._partitions is not None:
             _check_partitions(schema, self._partitions)
             found += definition.use_spec(self._partitions)
@@ -487,13 +491,6 @@ class Evolution:
                 raise InvalidDefinition("a column that is deleted is one to sort by")
             found += definition.use_order([])
         return found
-
-    def _follow_schema(self) -> None:
-        """Change the properties that name columns as the columns have changed."""
-        for prefix, name in itertools.product(_OF_COLUMNS, set(self._deleted.values())):
-            self.properties.pop(f"{prefix}{name}", None)
-        if (text := self.properties.get(NAME_MAPPING)) is not None:
-            self.properties[NAME_MAPPING] = self._mapped(text)
 
     def _mapped(self, text: str) -> str:
         """Return a name mapping with the columns as they are now."""

@@ -244,6 +244,18 @@ def test_rows_and_columns_are_replaced_and_what_fits_stays(load: Callable[..., L
     check(before, requirements(before, changes.updates(before, STAGING)))
 
 
+def test_a_filter_of_a_column_that_is_replaced_is_set_anew(load: Callable[..., Load]) -> None:
+    filters = {
+        f"write.parquet.bloom-filter-enabled.column.{name}": "true" for name in ("id", "region")
+    } | {"write.parquet.bloom-filter-adaptive-enabled": "true"}
+    before = with_rows(table(PLAIN, properties=filters))
+    given = load(
+        before, columns=columns(id=T.StringType()), mode="OVERWRITE", bloom_filters=("id",)
+    )
+    filters.pop("write.parquet.bloom-filter-enabled.column.region")
+    assert previewed(given, before)["properties"] == filters
+
+
 def test_structs_that_fit_stay_whatever_their_ids(load: Callable[..., Load]) -> None:
     place = struct(column("city", "string"), column("zip", "int"))
     before = table([column("a", "int"), column("gone", "int"), column("place", place)])
