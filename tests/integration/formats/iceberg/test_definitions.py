@@ -439,9 +439,12 @@ def test_partitions_change_in_a_table_that_was_of_version_1(library: Library) ->
     java.updateProperties().set("format-version", "2").commit()
     pair = Pair(library, java, library.metadata(java.operations().current()))
     assert spec_of(pair.ours)["fields"][0]["transform"] == "void"
-    pair.evolve(("partition", 1, (REGION,)))
     pair.evolve(("partition", 1, (BUCKET,)))
     pair.evolve(("partition", 0, ()))
+    # Java would have two fields of one id now.
+    again = pair.after(evolved(pair.ours, [("partition", 0, (REGION,))]))
+    assert [one["field-id"] for one in spec_of(again)["fields"]] == [1000]
+    assert parts(library.metadata(library.parsed(again))) == parts(again)
 
 
 def test_columns_that_are_replaced_take_their_partitions_with_them(library: Library) -> None:

@@ -427,12 +427,14 @@ class Evolution:
             else:
                 self._last_partition += 1
                 made["field-id"] = self._last_partition
+            for field in [one for one in fields if one["transform"] == _VOID]:
+                # What version 1 has left of a field makes room.
+                if field["field-id"] == made["field-id"]:
+                    fields.remove(field)
+                elif field["name"] == made["name"]:
+                    field["name"] = f"{field['name']}_{field['field-id']}"
             if any(field["field-id"] == made["field-id"] for field in fields):
                 raise InvalidDefinition(f"the partition field `{made['name']}` is there already")
-            for field in fields:
-                # What version 1 has left of a field makes room.
-                if field["name"] == made["name"] and field["transform"] == _VOID:
-                    field["name"] = f"{field['name']}_{field['field-id']}"
             fields.append(made)
 
     def _kept(self, keep: int) -> list[Json]:
@@ -501,9 +503,13 @@ class Evolution:
             before = json.loads(text)
             after = _mapped(before, _ROOT, names, self._added)
         except (ValueError, TypeError, KeyError, AttributeError):
-            # Java leaves a mapping that it cannot read, too.
             return text
-        return text if after == before else json.dumps(after, separators=(",", ":"))
+        # Java leaves what is no mapping as it is, too.
+        return (
+            text
+            if after == before or not isinstance(before, list)
+            else json.dumps(after, separators=(",", ":"))
+        )
 
     def _property_updates(self) -> list[Json]:
         before = self._before.get("properties") or {}

@@ -18,6 +18,7 @@ from lakeload_jobs.formats.iceberg.commits.definitions import (
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     NOTHING,
     Json,
+    Metadata,
     NewTable,
     schema_of,
     spec_of,
@@ -84,7 +85,7 @@ def table(
     return updated(NOTHING, new.updates(PLACE), replaces=None, now_ms=1)
 
 
-def evolve(metadata: Json, steps: Sequence[Step]) -> list[Json]:
+def evolve(metadata: Metadata, steps: Sequence[Step]) -> list[Json]:
     """Return the updates for these changes."""
     evolution = Evolution(metadata)
     for name, *arguments in steps:

@@ -256,10 +256,19 @@ def test_partition_fields_that_are_added_are_called_by_their_width() -> None:
 
 def test_what_version_1_left_of_a_field_makes_room() -> None:
     metadata = table(partitions=[REGION, DAY])
-    metadata["partition-specs"][0]["fields"][0]["transform"] = "void"
-    fields = spec_of(after(metadata, ("partition", 1, (REGION,))))["fields"]
+    [spec] = metadata["partition-specs"]
+    voided = [spec["fields"][0] | {"transform": "void"}, spec["fields"][1]]
+    left = {**metadata, "partition-specs": [{**spec, "fields": voided}]}
+    fields = spec_of(after(left, ("partition", 1, (REGION,))))["fields"]
     assert [(one["name"], one["transform"], one["field-id"]) for one in fields] == [
         ("region_1000", "void", 1000), ("at_day", "day", 1001), ("region", "identity", 1002),
+    ]  # fmt: skip
+    # A field that is there again takes its own place: no two have one id.
+    specs = [spec, {"spec-id": 1, "fields": voided}]
+    left = {**metadata, "partition-specs": specs, "default-spec-id": 1}
+    fields = spec_of(after(left, ("partition", 1, (REGION,))))["fields"]
+    assert [(one["name"], one["transform"], one["field-id"]) for one in fields] == [
+        ("at_day", "day", 1001), ("region", "identity", 1000),
     ]  # fmt: skip
 
 

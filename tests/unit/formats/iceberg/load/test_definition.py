@@ -77,6 +77,9 @@ class Store:
         if raised := self.answers if done else self.lost:
             raise raised.pop(0)
 
+    def open(self) -> None:
+        raise NotImplementedError
+
     def namespace_location(self, namespace: str) -> str | None:
         self.asked.append("namespace_location")
         return self.namespaces.get(namespace)
