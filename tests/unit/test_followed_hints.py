@@ -26,7 +26,7 @@ from lakeload_jobs.core.file_names import render_file_name
 from lakeload_jobs.core.layout import TableLocation, data_key
 from lakeload_jobs.formats.deletes import source_keys
 from lakeload_jobs.formats.iceberg.catalogs.errors import advice
-from lakeload_jobs.formats.iceberg.load.table_changes import table_properties
+from lakeload_jobs.formats.iceberg.load.definition import table_properties
 from lakeload_jobs.formats.iceberg.rules.admission import check_only_pipeline
 from lakeload_jobs.rows.columns import ColumnMapping
 from lakeload_jobs.rows.row_id import row_ids

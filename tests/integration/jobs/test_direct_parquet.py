@@ -202,6 +202,7 @@ class Twins:
 
     job: Job
     folder: Path
+    through_spark: set[str]
 
     def files(self, case: Case) -> str:
         for number, content in enumerate(case.tables):
@@ -218,6 +219,7 @@ class Twins:
         jvm, direct = (self.load(given, reader, **changes) for reader in ("JVM", "DIRECT"))
         assert (jvm.error, direct.error) == (None, None)
         assert (jvm.reader, direct.reader) == ("jvm", "direct")
+        assert self.through_spark & {jvm.table, direct.table} == {jvm.table}
         assert (direct.rows, direct.status) == (jvm.rows, jvm.status)
         assert self.seen(direct) == self.seen(jvm)
         if jvm.files:
@@ -242,10 +244,10 @@ class Twins:
 
 
 @pytest.fixture
-def twins(job: Job, tmp_path: Path) -> Twins:
+def twins(job: Job, tmp_path: Path, through_spark: set[str]) -> Twins:
     folder = tmp_path / "parquet"
     folder.mkdir()
-    return Twins(job, folder)
+    return Twins(job, folder, through_spark)
 
 
 PLAIN = ("integers", "columns that come and go", "names", "many row groups")
@@ -459,6 +461,7 @@ def test_rows_read_by_arrow_may_pass_through_spark(twins: Twins, name: str) -> N
 
     assert (jvm.error, direct.error) == (None, None)
     assert (jvm.reader, direct.reader) == ("jvm", "direct")
+    assert direct.table in twins.through_spark
     assert twins.seen(direct) == twins.seen(jvm)
 
 
@@ -512,7 +515,8 @@ def test_casts_that_cannot_be_bad_need_no_spark_to_set_rows_aside(twins: Twins) 
     )
 
     # A condition leaves out rows where no record may be set aside.
-    assert twins.load(given, "DIRECT", on_bad_value="QUARANTINE").error is None
+    filtered = twins.load(replace(given, table="where"), "DIRECT", on_bad_value="QUARANTINE")
+    assert (filtered.error, filtered.table in twins.through_spark) == (None, True)
     assert twins.equal(replace(given, where=None), on_bad_value="QUARANTINE").rejected == 0
     assert twins.equal(replace(given, table="filtered")).rows == 2
 
@@ -524,6 +528,7 @@ def test_bad_values_of_casts_become_null_as_in_spark(twins: Twins, where: str | 
     jvm, direct = (twins.load(given, reader, on_bad_value="NULL") for reader in ("JVM", "DIRECT"))
 
     assert (jvm.error, direct.error) == (None, None)
+    assert direct.table not in twins.through_spark
     assert twins.seen(direct) == twins.seen(jvm)
     assert direct.warnings == jvm.warnings
     assert f"{7 if where is None else 5} values" in str(direct.warnings)
@@ -536,6 +541,7 @@ def test_a_load_fails_for_the_bad_values_that_spark_counts(twins: Twins) -> None
 
     assert jvm.error is not None
     assert direct.error is not None
+    assert direct.table not in twins.through_spark
     where = f"  reading `{twins.folder}/0.parquet`:\n    row group 1, row"
     assert where in direct.error.message
     where = "    row group 1, row"

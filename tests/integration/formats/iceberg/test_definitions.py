@@ -2,44 +2,50 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from lakeload_jobs.contract.spec import PartitionField
 from lakeload_jobs.formats.iceberg.commits.definitions import (
     NAME_MAPPING,
-    UNSORTED,
-    Evolution,
     InvalidDefinition,
     new_schema,
     order_of,
-    partition_spec,
-    sort_order,
 )
 from lakeload_jobs.formats.iceberg.commits.metadata import (
-    NOTHING,
     Json,
-    NewTable,
     assert_definition,
     schema_of,
     spec_of,
     updated,
 )
 from lakeload_jobs.formats.iceberg.load.definition import iceberg_schema
+from tests.unit.formats.iceberg.commits.evolutions import (
+    ORDERS,
+    Step,
+    column,
+    evolve,
+    list_of,
+    map_of,
+    random_steps,
+    struct,
+    table,
+)
 
 pytestmark = pytest.mark.timeout(300)
 
-Step = tuple[Any, ...]
-"""The name of a method of `Evolution`, and its arguments. `commit` begins another update in Java,
-which does not take a name that the same one has deleted."""
-
-PLACE = "s3://lake/shop/orders"
+COMMIT: Step = ("commit",)
+"""Begins another update in Java, which does not take a name that the same one has deleted."""
 
 
 class Library:
@@ -47,8 +53,9 @@ class Library:
 
     def __init__(self, spark: SparkSession) -> None:
         # py4j types none of it.
-        self.jvm: Any = spark._jvm
-        self.api = self.jvm.org.apache.iceberg
+        jvm: Any = spark._jvm
+        self.jvm = jvm
+        self.api = jvm.org.apache.iceberg
         self.catalog = self.api.inmemory.InMemoryCatalog()
         self.catalog.initialize("memory", self.map({}))
         gateway: Any = spark.sparkContext._gateway
@@ -206,7 +213,7 @@ class Pair:
     def evolve(self, *steps: Step) -> None:
         """Make the same changes in both, and compare."""
         self.last = list(steps)
-        updates = evolve(self.ours, steps)
+        updates = evolved(self.ours, steps)
         before, self.ours = self.ours, self.after(updates)
         if updates:
             assert parts(self.library.served(before, updates)) == parts(self.ours), updates
@@ -227,13 +234,9 @@ class Pair:
         assert parts(again) == parts(self.ours), self.last
 
 
-def evolve(metadata: Json, steps: Sequence[Step]) -> list[Json]:
+def evolved(metadata: Json, steps: Sequence[Step]) -> list[Json]:
     """Return our updates for these changes."""
-    evolution = Evolution(metadata)
-    for name, *arguments in steps:
-        if name != "commit":
-            getattr(evolution, name)(*arguments)
-    return evolution.updates()
+    return evolve(metadata, [step for step in steps if step != COMMIT])
 
 
 def now(metadata: Json) -> Json:
@@ -267,7 +270,7 @@ def plain_schema(schema: Json) -> Json:
 def properties_of(metadata: Json) -> Json:
     """Properties; names of a mapping have no order."""
     found = dict(metadata.get("properties") or {})
-    if NAME_MAPPING in found:
+    with contextlib.suppress(ValueError, AttributeError, TypeError, KeyError):
         found[NAME_MAPPING] = _sorted_names(json.loads(found[NAME_MAPPING]))
     return found
 
@@ -292,38 +295,16 @@ def made(
     order: Sequence[str] = (),
     *,
     version: int = 2,
-    **properties: str,
+    properties: Mapping[str, str] | None = None,
 ) -> Pair:
     """Create a table in both."""
-    schema = new_schema(fields, key)
-    given = {name.replace("__", "."): value for name, value in properties.items()}
-    given.setdefault("write.parquet.compression-codec", "zstd")
-    sorting = sort_order(schema, order) if order else UNSORTED
-    new = NewTable(schema, partition_spec(schema, partitions), sorting, given, version)
-    ours = updated(NOTHING, new.updates(PLACE), replaces=None, now_ms=1)
-    java = library.create(schema, partitions, order, {**given, "format-version": str(version)})
+    given = {"write.parquet.compression-codec": "zstd", **(properties or {})}
+    ours = table(fields, key, partitions, order, version=version, properties=given)
+    own = {**given, "format-version": str(version)}
+    java = library.create(new_schema(fields, key), partitions, order, own)
     pair = Pair(library, java, ours)
     pair.check(library.metadata(java.operations().current()))
     return pair
-
-
-def column(name: str, kind: Any, *, required: bool = False, **more: Any) -> Json:
-    return {"id": 0, "name": name, "required": required, "type": kind, **more}
-
-
-def struct(*fields: Json) -> Json:
-    return {"type": "struct", "fields": list(fields)}
-
-
-def list_of(kind: Any, *, required: bool = False) -> Json:
-    return {"type": "list", "element-id": 0, "element": kind, "element-required": required}
-
-
-def map_of(key: Any, value: Any, *, required: bool = False) -> Json:
-    return {
-        "type": "map", "key-id": 0, "key": key, "value-id": 0, "value": value,
-        "value-required": required,
-    }  # fmt: skip
 
 
 BUCKET, TRUNCATE = PartitionField("bucket", "id", 16), PartitionField("truncate", "name", 3)
@@ -331,18 +312,6 @@ DAY, HOUR, REGION = (
     PartitionField("day", "at"),
     PartitionField("hour", "at"),
     PartitionField("identity", "region"),
-)
-ORDERS = (
-    column("id", "long"),
-    column("at", "timestamptz", doc="when"),
-    column("region", "string"),
-    column("name", "string"),
-    column("price", "decimal(10, 2)"),
-    column("ratio", "float"),
-    column("count", "int"),
-    column("items", list_of(struct(column("price", "float"), column("tags", list_of("string"))))),
-    column("places", map_of("string", struct(column("city", "string", doc="where")))),
-    column("address", struct(column("city", "string", required=True), column("zip", "int"))),
 )
 
 
@@ -464,6 +433,20 @@ def test_partitions_change_as_in_java(library: Library, version: int) -> None:
         pair.evolve(("partition", keep, add))
 
 
+def test_partitions_change_in_a_table_that_was_of_version_1(library: Library) -> None:
+    java = made(library, ORDERS, partitions=(REGION, DAY), version=1).java
+    java.updateSpec().removeField("region").commit()
+    java.updateProperties().set("format-version", "2").commit()
+    pair = Pair(library, java, library.metadata(java.operations().current()))
+    assert spec_of(pair.ours)["fields"][0]["transform"] == "void"
+    pair.evolve(("partition", 1, (BUCKET,)))
+    pair.evolve(("partition", 0, ()))
+    # Java would have two fields of one id now.
+    again = pair.after(evolved(pair.ours, [("partition", 0, (REGION,))]))
+    assert [one["field-id"] for one in spec_of(again)["fields"]] == [1000]
+    assert parts(library.metadata(library.parsed(again))) == parts(again)
+
+
 def test_columns_that_are_replaced_take_their_partitions_with_them(library: Library) -> None:
     pair = made(library, ORDERS, ("id", "region"), (REGION, DAY), ("region", "id"))
     # As `TableChanges` does it, and as Java needs it.
@@ -474,7 +457,7 @@ def test_columns_that_are_replaced_take_their_partitions_with_them(library: Libr
         ("delete", "region"),
         ("delete", "items"),
         ("make_optional", ("id",)),
-        ("commit",),
+        COMMIT,
         ("add", ("region",), "int", "now a number"),
         ("add", ("items",), list_of("string")),
         ("require", ("region",)),
@@ -494,7 +477,6 @@ def test_properties_that_name_columns_follow_them(library: Library) -> None:
                 {"field-id": 12, "names": ["cost", "points"]},
             ]},
         ]},
-        {"names": ["nobody"]},
     ]  # fmt: skip
     properties = {
         NAME_MAPPING: json.dumps(mapping),
@@ -503,7 +485,7 @@ def test_properties_that_name_columns_follow_them(library: Library) -> None:
         "write.parquet.bloom-filter-enabled.column.region": "true",
         "write.parquet.stats-enabled.column.region": "false",
     }
-    pair = made(library, ORDERS, **properties)
+    pair = made(library, ORDERS, properties=properties)
     pair.evolve(
         ("add", ("note",), struct(column("x", "int"), column("y", list_of("int")))),
         ("add", ("items", "element", "points"), map_of("string", "int")),
@@ -516,7 +498,7 @@ def test_properties_that_name_columns_follow_them(library: Library) -> None:
         NAME_MAPPING, "write.metadata.metrics.column.id", "write.parquet.compression-codec",
     }  # fmt: skip
     for text in ("no mapping", "{}", "[1]", '[{"names": 1}]'):
-        made(library, ORDERS, **{NAME_MAPPING: text}).evolve(("add", ("note",), "int"))
+        made(library, ORDERS, properties={NAME_MAPPING: text}).evolve(("add", ("note",), "int"))
 
 
 REFUSED: dict[str, tuple[Step, ...]] = {
@@ -535,12 +517,9 @@ REFUSED: dict[str, tuple[Step, ...]] = {
     "a type of version 3": (("add", ("v",), "variant"),),
     "nanoseconds in a list": (("add", ("v",), list_of("timestamptz_ns")),),
     "a column called as a partition": (("add", ("at_day",), "int"),),
-    "a partition called as a column": (("add", ("name_trunc",), "int"), ("commit",),
+    "a partition called as a column": (("add", ("name_trunc_3",), "int"), COMMIT,
                                        ("partition", 1, (TRUNCATE,))),
     "a partition twice": (("partition", 1, (DAY,)),),
-    "a partition of two widths": (
-        ("partition", 1, (BUCKET, PartitionField("bucket", "id", 8))),
-    ),
     "hours and months": (("partition", 1, (HOUR, PartitionField("month", "at"))),),
     "a partition of a struct": (("partition", 1, (PartitionField("bucket", "address", 4),)),),
     "a partition in a list": (
@@ -556,11 +535,19 @@ def test_what_java_refuses_is_refused(library: Library) -> None:
         try:
             pair.library.evolve(pair.java, steps)
             java = False
-        except Exception:
+        except (Py4JJavaError, PySparkException):
             java = True
         try:
-            evolve(pair.ours, steps)
+            evolved(pair.ours, steps)
             ours = False
         except InvalidDefinition:
             ours = True
         assert (name, java, ours) == (name, True, True)
+
+
+def test_changes_at_random_are_those_of_java(library: Library) -> None:
+    for seed in range(40):
+        chance = random.Random(seed)  # noqa: S311
+        pair = made(library, ORDERS, ("id",), (DAY, BUCKET), ("id",), version=2 + seed % 2)
+        for _ in range(4):
+            pair.evolve(*random_steps(chance, pair.ours))

@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.spec import PartitionField
-from lakeload_jobs.formats.iceberg.load.tables import added_files, jvm, load
+from lakeload_jobs.formats.iceberg.load.tables import jvm, load
 from lakeload_jobs.formats.iceberg.rules.writers import FILE_IO_PREFIXES
 from tests.integration.formats.iceberg.conftest import Loads
 
@@ -91,7 +91,8 @@ def described(loads: Loads, name: str) -> list[dict[str, Any]]:
     java: Any = load(loads.spark, loads.schema, name)
     iceberg = jvm(loads.spark).org.apache.iceberg
     found = []
-    for file in added_files(loads.spark, java, java.currentSnapshot()):
+    changes = iceberg.SnapshotChanges.builderFor(java).snapshot(java.currentSnapshot()).build()
+    for file in changes.addedDataFiles():
         one = json.loads(str(iceberg.ContentFileParser.toJson(file, java.spec())))
         for part in ("value-counts", "null-value-counts", "nan-value-counts"):
             one[part] = _map(one.get(part))

@@ -85,7 +85,7 @@ class RestTables:
 
     def open(self) -> None:
         """Read the catalog's configuration, once."""
-        _ = self._base
+        _ = self._config
 
     def load(self, namespace: str, name: str) -> ReadTable | None:
         """Read a table in one request."""
@@ -107,7 +107,12 @@ class RestTables:
             "partition-spec": table.spec,
             "write-order": table.order,
             "stage-create": False,
-            "properties": {**table.properties, "format-version": str(table.format_version)},
+            "properties": {
+                **self._told("table-default."),
+                **table.properties,
+                "format-version": str(table.format_version),
+                **self._told("table-override."),
+            },
             **({"location": location} if location else {}),
         }
         answer = self._post(f"{_namespace_path(namespace)}/tables", body, doing, _EXISTS)
@@ -143,8 +148,8 @@ class RestTables:
             raise
 
     @cached_property
-    def _base(self) -> str:
-        """The address below which tables are, which the catalog tells once in a run."""
+    def _config(self) -> Mapping[str, Any]:
+        """What the catalog tells its clients once in a run."""
         doing = f"opening the catalog `{origin(self._uri)}`"
         if self._warehouse:
             doing = (
@@ -152,10 +157,20 @@ class RestTables:
             )
         suffix = f"?warehouse={quote(self._warehouse, safe='')}" if self._warehouse else ""
         config = self._request("GET", f"{self._uri}/v1/config{suffix}", doing)
-        told = {**(config.get("defaults") or {}), **(config.get("overrides") or {})}
+        return {**(config.get("defaults") or {}), **(config.get("overrides") or {})}
+
+    @property
+    def _base(self) -> str:
+        """The address below which tables are."""
+        told = self._config
         uri, prefix = str(told.get("uri") or self._uri).rstrip("/"), str(told.get("prefix") or "")
         # A prefix is encoded already.
         return f"{uri}/v1/{prefix}".rstrip("/")
+
+    def _told(self, prefix: str) -> dict[str, str]:
+        """Return the properties that the catalog wants of new tables, which clients add."""
+        found = self._config.items()
+        return {key.removeprefix(prefix): value for key, value in found if key.startswith(prefix)}
 
     def _path(self, namespace: str, name: str) -> str:
         return f"{_namespace_path(namespace)}/tables/{quote(name, safe='')}"

@@ -222,7 +222,7 @@ def partition_spec(schema: Mapping[str, Any], fields: Sequence[PartitionField]) 
     number = itertools.count(FIRST_PARTITION_ID)
     ids = column_ids(schema)
     made = [
-        {**_partition(ids, field), "field-id": own}
+        {**_partition(ids, field, new_table=True), "field-id": own}
         for field, own in zip(fields, number, strict=False)
     ]
     _check_partitions(schema, made)
@@ -230,19 +230,19 @@ def partition_spec(schema: Mapping[str, Any], fields: Sequence[PartitionField]) 
     return {"spec-id": 0, "fields": made}
 
 
-def _partition(ids: Mapping[str, int], field: PartitionField) -> Json:
-    """Return a field of a spec without its id, named as Iceberg names it."""
+def _partition(ids: Mapping[str, int], field: PartitionField, *, new_table: bool) -> Json:
+    """Return a field of a spec without its id, named as Iceberg names it: those of a new table
+    leave the width out."""
     if field.column not in ids:
         raise InvalidDefinition(
             f"partitions are to be made by `{field.column}`, which is no column"
         )
-    suffix = _SUFFIXES.get(field.transform, f"_{field.transform}")
-    width = "" if field.width is None else f"[{field.width}]"
-    return {
-        "name": f"{field.column}{suffix}",
-        "transform": f"{field.transform}{width}",
-        "source-id": ids[field.column],
-    }
+    name = f"{field.column}{_SUFFIXES.get(field.transform, f'_{field.transform}')}"
+    transform: str = field.transform
+    if field.width is not None:
+        name += "" if new_table else f"_{field.width}"
+        transform += f"[{field.width}]"
+    return {"name": name, "transform": transform, "source-id": ids[field.column]}
 
 
 def _check_redundant(fields: Sequence[PartitionField]) -> None:
@@ -338,7 +338,7 @@ class Evolution:
         self._order: list[Json] | None = None
         self._added: dict[int, list[Json]] = {}
         self._updated: set[int] = set()
-        self._deleted: dict[int, str] = {}
+        self._deleted: set[int] = set()
 
     def add(self, path: Path, kind: Any, doc: str | None = None) -> None:
         """Add a column, or a field to a struct, after those that are there: it is optional."""
@@ -362,10 +362,13 @@ class Evolution:
         self._updated.add(number)
 
     def delete(self, name: str) -> None:
-        """Delete a column. One that is added under its name later is another one."""
+        """Delete a column, and the properties that name it. One that is added under its name later
+        is another one."""
         field = self._slot((name,)).holder
         self.schema["fields"].remove(field)
-        self._deleted |= {one.id: name for one in _fields_in([field], (), ())}
+        self._deleted |= {one.id for one in _fields_in([field], (), ())}
+        for prefix in _OF_COLUMNS:
+            self.properties.pop(f"{prefix}{name}", None)
 
     def widen(self, path: Path, kind: str) -> None:
         """Give a column a type that holds all values of its own."""
@@ -421,18 +424,20 @@ class Evolution:
         ids = column_ids(self.schema)
         _check_redundant(add)
         for wanted in add:
-            made = _partition(ids, wanted)
+            made = _partition(ids, wanted, new_table=False)
             if (earlier := known.get((made["source-id"], made["transform"]))) is not None:
                 made = dict(earlier)
             else:
                 self._last_partition += 1
                 made["field-id"] = self._last_partition
+            for field in [one for one in fields if one["transform"] == _VOID]:
+                # What version 1 has left of a field makes room.
+                if field["field-id"] == made["field-id"]:
+                    fields.remove(field)
+                elif field["name"] == made["name"]:
+                    field["name"] = f"{field['name']}_{field['field-id']}"
             if any(field["field-id"] == made["field-id"] for field in fields):
                 raise InvalidDefinition(f"the partition field `{made['name']}` is there already")
-            for field in fields:
-                # What version 1 has left of a field makes room.
-                if field["name"] == made["name"] and field["transform"] == _VOID:
-                    field["name"] = f"{field['name']}_{field['field-id']}"
             fields.append(made)
 
     def _kept(self, keep: int) -> list[Json]:
@@ -464,7 +469,8 @@ class Evolution:
                 _check_partition_names(schema, spec["fields"])
             found += self._let_go(definition)
             found += definition.use_schema(schema, self._last)
-            self._follow_schema()
+            if (text := self.properties.get(NAME_MAPPING)) is not None:
+                self.properties[NAME_MAPPING] = self._mapped(text)
         if self._partitions is not None:
             _check_partitions(schema, self._partitions)
             found += definition.use_spec(self._partitions)
@@ -486,13 +492,6 @@ class Evolution:
             found += definition.use_order([])
         return found
 
-    def _follow_schema(self) -> None:
-        """Change the properties that name columns as the columns have changed."""
-        for prefix, name in itertools.product(_OF_COLUMNS, set(self._deleted.values())):
-            self.properties.pop(f"{prefix}{name}", None)
-        if (text := self.properties.get(NAME_MAPPING)) is not None:
-            self.properties[NAME_MAPPING] = self._mapped(text)
-
     def _mapped(self, text: str) -> str:
         """Return a name mapping with the columns as they are now."""
         fields = _fields_in(self.schema["fields"], (), ())
@@ -501,9 +500,13 @@ class Evolution:
             before = json.loads(text)
             after = _mapped(before, _ROOT, names, self._added)
         except (ValueError, TypeError, KeyError, AttributeError):
-            # Java leaves a mapping that it cannot read, too.
             return text
-        return text if after == before else json.dumps(after, separators=(",", ":"))
+        # Java leaves what is no mapping as it is, too.
+        return (
+            text
+            if after == before or not isinstance(before, list)
+            else json.dumps(after, separators=(",", ":"))
+        )
 
     def _property_updates(self) -> list[Json]:
         before = self._before.get("properties") or {}

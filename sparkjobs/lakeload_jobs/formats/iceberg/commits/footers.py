@@ -1,4 +1,4 @@
-"""What manifests say of a data file of ours: metrics, from its footer and the facts of its task.
+"""Metrics of our data files for their manifest: from the footer, and from the facts of the task.
 
 The rules are those of Iceberg's `MetricsConfig` and `ParquetMetrics`, for files that lakeload's own
 tasks have written: their fields have Iceberg's ids and the order of the schema.

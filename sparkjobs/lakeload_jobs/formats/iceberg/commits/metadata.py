@@ -137,6 +137,16 @@ def remove_snapshots(ids: Iterable[int]) -> Json:
     return {"action": "remove-snapshots", "snapshot-ids": list(ids)}
 
 
+def remove_schemas(ids: Iterable[int]) -> Json:
+    """Remove schemas that no snapshot has."""
+    return {"action": "remove-schemas", "schema-ids": list(ids)}
+
+
+def remove_specs(ids: Iterable[int]) -> Json:
+    """Remove partition specs that no manifest has."""
+    return {"action": "remove-partition-specs", "spec-ids": list(ids)}
+
+
 def set_properties(values: Mapping[str, str]) -> Json:
     """Set properties of the table."""
     return {"action": "set-properties", "updates": dict(values)}
@@ -399,6 +409,22 @@ def _remove_snapshots(commit: _Commit, update: Mapping[str, Any]) -> None:
             new[name] = [one for one in new[name] if one["snapshot-id"] not in gone]
 
 
+def _remove_schemas(commit: _Commit, update: Mapping[str, Any]) -> None:
+    gone = set(update["schema-ids"])
+    if commit.new.get("current-schema-id", 0) in gone:
+        raise CommitRejected("the current schema is to be removed")
+    there = commit.new.get("schemas", ())
+    commit.new["schemas"] = [one for one in there if one["schema-id"] not in gone]
+
+
+def _remove_specs(commit: _Commit, update: Mapping[str, Any]) -> None:
+    gone = set(update["spec-ids"])
+    if commit.new.get("default-spec-id", 0) in gone:
+        raise CommitRejected("the default partition spec is to be removed")
+    there = commit.new.get("partition-specs", ())
+    commit.new["partition-specs"] = [one for one in there if one["spec-id"] not in gone]
+
+
 def _set_ref(commit: _Commit, update: Mapping[str, Any]) -> None:
     new, name = commit.new, update["ref-name"]
     target = {key: value for key, value in update.items() if key not in ("action", "ref-name")}
@@ -435,6 +461,8 @@ _UPDATES: Mapping[str, Callable[[_Commit, Mapping[str, Any]], None]] = {
     "set-default-sort-order": _set_default_sort_order,
     "add-snapshot": _add_snapshot,
     "remove-snapshots": _remove_snapshots,
+    "remove-schemas": _remove_schemas,
+    "remove-partition-specs": _remove_specs,
     "set-snapshot-ref": _set_ref,
     "remove-snapshot-ref": _remove_ref,
 }

@@ -99,7 +99,7 @@ def definition(
         schema = new_schema(plain["fields"], key)
         partitions = partition_spec(schema, partition_by)
     except InvalidDefinition as error:
-        raise _impossible(table, error) from None
+        raise _impossible(error) from None
     return Definition(
         schema,
         partitions,
@@ -115,18 +115,21 @@ def definition(
     )
 
 
-def _impossible(table: TableSpec, error: InvalidDefinition) -> InvalidInput:
+def _impossible(error: InvalidDefinition) -> InvalidInput:
     return InvalidInput(
-        f"`{table.target}` cannot be loaded: {error}",
-        hint="rename the column, or leave it out",
+        f"no Iceberg table has these columns: {error}", hint="rename the column, or leave it out"
     )
 
 
 def iceberg_schema(columns: T.StructType) -> Json:
     """Return Iceberg's schema of Spark's columns, required where Spark calls them so. Raises
-    `InvalidInput` for a type that Iceberg does not have."""
-    # Ids begin with 1: SeaweedFS (in a spec) and Nessie (in a key) take 0 for none.
-    return new_schema([_field(field) for field in columns.fields])
+    `InvalidInput` for columns that no Iceberg table has."""
+    fields = [_field(field) for field in columns.fields]
+    try:
+        # Ids begin with 1: SeaweedFS (in a spec) and Nessie (in a key) take 0 for none.
+        return new_schema(fields)
+    except InvalidDefinition as error:
+        raise _impossible(error) from None
 
 
 def _field(field: T.StructField) -> Json:
@@ -267,14 +270,22 @@ def new_location(
 ) -> str | None:
     """Return where a new table lies, in a namespace that lies there; None where the catalog
     decides. They are the places that Iceberg's Java library chooses."""
-    interface = catalog_traits(destination.iceberg.catalog).interface
-    if interface is Interface.REST:
+    place = _PLACES[catalog_traits(destination.iceberg.catalog).interface]
+    if place is None:
         return None
+    folder, name = place
     warehouse = own_location(destination) or ""
-    if interface is Interface.GLUE:
-        return f"{namespace_location.rstrip('/') or f'{warehouse}/{schema}.db'}/{table}"
+    within = namespace_location.rstrip("/") or f"{warehouse}/{folder.format(schema)}"
+    return f"{within}/{name.format(table, uuid.uuid4())}"
+
+
+_PLACES: Mapping[Interface, tuple[str, str] | None] = {
+    Interface.GLUE: ("{}.db", "{}"),
     # Branches of Nessie may have tables of one name, which share no file.
-    return f"{namespace_location.rstrip('/') or f'{warehouse}/{schema}'}/{table}_{uuid.uuid4()}"
+    Interface.NESSIE: ("{}", "{}_{}"),
+    Interface.REST: None,
+}
+"""The folder of a namespace that says no place of its own, and that of a table."""
 
 
 def check_location(facts: TableFacts, destination: DestinationSpec, target: str) -> None:
@@ -303,7 +314,7 @@ def create(
     try:
         check_schema(new.schema, new.format_version)
     except InvalidDefinition as error:
-        raise _impossible(table, error) from None
+        raise _impossible(error) from None
     if location is not None:
         # A catalog that writes the metadata itself says so itself. Where nothing is said, Parquet
         # files are packed as before Iceberg 1.4.

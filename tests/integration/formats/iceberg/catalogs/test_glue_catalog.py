@@ -201,7 +201,7 @@ def test_glue_catalog_non_iceberg_table_is_rejected_with_a_hint(
     with pytest.raises(CatalogError) as caught:
         catalog.load_table(DATABASE, "plain")
     assert caught.value.code == "NotAnIcebergTable"
-    assert "drop it in Glue" in (caught.value.hint or "")
+    assert "drop that table" in (caught.value.hint or "")
 
 
 def test_glue_catalog_access_denied_is_an_aws_error(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lakeload_jobs.contract.spec import PartitionField
@@ -18,6 +18,7 @@ from lakeload_jobs.formats.iceberg.commits.definitions import (
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     NOTHING,
     Json,
+    Metadata,
     NewTable,
     schema_of,
     spec_of,
@@ -74,17 +75,17 @@ def table(
     order: Sequence[str] = (),
     *,
     version: int = 2,
-    **properties: str,
+    properties: Mapping[str, str] | None = None,
 ) -> Json:
     """Return the metadata of a new table."""
     schema = new_schema(fields, key)
     spec = partition_spec(schema, partitions)
     sorting = sort_order(schema, order) if order else UNSORTED
-    new = NewTable(schema, spec, sorting, properties, version)
+    new = NewTable(schema, spec, sorting, properties or {}, version)
     return updated(NOTHING, new.updates(PLACE), replaces=None, now_ms=1)
 
 
-def evolve(metadata: Json, steps: Sequence[Step]) -> list[Json]:
+def evolve(metadata: Metadata, steps: Sequence[Step]) -> list[Json]:
     """Return the updates for these changes."""
     evolution = Evolution(metadata)
     for name, *arguments in steps:

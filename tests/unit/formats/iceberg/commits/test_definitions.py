@@ -230,7 +230,8 @@ def test_a_schema_that_the_table_had_is_used_again() -> None:
 
 
 def test_defaults_follow_a_wider_type() -> None:
-    metadata = table([column("a", "float", **{"initial-default": 1.1, "write-default": 0.5})])
+    field = column("a", "float") | {"initial-default": 1.1, "write-default": 0.5}
+    metadata = table([field])
     [field] = schema_of(after(metadata, ("widen", ("a",), "double")))["fields"]
     assert (field["initial-default"], field["write-default"]) == (1.100000023841858, 0.5)
 
@@ -247,13 +248,27 @@ def test_partition_fields_have_their_ids_again() -> None:
     assert update == {"action": "set-default-spec", "spec-id": 0}
 
 
+def test_partition_fields_that_are_added_are_called_by_their_width() -> None:
+    wide = PartitionField("bucket", "id", 32), PartitionField("truncate", "name", 2)
+    fields = spec_of(after(table(partitions=[BUCKET]), ("partition", 1, wide)))["fields"]
+    assert [one["name"] for one in fields] == ["id_bucket", "id_bucket_32", "name_trunc_2"]
+
+
 def test_what_version_1_left_of_a_field_makes_room() -> None:
-    metadata = table(partitions=[BUCKET, DAY])
-    metadata["partition-specs"][0]["fields"][0]["transform"] = "void"
-    fields = spec_of(after(metadata, ("partition", 1, (BUCKET,))))["fields"]
+    metadata = table(partitions=[REGION, DAY])
+    [spec] = metadata["partition-specs"]
+    voided = [spec["fields"][0] | {"transform": "void"}, spec["fields"][1]]
+    left = {**metadata, "partition-specs": [{**spec, "fields": voided}]}
+    fields = spec_of(after(left, ("partition", 1, (REGION,))))["fields"]
     assert [(one["name"], one["transform"], one["field-id"]) for one in fields] == [
-        ("id_bucket_1000", "void", 1000), ("at_day", "day", 1001),
-        ("id_bucket", "bucket[16]", 1002),
+        ("region_1000", "void", 1000), ("at_day", "day", 1001), ("region", "identity", 1002),
+    ]  # fmt: skip
+    # A field that is there again takes its own place: no two have one id.
+    specs = [spec, {"spec-id": 1, "fields": voided}]
+    left = {**metadata, "partition-specs": specs, "default-spec-id": 1}
+    fields = spec_of(after(left, ("partition", 1, (REGION,))))["fields"]
+    assert [(one["name"], one["transform"], one["field-id"]) for one in fields] == [
+        ("at_day", "day", 1001), ("region", "identity", 1000),
     ]  # fmt: skip
 
 
@@ -318,13 +333,13 @@ def test_definitions_are_the_same_with_the_same_ids() -> None:
 
 def test_properties_of_deleted_columns_go_and_others_stay() -> None:
     prefix = "write.metadata.metrics.column."
-    metadata = table(**{f"{prefix}region": "full", f"{prefix}id": "none", "owner": "me"})
+    metadata = table(properties={f"{prefix}region": "full", f"{prefix}id": "none", "owner": "me"})
     metadata = after(metadata, ("delete", "region"))
     assert metadata["properties"] == {f"{prefix}id": "none", "owner": "me"}
 
 
 def test_properties_are_set_and_removed_as_they_differ() -> None:
-    metadata = table(a="1", b="2")
+    metadata = table(properties={"a": "1", "b": "2"})
     evolution = Evolution(metadata)
     evolution.properties |= {"a": "1", "c": "3"}
     del evolution.properties["b"]
@@ -336,7 +351,7 @@ def test_properties_are_set_and_removed_as_they_differ() -> None:
 
 def test_a_name_mapping_knows_new_columns_and_gives_them_their_names() -> None:
     mapping = [{"field-id": 1, "names": ["id", "note"]}, {"names": ["left"]}]
-    metadata = table(**{NAME_MAPPING: json.dumps(mapping)})
+    metadata = table(properties={NAME_MAPPING: json.dumps(mapping)})
     number = metadata["last-column-id"] + 1
     steps: tuple[Step, ...] = (("add", ("note",), list_of("int")), ("describe", ("id",), "one"))
     found = json.loads(after(metadata, *steps)["properties"][NAME_MAPPING])
@@ -347,7 +362,9 @@ def test_a_name_mapping_knows_new_columns_and_gives_them_their_names() -> None:
         {"field-id": number, "names": ["note"], "fields": inner},
     ]
     # A text that is no mapping stays.
-    assert evolve(table(**{NAME_MAPPING: "?"}), steps)[-1]["action"] == "set-current-schema"
+    assert (
+        evolve(table(properties={NAME_MAPPING: "?"}), steps)[-1]["action"] == "set-current-schema"
+    )
 
 
 @pytest.mark.parametrize(
