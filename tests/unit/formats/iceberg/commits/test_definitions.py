@@ -350,14 +350,19 @@ def test_properties_are_set_and_removed_as_they_differ() -> None:
 
 
 def test_a_name_mapping_knows_new_columns_and_gives_them_their_names() -> None:
-    mapping = [{"field-id": 1, "names": ["id", "note"]}, {"names": ["left"]}]
+    mapping = [
+        {"field-id": 1, "names": ["number", "note"]},
+        {"field-id": 2, "names": ["moment"]},
+        {"names": ["left"]},
+    ]
     metadata = table(properties={NAME_MAPPING: json.dumps(mapping)})
     number = metadata["last-column-id"] + 1
     steps: tuple[Step, ...] = (("add", ("note",), list_of("int")), ("describe", ("id",), "one"))
     found = json.loads(after(metadata, *steps)["properties"][NAME_MAPPING])
     inner = [{"field-id": number + 1, "names": ["element"]}]
     assert found == [
-        {"field-id": 1, "names": ["id"]},
+        {"field-id": 1, "names": ["number", "id"]},
+        {"field-id": 2, "names": ["moment"]},
         {"names": ["left"]},
         {"field-id": number, "names": ["note"], "fields": inner},
     ]
