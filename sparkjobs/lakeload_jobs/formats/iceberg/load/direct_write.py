@@ -111,9 +111,11 @@ def plan_write(
 ) -> Plan:
     """Decide who writes the rows of a load into a table that is `known`, and will have this
     `metadata`. `own_key` returns the access key id of the destination's own identity."""
-    settings = _io_settings(known.config or {}, spec.destination, own_key)
+    told = known.config or {}
+    lent = [name for _, config in known.credentials for name in config]
+    settings = (*_io_settings(told, spec.destination, own_key), *lent)
     written = written_table(metadata, settings)
-    if io := (known.config or {}).get("io-impl"):
+    if io := told.get("io-impl"):
         written = replace(written, io=io)
     return plan_rows(spec, table, rows, written)
 
