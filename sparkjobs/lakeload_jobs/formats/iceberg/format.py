@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -31,22 +30,26 @@ from lakeload_jobs.formats.base import (
     Reporter,
     RetryLoad,
 )
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
+from lakeload_jobs.formats.iceberg.commits.metadata import Metadata
 from lakeload_jobs.formats.iceberg.file_ledger import Ledger, bookmark_of
 from lakeload_jobs.formats.iceberg.left_uploads import abort_left_uploads, find_left_uploads
-from lakeload_jobs.formats.iceberg.load.branches import LOST, UNSURE
-from lakeload_jobs.formats.iceberg.load.catalog_settings import (
-    close_catalog,
-    connect,
-    open_catalog,
+from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
+from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables, facts_of
+from lakeload_jobs.formats.iceberg.load.definition import (
+    Definition,
+    definition,
+    iceberg_schema,
+    schema_columns,
 )
 from lakeload_jobs.formats.iceberg.load.direct_write import (
     Plan,
     plan_before,
     plan_rows,
     plan_write,
-    schema_json,
 )
-from lakeload_jobs.formats.iceberg.load.jvm_credentials import JvmCredentials
+from lakeload_jobs.formats.iceberg.load.evolution import TableChanges, plan_changes
 from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, attempt_of, open_load, ready
 from lakeload_jobs.formats.iceberg.load.outcome import already
 from lakeload_jobs.formats.iceberg.load.prepare import (
@@ -56,20 +59,7 @@ from lakeload_jobs.formats.iceberg.load.prepare import (
     spark_types,
 )
 from lakeload_jobs.formats.iceberg.load.rejects import read_rejects, settle_rejects
-from lakeload_jobs.formats.iceberg.load.table_changes import (
-    Definition,
-    TableChanges,
-    definition,
-    iceberg_schema,
-    plan_changes,
-)
-from lakeload_jobs.formats.iceberg.load.tables import (
-    Java,
-    caused_by,
-    load,
-    read_facts,
-    schema_columns,
-)
+from lakeload_jobs.formats.iceberg.load.tables import LOST, UNSURE, caused_by, load
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, IcebergWriter
 from lakeload_jobs.formats.iceberg.maintenance import STEPS, Work, not_possible, nothing, shown
 from lakeload_jobs.formats.iceberg.rules.admission import check_only_pipeline, is_empty
@@ -95,25 +85,31 @@ class IcebergFormat:
         return not vends(destination.iceberg.catalog)
 
     def connect(self, spark: SparkSession, spec: JobSpec, aws: AwsSession) -> IcebergSession:
-        """Open the catalog in `spark`, and keep the JVM's credentials fresh until it is closed."""
-        return IcebergSession(spark, spec, aws, connect(spark, spec.destination, aws))
+        """Open the catalog; Spark opens it for what only Spark does."""
+        destination = spec.destination
+        tables = CatalogTables.of(destination, aws)
+        tables.store.open()
+        catalog = SparkCatalog(destination, aws, has_jars=spec.format_jars)
+        return IcebergSession(spark, spec, aws, tables, catalog)
 
 
 class IcebergSession:
-    """The Iceberg tables of one run. `spark` has the catalog open."""
+    """The Iceberg tables of one run. The catalog is opened in `spark` where Spark needs it."""
 
     def __init__(
         self,
         spark: SparkSession,
         spec: JobSpec,
         aws: AwsSession,
-        credentials: JvmCredentials | None = None,
+        tables: CatalogTables,
+        catalog: SparkCatalog,
     ) -> None:
         self.spark = spark
         self.spec = spec
+        self.tables = tables
+        self.catalog = catalog
         self.objects = Objects(aws, spec.destination)
         self._aws = aws
-        self._credentials = credentials
         self._lock = threading.Lock()
         self._rounds: Counter[str] = Counter()
         self._own: dict[str, SparkSession] = {}
@@ -123,31 +119,43 @@ class IcebergSession:
         with self._lock:
             number = self._rounds[table.source]
             self._rounds[table.source] += 1
-        spark = self._session_for(table)
         spec = self.spec
-        replaces = replaces_rows(spec, table)
-        given = IcebergLoad(
-            spark, spec, table, self.objects, replaces, number, self._own_key, reporter.check
+        given = replace(
+            self._load(table, self._session_for(table)),
+            replaces=replaces_rows(spec, table),
+            number=number,
+            check=reporter.check,
         )
         job = attempt_of(spec, table, goes_on=incremental and not spec.options.starts_over)
-        opened = open_load(spark, spec, table, job)
+        opened = open_load(given.asked, spec, table, job)
         if table.max_deleted is not None and opened.facts is not None:
             check_only_pipeline(opened.facts, job)
         if spec.on_bad_value_of(table) == "QUARANTINE" or table.retries is not None:
-            settle_rejects(spark, spec, table)
+            self.catalog.open_in(given.spark, table.target, "rejected records are set aside")
+            settle_rejects(given.spark, spec, table)
         return OpenIceberg(given, opened)
+
+    def _load(self, table: TableSpec, spark: SparkSession) -> IcebergLoad:
+        return IcebergLoad(
+            spark=spark,
+            tables=self.tables,
+            catalog=self.catalog,
+            spec=self.spec,
+            table=table,
+            objects=self.objects,
+            own_key=self._own_key,
+        )
 
     def inspect(self, table: TableSpec) -> IcebergTable:
         """Read the table's metadata."""
-        java_table = load(self.spark, table.schema, table.table)
-        facts = None if java_table is None else read_facts(self.spark, java_table)
+        known = self.tables.read(table.schema, table.table)
+        facts = None if known is None else facts_of(known)
         state = state_of(facts, self.spec.pipeline) if facts else None
-        objects, own_key = self.objects, self._own_key
-        given = IcebergLoad(self.spark, self.spec, table, objects, False, 0, own_key)
-        return IcebergTable(given, java_table, facts, state)
+        return IcebergTable(self._load(table, self.spark), known, facts, state)
 
     def maintenance(self, table: TableSpec, wanted: MaintainSpec) -> Iterator[MaintenanceStep]:
         """Yield the steps for a table that exists."""
+        self.catalog.open_in(self.spark, table.target, "it is maintained")
         found = load(self.spark, table.schema, table.table)
         if found is None:
             return
@@ -200,27 +208,23 @@ class IcebergSession:
 
         A publish without an answer never comes here: it is looked for where it was sent.
         """
-        if not isinstance(error, Py4JJavaError | PySparkException):
-            return None
-        if not caused_by(error, *LOST, *UNSURE):
-            return None
-        return f"a commit to `{table.target}` was rejected or not confirmed"
+        spark = isinstance(error, Py4JJavaError | PySparkException)
+        if spark and caused_by(error, *LOST, *UNSURE):
+            return f"a commit to `{table.target}` was rejected or not confirmed"
+        if isinstance(error, CatalogError) and error.may_have_acted:
+            return f"the catalog did not answer a request about `{table.target}`"
+        return None
 
     def of_job(self, spec: JobSpec) -> IcebergSession:
         """Return the tables of another run in the same catalog, with the sessions that have it
         open."""
-        other = IcebergSession(self.spark, spec, self._aws)
+        other = IcebergSession(self.spark, spec, self._aws, self.tables, self.catalog)
         other._own = self._own
         return other
 
     def close(self, *, jvm_stays: bool = False) -> None:
         """End the renewal of credentials; close the catalog in each session where the JVM stays."""
-        with ExitStack() as stack:
-            if jvm_stays:
-                for spark in (self.spark, *self._own.values()):
-                    stack.callback(close_catalog, spark)
-            if self._credentials is not None:
-                self._credentials.close()
+        self.catalog.close(jvm_stays=jvm_stays)
 
     def _own_key(self) -> str:
         """Return the access key id of the destination's own identity; '' of one with a role."""
@@ -237,7 +241,6 @@ class IcebergSession:
         if own is None:
             own = self.spark.newSession()
             configure(own)
-            open_catalog(own, self.spec.destination, self._aws)
             with self._lock:
                 self._own[table.source] = own
         return own
@@ -249,18 +252,18 @@ def replaces_rows(spec: JobSpec, table: TableSpec) -> bool:
 
 
 class IcebergTable:
-    """An Iceberg table as its metadata tells of it; `java_table` and `facts` None where there is
+    """An Iceberg table as its metadata tells of it; `known` and `facts` are None where there is
     none."""
 
     def __init__(
         self,
         given: IcebergLoad,
-        java_table: Java | None,
+        known: ReadTable | None,
         facts: TableFacts | None,
         state: PipelineState | None,
     ) -> None:
         self._given = given
-        self._java_table = java_table
+        self._known = known
         self._facts = facts
         self._state = state
 
@@ -316,8 +319,7 @@ class IcebergTable:
             own = spelled.get(name.lower())
             if own is None or types.get(own) == kind.simpleString():
                 return True
-            schema = iceberg_schema(given.spark, StructType([StructField("c", kind)]))
-            now = schema_columns(given.spark, schema)["c"]
+            now = schema_columns(iceberg_schema(StructType([StructField("c", kind)])))["c"]
             return takes_type(facts.columns[own], now, policy)
 
         return takes
@@ -330,7 +332,6 @@ class IcebergTable:
         if not rows.columns.fields:
             return found
         made = definition(
-            self.spark,
             spec,
             table,
             rows.columns,
@@ -350,7 +351,7 @@ class IcebergTable:
             found,
             error=error,
             writer=planned.writer if planned else None,
-            columns=schema_columns(self.spark, made.schema),
+            columns=schema_columns(made.schema),
             required=made.key,
             partition_by=rows.partition_by,
             existing=_existing(self._facts, branch) if self._facts else None,
@@ -361,23 +362,25 @@ class IcebergTable:
     def _planned(self, rows: FittedRows, made: Definition) -> Plan:
         """Return who would write the files. Raises `LoadFailed` where a load would not change the
         table for its rows."""
-        given, facts, java_table = self._given, self._facts, self._java_table
-        spark, spec, table = given.spark, given.spec, given.table
-        if facts is None or java_table is None:
+        given, facts, known = self._given, self._facts, self._known
+        spec, table = given.spec, given.table
+        if facts is None or known is None:
             return plan_before(spec, table) or plan_rows(spec, table, rows, _new(given, made))
-        plan = plan_changes(spark, spec, table, facts, rows, made)
-        job = attempt_of(spec, table, goes_on=False)
         branch = spec.destination.iceberg.branch
-        changes = TableChanges(spark, table, branch, job, facts, rows, made, plan)
+        nulls = partial(given.asked.count_nulls, branch)
+        plan = plan_changes(spec, table, facts, rows, made, nulls)
+        job = attempt_of(spec, table, goes_on=False)
+        changes = TableChanges(table, branch, job, facts, rows, made, plan)
         # A load drops the branches of dead attempts first.
-        return self._plan(rows, changes.preview(java_table, own_branch=None) or java_table)
+        changed = changes.preview(known.metadata, own_branch=None)
+        return self._plan(rows, known, changed or known.metadata)
 
-    def _plan(self, rows: FittedRows, java_table: Java) -> Plan:
+    def _plan(self, rows: FittedRows, known: ReadTable, metadata: Metadata) -> Plan:
         """Decide who writes the files of a table that is as the load needs it."""
         given = self._given
-        spark, spec, table = given.spark, given.spec, given.table
+        spec, table = given.spec, given.table
         return plan_before(spec, table) or plan_write(
-            spark, spec, table, rows, java_table, given.own_key
+            spec, table, rows, known, metadata, given.own_key
         )
 
 
@@ -385,7 +388,7 @@ class OpenIceberg(IcebergTable):
     """An Iceberg table that is being loaded."""
 
     def __init__(self, given: IcebergLoad, opened: OpenedTable) -> None:
-        super().__init__(given, opened.java_table, opened.facts, opened.start.state)
+        super().__init__(given, opened.table, opened.facts, opened.start.state)
         self._opened = opened
 
     @property
@@ -434,21 +437,21 @@ class OpenIceberg(IcebergTable):
         """Create the table, or bring its columns into step."""
         given = self._given
         rows = fit_rows(given.spec, given.table, prepared, self._opened.facts)
-        made = ready(given.spark, given.spec, given.table, self._opened, rows)
+        made = ready(given.asked, given.spec, given.table, self._opened, rows)
         if made is None:
             return None
         self._opened = made.opened
-        java_table = made.opened.java_table
-        if java_table is None:
+        known, metadata = made.opened.table, made.opened.metadata
+        if known is None or metadata is None:
             raise RetryLoad(f"`{given.table.target}` was dropped since this load began")
-        return IcebergWriter(given, made, self._plan(made.rows, java_table))
+        return IcebergWriter(given, made, self._plan(made.rows, known, metadata))
 
 
 def _new(given: IcebergLoad, made: Definition) -> WrittenTable:
     """Return a table that is not there yet, as far as it is known without its catalog."""
     destination = given.spec.destination
     return WrittenTable(
-        schema=schema_json(given.spark, made.schema),
+        schema=made.schema,
         partitions=tuple(map(format_partition_field, made.partition_by)),
         sorted=made.order is not None,
         properties=made.properties,

@@ -8,14 +8,13 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import MaintainSpec, StepResult
 from lakeload_jobs.contract.spec import JobSpec
-from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
 from lakeload_jobs.formats.iceberg.load.tables import load
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.maintain import run
+from tests.integration.formats.iceberg.spark_catalog import open_in_spark
 
 KEPT_IN = ("seaweedfs", "nessie")
 """The worlds whose table is maintained. Glue has tests of its own; Iceberg's own server keeps
@@ -74,7 +73,7 @@ def _run(
 ) -> dict[Step, StepResult]:
     wanted = MaintainSpec(steps=steps, apply=apply, older_than=0, orphans_older_than=0)
     job = replace(spec, job="maintain", maintain=wanted, attempt_id=str(uuid.uuid4()))
-    connect(spark, job.destination, AwsSession(job.destination))
+    open_in_spark(spark, job.destination)
     with EventLog(job.events_path) as events:
         result = run(spark, job, events)
     assert result.error is None, result.error

@@ -17,6 +17,7 @@ from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
 from lakeload.documents.spec import fingerprint
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.result import RunResult, TableResult
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
@@ -28,9 +29,11 @@ from lakeload_jobs.contract.spec import (
     JobSpec,
     TableSpec,
 )
+from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
 from tests.integration.formats.iceberg.catalogs.world import secret_file
+from tests.integration.formats.iceberg.spark_catalog import open_in_spark
 from tests.servers.rest_catalog import BUCKET
 from tests.servers.seaweedfs import KEY, SECRET, SeaweedFs
 
@@ -50,6 +53,11 @@ class Loads:
     store: dict[str, str]
     files: int = 0
     last: JobSpec | None = field(default=None)
+
+    @property
+    def tables(self) -> CatalogTables:
+        """The tables of the catalog."""
+        return CatalogTables.of(self.destination, AwsSession(self.destination))
 
     def file(self, rows: Sequence[Row], schema: pa.Schema | None = None) -> str:
         """Write a source file of Parquet and return its path."""
@@ -151,4 +159,5 @@ def loads(
             catalog=CatalogSpec(type="REST", uri=rest_backend, access_delegation="NONE")
         ),
     )
+    open_in_spark(spark, destination)
     return Loads(spark, destination, tmp_path, f"t{uuid.uuid4().hex[:8]}", rest_backend, store)

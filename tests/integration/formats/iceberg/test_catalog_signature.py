@@ -9,9 +9,10 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec, SigV4Spec
-from lakeload_jobs.formats.iceberg.load.catalog_settings import SETTING, catalog_settings, connect
+from lakeload_jobs.formats.iceberg.load.catalog_settings import SETTING, catalog_settings
 from lakeload_jobs.formats.iceberg.load.tables import jvm
 from tests.integration.formats.iceberg.glue_world import glue_destination
+from tests.integration.formats.iceberg.spark_catalog import open_in_spark
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import Lake
 from tests.servers.scripted_catalog import running
@@ -28,7 +29,7 @@ def test_catalog_signature_uses_renewed_keys_of_the_role(
     with running() as server:
         destination = _signed(base_identity, server.uri, fault_proxy.endpoint)
         session = AwsSession(destination)
-        connect(spark, destination, session)
+        open_in_spark(spark, destination)
         path, headers = server.seen[-1]
         issued = tokens.issued
         # What an open table signs with, for as long as it is open.

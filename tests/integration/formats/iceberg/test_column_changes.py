@@ -29,7 +29,7 @@ from tests.servers.fault_proxy import (
 
 def refused(given: Publish) -> None:
     """Let a load fail at its publish."""
-    drop_branch(given.spark, given.schema, given.table, given.staged.branch)
+    drop_branch(given.tables, given.schema, given.table, given.staged.branch)
     raise LoadFailed("it may not be published")
 
 

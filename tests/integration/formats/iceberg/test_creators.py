@@ -14,8 +14,7 @@ from lakeload.documents.spec import fingerprint
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, JobSpec, TableSpec
 from lakeload_jobs.formats.base import Reporter
-from lakeload_jobs.formats.iceberg.format import IcebergSession
-from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
+from lakeload_jobs.formats.iceberg.format import IcebergFormat
 from lakeload_jobs.formats.load_table import TableLoad, load_table
 from lakeload_jobs.sources.registry import Sources
 from tests.integration.formats.iceberg.catalog_worlds import worlds
@@ -33,11 +32,10 @@ def test_concurrent_first_loads_are_all_committed(
     with worlds(request, monkeypatch) as make:
         world = make("nessie")
         session = AwsSession(world.destination)
-        connect(spark, world.destination, session)
 
         def load(number: int) -> str:
             spec = _spec(world.destination, world.schema, tmp_path, number)
-            tables = IcebergSession(spark, spec, session)
+            tables = IcebergFormat().connect(spark, spec, session)
             (table,) = spec.tables
             source = Sources(spec, session).of(table)
             return load_table(TableLoad(tables, spec, table, source, Reporter())).status

@@ -163,7 +163,7 @@ def test_columns_change_with_the_rows_or_not_at_all(
     second = loads.table(loads.file([{"id": 2, "new": "x", **other}]), mode=mode)
 
     def refuse(given: Publish) -> None:
-        drop_branch(given.spark, given.schema, given.table, given.staged.branch)
+        drop_branch(given.tables, given.schema, given.table, given.staged.branch)
         raise LoadFailed("it may not be published")
 
     with monkeypatch.context() as patch:

@@ -42,12 +42,12 @@ from lakeload.formats.plan import TablePlan, with_schema
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import Mode, RunOptions, TableSpec
-from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
 from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.plan import look
 from lakeload_jobs.sources.registry import Sources
 from tests.integration.formats.iceberg.conftest import Loads, Row
+from tests.integration.formats.iceberg.spark_catalog import open_in_spark
 
 APPEND = RunOptions(table_handling="APPEND")
 ID = NestedField(1, "id", LongType())
@@ -100,7 +100,7 @@ def spark(columns: str, *statements: str, properties: str = "", clause: str = ""
     """Return what makes a table with Spark's SQL, and runs further statements."""
 
     def make(loads: Loads, case: Case) -> None:
-        connect(loads.spark, loads.destination, AwsSession(loads.destination)).close()
+        open_in_spark(loads.spark, loads.destination)
         loads.spark.sql(f"CREATE NAMESPACE lake.`{loads.schema}`")
         table = f"lake.`{loads.schema}`.orders"
         settings = f"TBLPROPERTIES ({properties})" if properties else ""

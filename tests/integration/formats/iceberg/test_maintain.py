@@ -49,7 +49,7 @@ def test_maintain_dry_run_lists_the_steps_and_writes_nothing(upkeep: Upkeep) -> 
     left = staging_branch(datetime.now(UTC) - timedelta(days=2), ATTEMPT)
     young = staging_branch(datetime.now(UTC), ATTEMPT)
     for name in (left, young):
-        create_branch(upkeep.spark, upkeep.schema, "orders", name, "main")
+        create_branch(upkeep.tables, upkeep.schema, "orders", name, "main")
     before = upkeep.objects()
 
     said = upkeep.keep(table, apply=False, **NOW)
@@ -120,13 +120,13 @@ def test_maintain_aborts_uploads_that_no_load_will_complete(upkeep: Upkeep) -> N
 
     would = said(apply=False)
     young = said(apply=True, age=3600)
-    create_branch(upkeep.spark, upkeep.schema, "orders", dead, "main")
+    create_branch(upkeep.tables, upkeep.schema, "orders", dead, "main")
     waits = said(apply=True)
-    drop_branch(upkeep.spark, upkeep.schema, "orders", dead)
+    drop_branch(upkeep.tables, upkeep.schema, "orders", dead)
     at_work = staging_branch(now - timedelta(hours=1), str(uuid.uuid4()))
-    create_branch(upkeep.spark, upkeep.schema, "orders", at_work, "main")
+    create_branch(upkeep.tables, upkeep.schema, "orders", at_work, "main")
     beside = said(apply=True)
-    drop_branch(upkeep.spark, upkeep.schema, "orders", at_work)
+    drop_branch(upkeep.tables, upkeep.schema, "orders", at_work)
     assert open_keys() == {left, others}
     with upkeep.without_action("s3:ListBucketMultipartUploads"):
         denied = said(apply=True)

@@ -165,7 +165,7 @@ def test_rejected_records_of_an_abandoned_attempt_are_removed_once_it_cannot_pub
     assert [row["raw_record"] for row in side(loads)] in (["2", "6"], ["6", "2"])
     assert pending(loads) == [dead]
 
-    drop_branch(loads.spark, loads.schema, "orders", branch)
+    drop_branch(loads.tables, loads.schema, "orders", branch)
     loads.loaded(table(loads, "id,n\n7,70\n"), **QUARANTINE)
     assert [row["raw_record"] for row in side(loads)] == ["6"]
     assert pending(loads) == [dead]
@@ -191,7 +191,7 @@ def test_load_that_cannot_publish_removes_its_rejected_records(
 ) -> None:
     def refuse(_: object) -> None:
         (branch,) = (name for name in loads.read().metadata.refs if name.startswith("lakeload_"))
-        drop_branch(loads.spark, loads.schema, "orders", branch)
+        drop_branch(loads.tables, loads.schema, "orders", branch)
         raise LoadFailed("another load came first")
 
     monkeypatch.setattr(write, "publish", refuse)

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import CatalogSpec, IcebergSpec
-from lakeload_jobs.formats.iceberg.load.catalog_settings import open_catalog
 from tests.integration.formats.iceberg.conftest import Loads
+from tests.integration.formats.iceberg.spark_catalog import open_in_spark
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, Forward, MakeProxy, Response, drop_request
 from tests.servers.oauth2_gate import CATALOG as GATED
@@ -103,11 +102,11 @@ def test_lost_requests_for_a_token_are_repeated_and_then_retryable(
     destination = replace(loads.destination, iceberg=IcebergSpec(catalog=catalog))
     own = loads.spark.newSession()
     if lost == 1:
-        open_catalog(own, destination, AwsSession(destination))
+        open_in_spark(own, destination)
         assert len(polaris.requests) == 2  # the token, and the configuration
         return
     with pytest.raises(LoadFailed, match="Spark cannot open the REST catalog") as refused:
-        open_catalog(own, destination, AwsSession(destination))
+        open_in_spark(own, destination)
     assert refused.value.retryable
     assert "loader-secret" not in str(refused.value)
 

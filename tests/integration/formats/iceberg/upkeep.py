@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 from lakeload.demo.aws import embedded_policy
 from lakeload.policy.iam import PolicyOptions, role_policies
-from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import (
     MaintainSpec,
@@ -23,13 +22,13 @@ from lakeload_jobs.contract.maintain import (
 )
 from lakeload_jobs.contract.spec import FilesInput, TableSpec
 from lakeload_jobs.contract.traits import FORMATS
-from lakeload_jobs.formats.iceberg.load.catalog_settings import connect
 from lakeload_jobs.formats.iceberg.load.tables import load
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.maintain import run
 from tests.integration.formats.iceberg.catalog_world import CatalogWorld
 from tests.integration.formats.iceberg.conftest import Loads
 from tests.integration.formats.iceberg.glue_world import glue_world
+from tests.integration.formats.iceberg.spark_catalog import open_in_spark
 from tests.servers.ministack import Lake
 
 NOW: dict[str, Any] = {"older_than": 0, "orphans_older_than": 0}
@@ -73,7 +72,7 @@ class Upkeep(Loads):
 
     def sql(self, text: str) -> None:
         """Somebody else writes: `{t}` is the table."""
-        connect(self.spark, self.destination, AwsSession(self.destination))
+        open_in_spark(self.spark, self.destination)
         self.spark.sql(text.format(t=f"lake.`{self.schema}`.orders"))
 
     def keep(self, table: TableSpec, *steps: Step, apply: bool = True, **options: Any) -> Steps:
@@ -88,7 +87,7 @@ class Upkeep(Loads):
     def maintained(self, table: TableSpec, wanted: MaintainSpec) -> TableMaintenance:
         """Run a job of maintenance with one table."""
         spec = replace(self.spec(table), job="maintain", maintain=wanted)
-        connect(self.spark, self.destination, AwsSession(self.destination))
+        open_in_spark(self.spark, self.destination)
         with EventLog(spec.events_path) as events:
             result = run(self.spark, spec, events)
         assert result.error is None, result.error
@@ -96,6 +95,7 @@ class Upkeep(Loads):
 
     def java(self) -> Any:
         """Return the table as Iceberg's Java has it."""
+        open_in_spark(self.spark, self.destination)
         return load(self.spark, self.schema, "orders")
 
     def objects(self) -> dict[str, int]:
@@ -136,7 +136,7 @@ def incremental(upkeep: Upkeep, **changes: Any) -> TableSpec:
 
 def small_files(upkeep: Upkeep, *, commits: int = 1, rows: int = 1, branch: str = "main") -> None:
     """Somebody else appends rows with ids from 100, six files of `rows` rows in each commit."""
-    connect(upkeep.spark, upkeep.destination, AwsSession(upkeep.destination))
+    open_in_spark(upkeep.spark, upkeep.destination)
     for number in range(commits):
         first = 100 + number * 6 * rows
         frame = upkeep.spark.range(first, first + 6 * rows, 1, 6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import Interface, catalog_traits
@@ -20,13 +22,30 @@ def open_tables(
 ) -> TableStore:
     """Return the tables of the catalog, read and committed to by requests of our own, whose errors
     say what to do. Raises as `open_catalog`; nothing is asked yet."""
-    spec = destination.iceberg.catalog
-    files = LakeFiles(session, destination)
-    match catalog_traits(spec).interface:
-        case Interface.GLUE:
-            return GlueTables(session, destination, files)
-        case Interface.NESSIE:
-            api = NessieApi(spec, session, patience, advises=True)
-            return NessieTables(api, spec.ref, files, own_location(destination) or "")
-        case Interface.REST:
-            return RestConnection(destination, session, patience).tables(advises=True)
+    interface = catalog_traits(destination.iceberg.catalog).interface
+    return _OPENED_BY[interface](destination, session, patience)
+
+
+def _glue(destination: DestinationSpec, session: AwsSession, _: HttpTimeouts) -> TableStore:
+    return GlueTables(session, destination, LakeFiles(session, destination))
+
+
+def _nessie(
+    destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts
+) -> TableStore:
+    spec, files = destination.iceberg.catalog, LakeFiles(session, destination)
+    api = NessieApi(spec, session, patience, advises=True)
+    return NessieTables(api, spec.ref, files, own_location(destination) or "")
+
+
+def _rest(destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts) -> TableStore:
+    return RestConnection(destination, session, patience).tables(advises=True)
+
+
+_OPENED_BY: Mapping[
+    Interface, Callable[[DestinationSpec, AwsSession, HttpTimeouts], TableStore]
+] = {
+    Interface.GLUE: _glue,
+    Interface.NESSIE: _nessie,
+    Interface.REST: _rest,
+}

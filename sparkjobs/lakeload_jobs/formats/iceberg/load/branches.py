@@ -2,80 +2,91 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from datetime import timedelta
+from dataclasses import dataclass
 from typing import TypeVar
 
-from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
-
-from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.formats.iceberg.load.tables import (
-    Java,
-    catalog_rejection,
-    caused_by,
-    facts_of,
-    jvm,
-    load,
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
+from lakeload_jobs.contract.spec import CatalogSpec
+from lakeload_jobs.contract.traits import Compares, catalog_traits
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, now_ms
+from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
+from lakeload_jobs.formats.iceberg.commits.metadata import (
+    MAIN,
+    Metadata,
+    add_snapshot,
+    assert_ref,
+    ref,
+    remove_ref,
+    set_branch,
 )
+from lakeload_jobs.formats.iceberg.commits.snapshots import Addition, added, new_snapshot_id
+from lakeload_jobs.formats.iceberg.load.catalog_tables import (
+    CatalogTables,
+    committable,
+    dropped,
+    facts_of,
+)
+from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import lineage
 from lakeload_jobs.storage.backoff import pause
 
-LOST = ("CommitFailedException", "CherrypickAncestorCommitException")
-"""Clear answers: somebody else's commit came first, and ours did not happen."""
+logger = logging.getLogger(__name__)
 
-UNSURE = (
-    "CommitStateUnknownException",
-    "RESTException",
-    "ServiceFailureException",
-    "ServiceUnavailableException",
-    "NessieInternalServerException",
-    "NessieUnavailableException",
-)
-"""No answer, or one that says nothing: ours happened, or it did not (docs/protocol-iceberg.md)."""
-
-REF_AGE = timedelta(days=1)
 _TRIES = 60
 _KEPT = 1
-"""`min-snapshots-to-keep` of a staging branch. Iceberg makes a branch that was dropped anew when a
+"""`min-snapshots-to-keep` of a staging branch. Spark makes a branch that was dropped anew when a
 commit names it, and gives it no settings."""
 
 _T = TypeVar("_T")
 
 
-def create_branch(spark: SparkSession, schema: str, table: str, name: str, of: str) -> int | None:
-    """Make a branch from where the branch `of` is now, and return that snapshot.
+@dataclass(frozen=True)
+class StagingBranch:
+    """A branch that was made at the snapshot `at`: that of the branch that is loaded, where it has
+    one (`base`). `table` is the table with it."""
 
-    None where `of` has no snapshot: the new branch then begins with an empty one. Raises
+    table: ReadTable
+    base: int | None
+    at: int
+
+
+def create_branch(
+    tables: CatalogTables, schema: str, table: str, name: str, of: str
+) -> StagingBranch:
+    """Make a branch from where the branch `of` is now.
+
+    Where `of` has no snapshot the new branch begins with one that adds nothing. Raises
     `LoadFailed`.
     """
+    target = f"{schema}.{table}"
 
-    def once() -> int | None:
-        java_table = _needed(load(spark, schema, table), f"{schema}.{table}")
-        operations = java_table.operations()
-        now = operations.current()
-        facts = facts_of(spark, now)
-        head = facts.refs.get(of)
-        if (begun := facts.refs.get(name)) is not None:
+    def once() -> StagingBranch:
+        now = _needed(tables, schema, table)
+        metadata = now.metadata
+        head, begun = ref(metadata, of), ref(metadata, name)
+        if begun is not None:
             # An earlier try came in unheard, and `of` may have moved since.
-            return begun if lineage(facts, of).has(begun) else None
-        if head is not None:
-            # No transaction, which would read the metadata again before it begins.
-            iceberg = jvm(spark).org.apache.iceberg
-            branch = iceberg.SnapshotRef.branchBuilder(head).minSnapshotsToKeep(_KEPT).build()
-            after = iceberg.TableMetadata.buildFrom(now).setRef(name, branch).build()
-            operations.commit(now, after)
-        else:
-            transaction = java_table.newTransaction()
-            transaction.newFastAppend().toBranch(name).commit()
-            transaction.manageSnapshots().setMinSnapshotsToKeep(name, _KEPT).commit()
-            transaction.commitTransaction()
-        return head
+            base = begun if lineage(facts_of(now), of).has(begun) else None
+            return StagingBranch(now, base, begun)
+        updates, at = [], head
+        if at is None:
+            # A branch that is not there yet begins with what `main` has.
+            empty = Addition(new_snapshot_id(), ref(metadata, MAIN), (), {})
+            snapshot = added(tables.files(now), metadata, empty, now_ms=now_ms())
+            updates, at = [add_snapshot(snapshot)], empty.snapshot_id
+        updates.append(set_branch(name, at, min_snapshots_to_keep=_KEPT))
+        made = tables.store.commit(now, [assert_ref(name, None)], updates)
+        if ref(made.metadata, name) is None:
+            raise branch_is_gone(target, name)
+        return StagingBranch(made, head, at)
 
-    return until_committed(once, f"creating the staging branch of `{schema}.{table}`")
+    with committable(target):
+        return until_committed(once, f"creating the staging branch of `{target}`")
 
 
-def drop_branch(spark: SparkSession, schema: str, table: str, name: str) -> bool:
+def drop_branch(tables: CatalogTables, schema: str, table: str, name: str) -> bool:
     """Drop a branch; return whether it was there.
 
     The drop asserts the branch, as a publish does: when it succeeds, no publish of that branch has
@@ -83,34 +94,45 @@ def drop_branch(spark: SparkSession, schema: str, table: str, name: str) -> bool
     """
 
     def once() -> bool:
-        java_table = load(spark, schema, table)
-        if java_table is None:
+        now = tables.read(schema, table)
+        at = None if now is None else ref(now.metadata, name)
+        if now is None or at is None:
             return False
-        transaction = java_table.newTransaction()
-        if name not in facts_of(spark, transaction.startMetadata()).refs:
-            return False
-        assert_branch(transaction, name)
-        transaction.manageSnapshots().removeBranch(name).commit()
-        transaction.commitTransaction()
+        tables.store.commit(now, [assert_ref(name, at)], [remove_ref(name)])
         return True
 
     return until_committed(once, f"dropping the branch `{name}` of `{schema}.{table}`")
 
 
-def assert_branch(transaction: Java, name: str) -> None:
-    """Make the transaction fail if the branch is not where it is now.
+def check_compares(
+    tables: CatalogTables, branch: StagingBranch, name: str, catalog: CatalogSpec
+) -> None:
+    """Raise `LoadFailed` when a REST catalog takes a commit that it has to refuse.
 
-    REST catalogs compare only references that a commit sets; removing one compares nothing. An
-    operation of its own, because within one the last change of a reference is all that is sent.
+    The commit sets a branch to where it is, and asserts that there is no such branch: taken, it
+    changes nothing. Any other answer says nothing; the commits of the load will be told more.
     """
-    milliseconds = REF_AGE // timedelta(milliseconds=1)
-    transaction.manageSnapshots().setMaxRefAgeMs(name, milliseconds).commit()
+    if catalog_traits(catalog).compares is not Compares.REFERENCES:
+        return
+    target = branch.table.target
+    again = set_branch(name, branch.at, min_snapshots_to_keep=_KEPT)
+    try:
+        tables.store.commit(branch.table, [assert_ref(name, None)], [again])
+    except CommitRejected:
+        return
+    except (CommitUnknown, LakeloadError):
+        logger.warning(
+            "it is not known whether the catalog validates commits to %s", target, exc_info=True
+        )
+        return
+    message, hint = took_false_commit(target, name)
+    raise LoadFailed(f"nothing is loaded through this catalog: {message}", hint=hint)
 
 
-def is_marked(java_table: Java, name: str) -> bool:
+def is_marked(metadata: Metadata, name: str) -> bool:
     """Whether the branch is there with the setting that `create_branch` gave it."""
-    found = java_table.refs().get(name)
-    return found is not None and found.minSnapshotsToKeep() == _KEPT
+    found = metadata.get("refs", {}).get(name, {})
+    return bool(found.get("min-snapshots-to-keep") == _KEPT)
 
 
 def branch_is_gone(target: str, name: str) -> LoadFailed:
@@ -132,17 +154,17 @@ def until_committed(once: Callable[[], _T], doing: str) -> _T:
     for tries in range(_TRIES):
         try:
             return once()
-        except Py4JJavaError as error:
-            if failure := catalog_rejection(error, doing):
-                raise failure from None
-            last = tries == _TRIES - 1
-            if last or not caused_by(error, *LOST, *UNSURE):
-                raise
+        except (CommitRejected, CommitUnknown) as error:
+            last = error
         pause(tries)
+    cause = last.__cause__
+    if isinstance(last, CommitUnknown) and isinstance(cause, LakeloadError):
+        raise cause from None
     raise LoadFailed(f"{doing}: conflicts with other commits each time", retryable=True)
 
 
-def _needed(java_table: Java | None, name: str) -> Java:
-    if java_table is None:
-        raise LoadFailed(f"the table `{name}` was dropped during the load", retryable=True)
-    return java_table
+def _needed(tables: CatalogTables, schema: str, table: str) -> ReadTable:
+    found = tables.read(schema, table)
+    if found is None:
+        raise dropped(f"{schema}.{table}")
+    return found

@@ -5,13 +5,16 @@ Properties: https://iceberg.apache.org/docs/latest/spark-configuration/ and `/do
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.errors import InvalidInput
+from lakeload_jobs.contract.errors import InvalidInput, JavaNeeded
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec
 from lakeload_jobs.contract.traits import Interface, catalog_traits, vends
@@ -33,6 +36,8 @@ from lakeload_jobs.formats.iceberg.rules.catalogs import (
     warehouse_location,
 )
 from lakeload_jobs.storage.backoff import pause
+
+logger = logging.getLogger(__name__)
 
 SETTING = f"spark.sql.catalog.{CATALOG}"
 
@@ -65,31 +70,47 @@ def catalog_properties(destination: DestinationSpec) -> dict[str, str]:
     return settings | {"cache-enabled": "false", "use-nullable-query-schema": "false"}
 
 
-def connect(
-    spark: SparkSession, destination: DestinationSpec, session: AwsSession
-) -> JvmCredentials:
-    """Give the JVM its credentials, and open the catalog `lake` in the running session.
+class SparkCatalog:
+    """The catalog `lake` in Spark, which is opened in each session that needs it. There is one for
+    a run: its sessions share the JVM's credentials."""
 
-    Once in a run; whoever calls closes the credentials when it ends. Raises `AwsError`, and as
-    `open_catalog` does.
-    """
-    secrets = _secrets(destination, session)
-    credentials = JvmCredentials(spark, destination, session)
-    try:
-        _open(spark, destination, secrets)
-    except BaseException:
-        credentials.close()
-        raise
-    return credentials
+    def __init__(self, destination: DestinationSpec, aws: AwsSession, *, has_jars: bool) -> None:
+        self._destination = destination
+        self._aws = aws
+        self._has_jars = has_jars
+        self._lock = threading.Lock()
+        self._credentials: JvmCredentials | None = None
+        self._opened: list[SparkSession] = []
 
+    def open_in(self, spark: SparkSession, target: str, reason: str) -> None:
+        """Open the catalog in a session, once. `reason` says what the table `target` needs it for,
+        as a clause.
 
-def open_catalog(spark: SparkSession, destination: DestinationSpec, session: AwsSession) -> None:
-    """Open the catalog `lake` in one more session of a JVM that has its credentials.
+        Secrets are resolved now, and leave the settings again once the catalog has taken them.
+        Raises `JavaNeeded` where Spark has no jars for it, `AwsError`, `InvalidInput` for a missing
+        secret, and `Refused` for what the catalog refuses.
+        """
+        if not self._has_jars:
+            raise JavaNeeded(target, reason)
+        with self._lock:
+            if any(spark is one for one in self._opened):
+                return
+            logger.info("Spark opens the catalog for %s: %s", target, reason)
+            secrets = _secrets(self._destination, self._aws)
+            if self._credentials is None:
+                self._credentials = JvmCredentials(spark, self._destination, self._aws)
+            _open(spark, self._destination, secrets)
+            self._opened.append(spark)
 
-    Secrets are resolved now, and leave the settings again once the catalog has taken them. Raises
-    `InvalidInput` for a missing secret, and `Refused` for what the catalog refuses.
-    """
-    _open(spark, destination, _secrets(destination, session))
+    def close(self, *, jvm_stays: bool) -> None:
+        """End the renewal of credentials; close the catalog in each session where the JVM stays."""
+        with ExitStack() as stack:
+            if self._credentials is not None:
+                stack.callback(self._credentials.close)
+            if jvm_stays:
+                for spark in self._opened:
+                    stack.callback(close_catalog, spark)
+            self._opened.clear()
 
 
 def close_catalog(spark: SparkSession) -> None:

@@ -270,14 +270,22 @@ def new_location(
 ) -> str | None:
     """Return where a new table lies, in a namespace that lies there; None where the catalog
     decides. They are the places that Iceberg's Java library chooses."""
-    interface = catalog_traits(destination.iceberg.catalog).interface
-    if interface is Interface.REST:
+    place = _PLACES[catalog_traits(destination.iceberg.catalog).interface]
+    if place is None:
         return None
+    folder, name = place
     warehouse = own_location(destination) or ""
-    if interface is Interface.GLUE:
-        return f"{namespace_location.rstrip('/') or f'{warehouse}/{schema}.db'}/{table}"
+    within = namespace_location.rstrip("/") or f"{warehouse}/{folder.format(schema)}"
+    return f"{within}/{name.format(table, uuid.uuid4())}"
+
+
+_PLACES: Mapping[Interface, tuple[str, str] | None] = {
+    Interface.GLUE: ("{}.db", "{}"),
     # Branches of Nessie may have tables of one name, which share no file.
-    return f"{namespace_location.rstrip('/') or f'{warehouse}/{schema}'}/{table}_{uuid.uuid4()}"
+    Interface.NESSIE: ("{}", "{}_{}"),
+    Interface.REST: None,
+}
+"""The folder of a namespace that says no place of its own, and that of a table."""
 
 
 def check_location(facts: TableFacts, destination: DestinationSpec, target: str) -> None:

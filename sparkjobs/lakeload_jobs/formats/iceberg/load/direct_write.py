@@ -1,14 +1,17 @@
-"""Data files that tasks write themselves: planned, uploaded, completed, and added to the staging
-branch in one commit. Spark's writer sees none of their rows."""
+"""Data files that tasks write themselves: planned, uploaded, completed, and named in a manifest.
+Spark's writer sees none of their rows."""
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,18 +33,25 @@ from lakeload_jobs.formats.data_files.stage import (
 )
 from lakeload_jobs.formats.data_files.tracked import Tracking
 from lakeload_jobs.formats.data_files.uploads import StagedFile, UploadRegistry, abort_uploads
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
+from lakeload_jobs.formats.iceberg.commits.footers import WrittenFile, data_file
+from lakeload_jobs.formats.iceberg.commits.manifests import (
+    Manifest,
+    MetadataFiles,
+    write_added,
+)
+from lakeload_jobs.formats.iceberg.commits.manifests import (
+    partition_fields as partition_fields_of,
+)
+from lakeload_jobs.formats.iceberg.commits.metadata import Json, Metadata, schema_of, spec_of
+from lakeload_jobs.formats.iceberg.commits.snapshots import new_snapshot_id
 from lakeload_jobs.formats.iceberg.load.arrow_schema import arrow_schema
-from lakeload_jobs.formats.iceberg.load.branches import branch_is_gone, until_committed
 from lakeload_jobs.formats.iceberg.load.catalog_settings import catalog_properties
-from lakeload_jobs.formats.iceberg.load.data_files import DataFileBuilder
 from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
 from lakeload_jobs.formats.iceberg.load.partitioned import stage_partitions
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
-from lakeload_jobs.formats.iceberg.load.tables import Java, add_files, jvm, load_existing
-from lakeload_jobs.formats.iceberg.rules.partitions import spec_field
 from lakeload_jobs.formats.iceberg.rules.writers import (
     EXTERNAL_ID_SETTING,
-    FILE_IO,
     KEY_SETTING,
     LENT_SETTING,
     SECRET_SETTING,
@@ -52,6 +62,7 @@ from lakeload_jobs.formats.iceberg.rules.writers import (
     only_spark_by_settings,
     partition_fields,
     secrets_elsewhere,
+    written_table,
 )
 from lakeload_jobs.rows.counting import NO_ROWS, RowsReport
 from lakeload_jobs.rows.progress import new_progress_file
@@ -91,46 +102,27 @@ class Plan:
 
 
 def plan_write(
-    spark: SparkSession,
     spec: JobSpec,
     table: TableSpec,
     rows: FittedRows,
-    java_table: Java,
+    known: ReadTable,
+    metadata: Metadata,
     own_key: Callable[[], str],
 ) -> Plan:
-    """Decide who writes the rows of a load into a table that is ready for them. `own_key` returns
-    the access key id of the destination's own identity."""
-    io = java_table.io()
-    written = WrittenTable(
-        schema=schema_json(spark, java_table.schema()),
-        partitions=_partitions(java_table),
-        sorted=bool(java_table.sortOrder().isSorted()),
-        properties={str(k): str(v) for k, v in dict(java_table.properties()).items()},
-        location=str(java_table.location()),
-        version=int(jvm(spark).org.apache.iceberg.TableUtil.formatVersion(java_table)),
-        io=str(io.getClass().getName()),
-        io_settings=(
-            *_io_settings(dict(io.properties()), spec.destination, own_key),
-            *_lent_settings(io),
-        ),
-    )
+    """Decide who writes the rows of a load into a table that is `known`, and will have this
+    `metadata`. `own_key` returns the access key id of the destination's own identity."""
+    told = known.config or {}
+    lent = [name for _, config in known.credentials for name in config]
+    settings = (*_io_settings(told, spec.destination, own_key), *lent)
+    written = written_table(metadata, settings)
+    if io := told.get("io-impl"):
+        written = replace(written, io=io)
     return plan_rows(spec, table, rows, written)
 
 
-def schema_json(spark: SparkSession, schema: Java) -> dict[str, Any]:
-    """Return one of Iceberg's schemas as its JSON."""
-    text = jvm(spark).org.apache.iceberg.SchemaParser.toJson(schema)
-    found: dict[str, Any] = json.loads(str(text))
-    return found
-
-
-def _partitions(java_table: Java) -> tuple[str, ...]:
+def _partitions(metadata: Metadata) -> tuple[str, ...]:
     """Return the fields of the table's spec as `partition_by` writes them."""
-    schema = java_table.schema()
-    return tuple(
-        spec_field(str(field.transform()), str(schema.findColumnName(field.sourceId())))
-        for field in java_table.spec().fields()
-    )
+    return written_table(metadata).partitions
 
 
 def _io_settings(
@@ -147,13 +139,6 @@ def _io_settings(
     if key is not None and LENT_SETTING not in given and key == own_key():
         own |= {KEY_SETTING, SECRET_SETTING}
     return tuple(name for name in given if name not in own)
-
-
-def _lent_settings(io: Java) -> Iterator[str]:
-    """Yield the names of the settings that the catalog lends for single locations."""
-    if str(io.getClass().getName()) == FILE_IO:
-        for credential in io.credentials():
-            yield from map(str, dict(credential.config()))
 
 
 def plan_rows(spec: JobSpec, table: TableSpec, rows: FittedRows, written: WrittenTable) -> Plan:
@@ -210,41 +195,38 @@ def _names(kind: pa.DataType) -> list[Any]:
 
 @dataclass(frozen=True)
 class Target:
-    """Where the rows go: a staging branch of a table, of a job in its attempt."""
+    """Where the rows go: a staging branch of a table of this `metadata`, of a job's attempt."""
 
     spark: SparkSession
     spec: JobSpec
     table: TableSpec
     objects: Objects
+    metadata: Metadata
+    metadata_files: MetadataFiles
     branch: str
     key: tuple[str, ...]
-    replaces: bool
     tracking: Tracking
     driver: Driver
-    private: bool = False
-    """Only this load sees the table: the publish makes its changes."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """What tasks found in the rows, and the files of the snapshot, without rejected records."""
+    """What tasks found in the rows, and their files, without rejected records. The `manifests` name
+    them for the snapshot of this id."""
 
     report: RowsReport
     files: tuple[FileResult, ...]
+    snapshot_id: int
+    manifests: tuple[Manifest, ...]
 
 
-def write_files(
-    given: Target,
-    write: DirectWrite,
-    java_table: Java,
-    summary: Callable[[RowsReport], Mapping[str, str]],
-) -> Written:
-    """Write the rows and commit them to the branch, with the `summary` of what was found in them.
+def write_files(given: Target, write: DirectWrite) -> Written:
+    """Write the rows and the manifest of their files, which no snapshot names yet.
 
     Raises `RetryLoad` where the columns of the table have changed, and `LoadFailed` where an upload
-    was aborted or the branch dropped by someone else. No upload is left open then.
+    was aborted by someone else. No upload is left open then.
     """
-    _check_unchanged(given, write, java_table)
+    _check_unchanged(given, write)
     registry = UploadRegistry(_registry(given))
     staged: list[StagedFile] = []
     try:
@@ -254,17 +236,50 @@ def write_files(
     except BaseException:
         abort_uploads(given.objects, registry, staged)
         raise
-    written = sum((report.rows for report in reports), NO_ROWS)
-    files = tuple(FileResult(file.key, file.rows, file.bytes) for file in staged)
-    if staged or given.replaces:
-        _commit(given, java_table, reports, summary(written))
-    return Written(written, files)
+    number = new_snapshot_id()
+    found = [
+        _data_file(given, file, facts)
+        for report in reports
+        for file, facts in zip(report.files, report.facts, strict=True)
+    ]
+    manifests: tuple[Manifest, ...] = ()
+    if found:
+        manifests = (write_added(given.metadata_files, given.metadata, number, found),)
+    return Written(
+        sum((report.rows for report in reports), NO_ROWS),
+        tuple(FileResult(file.key, file.rows, file.bytes) for file in staged),
+        number,
+        manifests,
+    )
 
 
-def _check_unchanged(given: Target, write: DirectWrite, java_table: Java) -> None:
-    if schema_json(given.spark, java_table.schema()) != write.written.schema:
+def _data_file(given: Target, file: StagedFile, facts: str) -> Json:
+    """Return what a manifest says of a file. `facts` are those of `IcebergFiles.encode`, and its
+    partition."""
+    found, metadata = json.loads(facts), given.metadata
+    schema = schema_of(metadata)
+    fields = partition_fields_of(schema, spec_of(metadata)["fields"])
+    values = zip(fields, found.get("partition", ()), strict=True)
+    written = WrittenFile(
+        location=given.objects.url(file.key),
+        size=file.bytes,
+        rows=file.rows,
+        footer=zlib.decompress(base64.b64decode(found["footer"])),
+        floats={int(number): floats for number, floats in found["floats"].items()},
+        partition={field.name: _partition_value(value, field.kind) for field, value in values},
+    )
+    return data_file(schema, metadata.get("properties", {}), written)
+
+
+def _partition_value(value: Any, kind: str) -> Any:
+    """Return a value of `transforms.by_partition` as manifests have it: decimals are text there."""
+    return Decimal(value) if value is not None and kind.startswith("decimal") else value
+
+
+def _check_unchanged(given: Target, write: DirectWrite) -> None:
+    if schema_of(given.metadata) != write.written.schema:
         raise RetryLoad(f"another writer has changed the columns of `{given.table.target}`")
-    if _partitions(java_table) != write.written.partitions:
+    if _partitions(given.metadata) != write.written.partitions:
         raise RetryLoad(f"another writer has changed the partitions of `{given.table.target}`")
 
 
@@ -343,48 +358,3 @@ def _complete(given: Target, staged: Sequence[StagedFile]) -> None:
     with ThreadPoolExecutor(given.spec.destination.parquet.upload_parallelism) as pool:
         for _ in pool.map(complete, staged):
             pass
-
-
-def _commit(
-    given: Target,
-    java_table: Java,
-    reports: Sequence[PartitionReport],
-    summary: Mapping[str, str],
-) -> None:
-    """Add the files to the branch. Raises `LoadFailed` where somebody has dropped it: a clean-up
-    may have removed the files since."""
-    target, name = given.table.target, given.branch
-    begun = _head(java_table, name)
-    builder = DataFileBuilder(given.spark, java_table, java_table.spec().specId())
-    files = [
-        builder.build(given.objects.url(file.key), file, facts)
-        for report in reports
-        for file, facts in zip(report.files, report.facts, strict=True)
-    ]
-
-    properties = {"spark.app.id": given.spark.sparkContext.applicationId, **summary}
-    if given.private:
-        add_files(given.spark, java_table, name, files, properties, replaces=given.replaces)
-        return
-
-    def once() -> None:
-        # Others have committed since: their commits are the base of this one.
-        transaction = load_existing(given.spark, given.table).newTransaction()
-        head = _head(transaction.table(), name)
-        if head is None or begun is None:
-            raise branch_is_gone(target, name)
-        if head != begun:
-            # An earlier try came in unheard.
-            return
-        # Iceberg repeats a commit that others came before, and makes a missing branch anew. It does
-        # not repeat a transaction with a change of references, even one to where they are.
-        transaction.manageSnapshots().replaceBranch(name, begun).commit()
-        add_files(given.spark, transaction, name, files, properties, replaces=given.replaces)
-        transaction.commitTransaction()
-
-    until_committed(once, f"adding files to the staging branch of `{target}`")
-
-
-def _head(java_table: Java, branch: str) -> int | None:
-    found = java_table.refs().get(branch)
-    return None if found is None else int(found.snapshotId())

@@ -1,4 +1,4 @@
-"""What a load changes in the definition of its table: planned before the rows are staged, and
+"""Changes that a load makes in the definition of its table: planned before the rows are staged, and
 committed with them."""
 
 from __future__ import annotations

@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.maintain import DEAD_AFTER
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import RetryLoad
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
+from lakeload_jobs.formats.iceberg.commits.metadata import Metadata
+from lakeload_jobs.formats.iceberg.load.asked_rows import AskedTable
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
-from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
-from lakeload_jobs.formats.iceberg.load.table_changes import (
+from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables, facts_of
+from lakeload_jobs.formats.iceberg.load.definition import (
     Definition,
-    TableChanges,
     check_location,
     create,
     definition,
     ensure_namespace,
-    plan_changes,
+    new_location,
 )
-from lakeload_jobs.formats.iceberg.load.tables import Java, load, read_facts, spark_name
+from lakeload_jobs.formats.iceberg.load.evolution import TableChanges, plan_changes
+from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.rules.admission import (
     JobAnswer,
     JobFound,
@@ -53,9 +55,10 @@ class OpenedTable:
     facts: TableFacts | None
     start: Start
     already: JobAnswer | None = None
-    java_table: Java | None = None
-    """The table as it was read last, with the changes that this load will make; None where there is
-    none."""
+    table: ReadTable | None = None
+    """The table as it was read last; None where there is none."""
+    metadata: Metadata | None = None
+    """Its metadata, with the changes that this load will make."""
 
     @property
     def recorded(self) -> dict[str, str]:
@@ -75,35 +78,33 @@ class Ready:
     """What the table needs for the rows. Not done yet: rows that cannot be loaded change none."""
 
 
-def open_load(
-    spark: SparkSession, spec: JobSpec, table: TableSpec, job: TableAttempt
-) -> OpenedTable:
+def open_load(asked: AskedTable, spec: JobSpec, table: TableSpec, job: TableAttempt) -> OpenedTable:
     """Look at the table: is the job in, may it be loaded, and what state does it go on from.
 
     Branches of dead attempts are dropped. Raises `InvalidInput` and `LoadFailed`.
     """
     branch = spec.destination.iceberg.branch
-    java_table = load(spark, table.schema, table.table)
-    if java_table is None:
+    known = asked.tables.read(table.schema, table.table)
+    if known is None:
         return OpenedTable(job, None, open_table(None, branch, job))
-    facts = read_facts(spark, java_table)
+    facts = facts_of(known)
     check_location(facts, spec.destination, table.target)
     answer = find_job(facts, branch, job.pipeline, job.job_id)
     if answer.found is JobFound.ASK_THE_DATA:
-        answer = replace(answer, found=_asked(spark, table, branch, facts, answer, job.job_id))
+        answer = replace(answer, found=_asked(asked, branch, facts, answer, job.job_id))
     if answer.found is JobFound.IN:
         start = Start(None, 0, None, first_run=False)
-        return OpenedTable(job, facts, start, answer, java_table)
+        return OpenedTable(job, facts, start, answer, known, known.metadata)
     start = open_table(facts, branch, job)
     if start.ask_rows_of is not None:
-        there = _has_rows(spark, table, branch, facts, start.ask_rows_of)
+        there = asked.has_rows(branch, facts, start.ask_rows_of)
         check_state_rows(start, facts, branch, job, found=there is not False)
-    _drop_left(spark, table, facts, job, spec.dead_attempts)
-    return OpenedTable(job, facts, start, java_table=java_table)
+    _drop_left(asked.tables, table, facts, job, spec.dead_attempts)
+    return OpenedTable(job, facts, start, table=known, metadata=known.metadata)
 
 
 def ready(
-    spark: SparkSession, spec: JobSpec, table: TableSpec, opened: OpenedTable, rows: FittedRows
+    asked: AskedTable, spec: JobSpec, table: TableSpec, opened: OpenedTable, rows: FittedRows
 ) -> Ready | None:
     """Create the table, or plan how its columns come into step with the rows.
 
@@ -114,7 +115,6 @@ def ready(
         return None if opened.facts is None else Ready(opened, rows)
     partitions = rows.partition_by or ()
     made = definition(
-        spark,
         spec,
         table,
         rows.columns,
@@ -124,35 +124,37 @@ def ready(
         rows.bloom_filters,
     )
     if opened.facts is None:
-        ensure_namespace(spark, spec.destination, table.schema)
-        if not create(spark, table, made):
+        tables = asked.tables
+        place = ensure_namespace(tables.store, spec.destination, table.schema)
+        location = new_location(spec.destination, table.schema, table.table, place)
+        if create(tables.store, table, made, location) is None:
             raise RetryLoad(f"another load has created `{table.target}` since this load began")
-        return Ready(open_load(spark, spec, table, opened.job), rows, notes=made.notes)
-    return _evolved(spark, spec, table, opened, rows, made)
+        return Ready(open_load(asked, spec, table, opened.job), rows, notes=made.notes)
+    return _evolved(asked, spec, table, opened, rows, made)
 
 
 def _evolved(
-    spark: SparkSession,
+    asked: AskedTable,
     spec: JobSpec,
     table: TableSpec,
     opened: OpenedTable,
     rows: FittedRows,
     made: Definition,
 ) -> Ready:
-    java_table = load(spark, table.schema, table.table)
-    if java_table is None:
+    known = asked.tables.read(table.schema, table.table)
+    if known is None:
         raise RetryLoad(f"`{table.target}` was dropped since this load began")
-    facts = read_facts(spark, java_table)
+    facts = facts_of(known)
+    branch = spec.destination.iceberg.branch
     try:
-        plan = plan_changes(spark, spec, table, facts, rows, made)
+        plan = plan_changes(spec, table, facts, rows, made, partial(asked.count_nulls, branch))
     except LoadFailed:
         if not rows.prepared.is_empty:
             raise
         # A CSV file with a header alone is all text: without rows nothing is worth a complaint.
         return Ready(opened, replace(rows, columns=StructType()))
-    branch = spec.destination.iceberg.branch
-    changes = TableChanges(spark, table, branch, opened.job, facts, rows, made, plan)
-    changed = changes.preview(java_table)
+    changes = TableChanges(table, branch, opened.job, facts, rows, made, plan)
+    changed = changes.preview(known.metadata)
     families = rows.mapping.families
     gone = (shown(path) for path in plan.removed)
     warnings = tuple(missing_column(name) for name in gone if name.lower() not in families)
@@ -160,9 +162,8 @@ def _evolved(
     added = (added_column(shown(change.path)) for change in plan.add)
     told = (plan.repartition.sentence(),) if plan.repartition else ()
     notes = tuple(dict.fromkeys((*made.notes, *added, *plan.notes, *told)))
-    if changed is None:
-        return Ready(replace(opened, java_table=java_table), rows, warnings, notes)
-    return Ready(replace(opened, java_table=changed), rows, warnings, notes, changes)
+    opened = replace(opened, table=known, metadata=changed or known.metadata)
+    return Ready(opened, rows, warnings, notes, None if changed is None else changes)
 
 
 def attempt_of(spec: JobSpec, table: TableSpec, *, goes_on: bool) -> TableAttempt:
@@ -184,7 +185,11 @@ def attempt_of(spec: JobSpec, table: TableSpec, *, goes_on: bool) -> TableAttemp
 
 
 def _drop_left(
-    spark: SparkSession, table: TableSpec, facts: TableFacts, job: TableAttempt, dead: Sequence[str]
+    tables: CatalogTables,
+    table: TableSpec,
+    facts: TableFacts,
+    job: TableAttempt,
+    dead: Sequence[str],
 ) -> None:
     """Drop the branches of dead attempts: those known to be dead, old ones, and those of this job's
     earlier attempts. A live one loses work by it, never rows (I7)."""
@@ -199,30 +204,13 @@ def _drop_left(
         if (summary.get(SUMMARY_PIPELINE), summary.get(SUMMARY_JOB)) == (job.pipeline, job.job_id):
             left.add(branch.name)
     for name in sorted(left):
-        drop_branch(spark, table.schema, table.table, name)
+        drop_branch(tables, table.schema, table.table, name)
 
 
 def _asked(
-    spark: SparkSession,
-    table: TableSpec,
-    branch: str,
-    facts: TableFacts,
-    answer: JobAnswer,
-    job_id: str,
+    asked: AskedTable, branch: str, facts: TableFacts, answer: JobAnswer, job_id: str
 ) -> JobFound:
-    there = _has_rows(spark, table, branch, facts, job_id)
+    there = asked.has_rows(branch, facts, job_id)
     if there is None:
         return answer.without_the_data()
     return JobFound.IN if there else JobFound.NOT_IN
-
-
-def _has_rows(
-    spark: SparkSession, table: TableSpec, branch: str, facts: TableFacts, job_id: str
-) -> bool | None:
-    """Whether the branch has rows of a job; None where the table cannot be asked."""
-    if "_supa_job_id" not in facts.columns:
-        return None
-    if branch not in facts.refs:
-        return False
-    rows = spark.read.option("branch", branch).table(spark_name(table.schema, table.table))
-    return not rows.where(F.col("_supa_job_id") == job_id).limit(1).isEmpty()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from pyspark.sql import SparkSession
-
 from lakeload_jobs.contract.result import FileResult, IndexKind, RowChanges, TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.formats.iceberg.load.tables import Java, added_files
+from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles
+from lakeload_jobs.formats.iceberg.commits.metadata import Json
+from lakeload_jobs.formats.iceberg.commits.snapshots import files_of
 from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_DELETED,
     SUMMARY_REJECTED,
@@ -25,23 +24,22 @@ MOST_FILES = 200
 
 
 def loaded(
-    spark: SparkSession,
     spec: JobSpec,
     table: TableSpec,
-    java_table: Java,
-    snapshot: int,
+    location: str,
+    metadata_files: MetadataFiles,
+    snapshot: Json,
     *,
     index: IndexKind,
     merged: RowChanges | None,
     files: tuple[FileResult, ...] | None = None,
 ) -> TableResult:
-    """Return the result of a table whose snapshot is in, read from that snapshot.
+    """Return the result of a table at `location` whose snapshot is in, read from that snapshot.
 
-    `merged` is what a MERGE did. `files` are those of the snapshot,
-    None where only it tells.
+    `merged` is what a MERGE did. `files` are those of the snapshot, None where only it tells: by
+    the `metadata_files` of the table.
     """
-    found = java_table.snapshot(snapshot)
-    summary = {str(name): str(value) for name, value in dict(found.summary()).items()}
+    summary = snapshot["summary"]
     replaced = changes(summary)
     return TableResult(
         table=table.source,
@@ -49,13 +47,13 @@ def loaded(
         status="LOADED",
         rows=loaded_rows(summary),
         bytes=number_in(summary, "added-files-size"),
-        files=_named(files) if files is not None else _files(spark, java_table, found, summary),
+        files=_named(files) if files is not None else _files(metadata_files, snapshot),
         file_count=number_in(summary, "added-data-files"),
-        location=str(java_table.location()),
+        location=location,
         rejected=number_in(summary, SUMMARY_REJECTED),
         deleted=number_in(summary, SUMMARY_DELETED),
         index=index if "_supa_index" in spec.tracking_columns else None,
-        snapshot_id=snapshot,
+        snapshot_id=snapshot["snapshot-id"],
         changes=merged or (replaced and replace(replaced, unchanged=0, ignored=0)),
     )
 
@@ -87,16 +85,14 @@ def _named(files: tuple[FileResult, ...]) -> tuple[FileResult, ...]:
     return files if len(files) <= MOST_FILES else ()
 
 
-def _files(
-    spark: SparkSession, java_table: Java, snapshot: Java, summary: Mapping[str, str]
-) -> tuple[FileResult, ...]:
-    if number_in(summary, "added-data-files") > MOST_FILES:
+def _files(metadata_files: MetadataFiles, snapshot: Json) -> tuple[FileResult, ...]:
+    if number_in(snapshot["summary"], "added-data-files") > MOST_FILES:
         return ()
     return tuple(
         FileResult(
-            key=urlsplit(str(file.location()), allow_fragments=False).path.removeprefix("/"),
-            rows=int(file.recordCount()),
-            bytes=int(file.fileSizeInBytes()),
+            key=urlsplit(file.location, allow_fragments=False).path.removeprefix("/"),
+            rows=file.rows,
+            bytes=file.size,
         )
-        for file in added_files(spark, java_table, snapshot)
+        for file in files_of(metadata_files, snapshot)
     )

@@ -1,4 +1,4 @@
-"""The publish: one transaction that brings a staged snapshot, the job's id and the pipeline's state
+"""The publish: one commit that brings a staged snapshot, the job's id and the pipeline's state
 into the branch, or none of them."""
 
 from __future__ import annotations
@@ -7,26 +7,40 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
-
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.result import FileResult, RowChanges, SameKey
 from lakeload_jobs.formats.base import RetryLoad
-from lakeload_jobs.formats.iceberg.load.branches import LOST, assert_branch, drop_branch
-from lakeload_jobs.formats.iceberg.load.table_changes import TableChanges
-from lakeload_jobs.formats.iceberg.load.tables import (
-    Java,
-    add_files,
-    added_files,
-    catalog_rejection,
-    caused_by,
-    changed_files,
-    facts_of,
-    load,
-    repeat_changes,
-    sentence,
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, now_ms
+from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
+from lakeload_jobs.formats.iceberg.commits.manifests import Manifest
+from lakeload_jobs.formats.iceberg.commits.metadata import (
+    Json,
+    Metadata,
+    add_snapshot,
+    assert_ref,
+    ref,
+    remove_ref,
+    set_branch,
+    set_properties,
+    updated,
 )
+from lakeload_jobs.formats.iceberg.commits.snapshots import (
+    Addition,
+    added,
+    again,
+    moved,
+    new_snapshot_id,
+)
+from lakeload_jobs.formats.iceberg.load.branches import drop_branch
+from lakeload_jobs.formats.iceberg.load.catalog_tables import (
+    CatalogTables,
+    committable,
+    dropped,
+    facts_of,
+)
+from lakeload_jobs.formats.iceberg.load.evolution import TableChanges, requirements
 from lakeload_jobs.formats.iceberg.rules.admission import Start, next_properties
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableAttempt, TableFacts
 from lakeload_jobs.formats.iceberg.rules.publish import (
@@ -46,29 +60,49 @@ _UNKNOWN_TRIES = 8
 
 
 @dataclass(frozen=True)
-class Uncommitted:
-    """A snapshot that waits in a table which has the `changes`, and which only this load sees."""
+class NewFiles:
+    """Data files that no snapshot has yet, in manifests that every try to publish them names:
+    always by a snapshot of the same id, which they have in them."""
 
-    changes: TableChanges
-    java_table: Java
-    snapshot: int
+    snapshot_id: int
+    manifests: tuple[Manifest, ...]
     replaces: bool
     """Every row of the table is replaced."""
 
 
 @dataclass(frozen=True)
+class Committed:
+    """A snapshot that Spark has committed: to the staging branch, or to a table with the changes of
+    this load, which only the load sees (`private`)."""
+
+    snapshot: Json
+    private: bool
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Changes of the table that the publish makes, and the `definition` with them that the rows
+    were staged for."""
+
+    changes: TableChanges
+    definition: Metadata
+
+
+@dataclass(frozen=True)
 class Staged:
-    """A snapshot that waits on a branch of its own. `base` is where the branch began."""
+    """Rows that wait for their publish. `branch` is at the snapshot `at`, and was made from the one
+    of the branch that is loaded, which was at `base`."""
 
     branch: str
     base: int | None
-    snapshot: int
+    at: int
+    rows: NewFiles | Committed
     mode: Literal["append", "replace"]
     summary: Mapping[str, str]
-    """What the published snapshot says of itself, should it have to be made anew."""
+    """What the published snapshot says of itself."""
     has_rows: bool
     balance: Balance
-    changes: RowChanges | None = None
+    merged: RowChanges | None = None
     """What a MERGE did; None: the rows were not merged."""
     same_key: SameKey | None = None
     """Rows of an UPSERT that later ones of the load replaced."""
@@ -76,15 +110,14 @@ class Staged:
     """What was found in the rows that were read."""
     files: tuple[FileResult, ...] | None = None
     """The files with the rows, where it is known without reading the snapshot."""
-    uncommitted: Uncommitted | None = None
-    """Where the rows wait if the table changes with them: the branch is then where it began."""
+    changes: Changes | None = None
 
 
 @dataclass(frozen=True)
 class Publish:
     """Everything a publish is decided by. `schema.table` is loaded at `branch`."""
 
-    spark: SparkSession
+    tables: CatalogTables
     schema: str
     table: str
     branch: str
@@ -103,9 +136,9 @@ class Published:
     outcome: Literal["IN", "NO_OP", "AGAIN"]
     snapshot: int | None
     facts: TableFacts
+    table: ReadTable
+    """The table as it was read last, or as the catalog has returned it with the commit."""
     reason: str = ""
-    java_table: Java | None = None
-    """The table as the catalog has returned it with the commit; None where it has to be read."""
 
 
 def publish(given: Publish) -> Published:
@@ -119,60 +152,72 @@ def publish(given: Publish) -> Published:
     unanswered = 0
     for tries in range(_LOST_TRIES):
         try:
-            java_table, transaction = _begin(given)
-            facts = facts_of(given.spark, transaction.startMetadata())
-        except Py4JJavaError as error:
+            # Read again for every attempt: a retry on old metadata would conflict forever.
+            table = _read(given)
+        except (AwsError, CatalogError) as error:
             # Only reading failed: nothing is in doubt unless a commit was sent before.
             unanswered += 1
-            if unanswered > _UNKNOWN_TRIES:
+            if unanswered > _UNKNOWN_TRIES or not error.retryable:
                 raise (unknown_outcome(given.job) if sent else error) from None
             pause(tries)
             continue
+        facts = facts_of(table)
         # An earlier commit may have arrived although its response was lost: never commit twice.
         if landed := next((s for s in sent if has_landed(facts, given.branch, given.job, s)), None):
-            return Published("IN", landed, facts)
+            return Published("IN", landed, facts, table)
         # Only a commit without a response is in doubt. A conflict proves that it was not applied.
         doubt = bool(sent and unanswered)
         verdict = _verdict(given, facts, sent[-1] if doubt else None)
-        # The rules are evaluated on the metadata that the transaction will be compared with.
+        # The rules are evaluated on the metadata that the commit will be compared with.
         if verdict.decision is not Decision.GO:
-            return _stop(given, verdict, facts, unknown=doubt)
+            return _stop(given, verdict, table, unknown=doubt)
         try:
-            sent.append(_prepared(given, transaction, facts, unknown=doubt))
-        except RetryLoad as again:
-            return Published("AGAIN", None, facts, str(again))
+            commit = _prepared(given, table, facts, unknown=doubt)
+        except RetryLoad as retry:
+            return Published("AGAIN", None, facts, table, str(retry))
+        sent.append(commit.snapshot)
         try:
-            transaction.commitTransaction()
-        except Py4JJavaError as error:
-            # A rejection is a response: the commit was not applied, and a retry cannot help.
-            if failure := catalog_rejection(error, f"committing to `{given.job.target}`"):
-                _give_up(given, unknown=doubt)
-                raise failure from None
-            # A conflict is the normal case of optimistic concurrency, retried `_LOST_TRIES` times.
-            # Everything else counts as a missing response.
-            unanswered += not caused_by(error, *LOST)
+            now = given.tables.store.commit(table, commit.requirements, commit.updates)
+        except CommitRejected:
+            # The normal case of optimistic concurrency.
+            pause(tries)
+        except CommitUnknown as error:
+            # Where the table has moved, the next read tells.
+            unanswered += not error.overtaken
             if unanswered > _UNKNOWN_TRIES:
                 return _last_look(given, sent, error)
             pause(tries)
+        except LakeloadError as error:
+            # A refusal is a response: the commit was not applied, and a retry cannot help.
+            _give_up(given, unknown=doubt)
+            raise _refused(given, error) from error
         else:
-            return Published("IN", sent[-1], facts, java_table=java_table)
-    return _stop(given, _exhausted(given), facts, unknown=bool(unanswered))
+            return Published("IN", commit.snapshot, facts, now)
+    return _stop(given, _exhausted(given), table, unknown=bool(unanswered))
 
 
-def _begin(given: Publish) -> tuple[Java, Java]:
-    """Return the table, and a transaction on its metadata as it is now."""
-    # Read again for every attempt: a retry on old metadata would conflict forever.
-    java_table = load(given.spark, given.schema, given.table)
-    if java_table is None:
-        raise _dropped(given)
-    return java_table, java_table.newTransaction()
+def _read(given: Publish) -> ReadTable:
+    table = given.tables.read(given.schema, given.table)
+    if table is None:
+        raise dropped(given.job.target)
+    return table
 
 
-def _prepared(given: Publish, transaction: Java, facts: TableFacts, *, unknown: bool) -> int:
-    """Prepare the transaction; what fails here fails before anything was sent."""
+@dataclass(frozen=True)
+class _Commit:
+    """One try: the snapshot that it brings in, and what is sent."""
+
+    snapshot: int
+    requirements: list[Json]
+    updates: list[Json]
+
+
+def _prepared(given: Publish, table: ReadTable, facts: TableFacts, *, unknown: bool) -> _Commit:
+    """Prepare the commit; what fails here fails before anything was sent."""
     try:
-        return _prepare(given, transaction, facts)
-    except (Py4JJavaError, LakeloadError, RetryLoad):
+        with committable(given.job.target):
+            return _prepare(given, table, facts)
+    except (LakeloadError, RetryLoad):
         _give_up(given, unknown=unknown)
         raise
 
@@ -187,122 +232,121 @@ def _verdict(given: Publish, facts: TableFacts, unknown: int | None) -> Verdict:
         base=given.staged.base,
         staging_branch=given.staged.branch,
         sets_state=given.sets_state,
-        staged=given.staged.snapshot,
+        staged=given.staged.at,
         unknown=unknown,
     )
 
 
-def _prepare(given: Publish, transaction: Java, facts: TableFacts) -> int:
-    """Put every step into the transaction, and return the snapshot it will publish."""
-    staged, waiting = given.staged, given.staged.uncommitted
-    if waiting is not None:
-        waiting.changes.publish(transaction, staged.branch, waiting.java_table)
-    # Fails the commit if maintenance or recovery has dropped the staging branch meanwhile.
-    assert_branch(transaction, staged.branch)
-    head = facts.refs.get(given.branch)
-    if waiting is not None:
-        _add_with_changes(given, transaction, waiting)
-    elif head not in (None, staged.base):
-        # Another writer committed, which only an append survives: `may_publish` sends a replacement
-        # back.
-        _add_again(given, transaction)
-    elif head is None:
-        # First rows of the branch: it begins at the staged snapshot.
-        transaction.manageSnapshots().createBranch(given.branch, staged.snapshot).commit()
-    else:
-        # No other commit came in between: the staged snapshot becomes the head unchanged.
-        transaction.manageSnapshots().fastForwardBranch(given.branch, staged.branch).commit()
-    snapshot = int(transaction.table().refs().get(given.branch).snapshotId())
-    # In the same transaction, so a published job never leaves a branch for recovery to judge.
-    transaction.manageSnapshots().removeBranch(staged.branch).commit()
+def _prepare(given: Publish, table: ReadTable, facts: TableFacts) -> _Commit:
+    """Return the commit of every step, whose manifests are in the bucket."""
+    staged, metadata = given.staged, table.metadata
+    head = ref(metadata, given.branch)
+    # Fails if another job comes first, or if maintenance or recovery drops the staging branch.
+    required = [assert_ref(given.branch, head), assert_ref(staged.branch, staged.at)]
+    updates: list[Json] = []
+    if staged.changes is not None:
+        waiting = staged.changes
+        updates = waiting.changes.publish(metadata, staged.branch, waiting.definition)
+        required += requirements(metadata, updates)
+        metadata = updated(metadata, updates, replaces=None, now_ms=now_ms())
+    snapshot = _snapshot(given, table, metadata, head)
+    number = staged.at
+    if snapshot is not None:
+        number = snapshot["snapshot-id"]
+        updates.append(add_snapshot(snapshot))
+    # What else is set of the branch, such as the age of its snapshots, stays.
+    settings = table.metadata.get("refs", {}).get(given.branch, {})
+    updates.append({**settings, **set_branch(given.branch, number)})
+    # In the same commit, so a published job never leaves a branch for recovery to judge.
+    updates.append(remove_ref(staged.branch))
     # State and job id commit together with the rows: this makes a rerun idempotent.
-    update = transaction.updateProperties()
     properties = next_properties(
         facts,
         given.job.pipeline,
         given.job.job_id,
-        snapshot,
-        given.state(snapshot),
+        number,
+        given.state(number),
         sets_state=given.sets_state,
         retries=given.job.retries,
     )
-    for name, value in properties.items():
-        update.set(name, value)
-    update.commit()
-    return snapshot
+    updates.append(set_properties(properties))
+    return _Commit(number, required, updates)
 
 
-def _add_again(given: Publish, transaction: Java) -> None:
-    """Add the staged files to the head as it is now: a cherry-pick, without writing a data file.
-
-    Iceberg's own cherry-pick knows the branch `main` alone, and takes no summary. The link to the
-    staged snapshot tells expiry that its files are in use (docs/design-notes.md).
-    """
-    table = transaction.table()
-    picked = table.snapshot(given.staged.snapshot)
-    files = added_files(given.spark, table, picked)
-    # Without this link, expiring the staged snapshot would delete files of the table.
-    link = {"source-snapshot-id": str(given.staged.snapshot)}
-    summary = {**given.staged.summary, **link}
-    add_files(given.spark, transaction, given.branch, files, summary, replaces=False)
-
-
-def _add_with_changes(given: Publish, transaction: Java, waiting: Uncommitted) -> None:
-    """Add the files that wait in a table with the changes, now that the transaction has them."""
-    spark, branch, base = given.spark, given.branch, given.staged.base
-    staged = waiting.java_table.snapshot(waiting.snapshot)
-    told = {str(name): str(value) for name, value in dict(staged.summary()).items()}
-    # What Spark says of a MERGE, of which Iceberg knows the files alone.
-    summary = {name: value for name, value in told.items() if name.startswith("spark.")}
-    summary |= given.staged.summary
-    files = changed_files(spark, waiting.java_table, staged)
-    if staged.operation() == "append" or waiting.replaces:
-        added, replaces = files.addedDataFiles(), waiting.replaces
-        add_files(spark, transaction, branch, added, summary, replaces=replaces)
-    else:
-        repeat_changes(spark, transaction, branch, files, summary, base=base)
+def _snapshot(
+    given: Publish, table: ReadTable, metadata: Metadata, head: int | None
+) -> Json | None:
+    """Return the snapshot that is added, with its list of manifests in the bucket; None where the
+    one of the staging branch becomes the head as it is."""
+    staged, rows, files = given.staged, given.staged.rows, given.tables.files(table)
+    if isinstance(rows, NewFiles):
+        # A branch that is not there yet begins where the staging branch does.
+        parent = staged.at if head is None else head
+        addition = Addition(rows.snapshot_id, parent, rows.manifests, staged.summary, rows.replaces)
+        return added(files, metadata, addition, now_ms=now_ms())
+    number = rows.snapshot["snapshot-id"]
+    if staged.mode == "append" and (rows.private or head not in (None, staged.base)):
+        summary, own = dict(staged.summary), number
+        if not rows.private:
+            # Without this link, expiring the staged snapshot would delete files of the table.
+            summary["source-snapshot-id"] = str(number)
+            own = new_snapshot_id()
+        return again(files, metadata, rows.snapshot, head, own, summary, now_ms=now_ms())
+    if rows.private:
+        schema = metadata["current-schema-id"]
+        return moved(files, metadata, rows.snapshot, schema_id=schema, now_ms=now_ms())
+    return None
 
 
-def _stop(given: Publish, verdict: Verdict, facts: TableFacts, *, unknown: bool) -> Published:
+def _stop(given: Publish, verdict: Verdict, table: ReadTable, *, unknown: bool) -> Published:
+    facts = facts_of(table)
     if verdict.decision is Decision.LANDED:
-        return Published("IN", verdict.snapshot, facts)
+        return Published("IN", verdict.snapshot, facts, table)
     # From here on the rows are not published by this attempt, so its branch has to go.
     _give_up(given, unknown=unknown)
     if verdict.decision is Decision.NO_OP:
-        return Published("NO_OP", verdict.snapshot, facts)
+        return Published("NO_OP", verdict.snapshot, facts, table)
     if verdict.decision is Decision.RUN_AGAIN:
-        return Published("AGAIN", None, facts, verdict.reason)
+        return Published("AGAIN", None, facts, table, verdict.reason)
     raise verdict.error or LoadFailed(f"`{given.job.target}` was not published")
 
 
 def _give_up(given: Publish, *, unknown: bool) -> None:
     """Drop the branch. Raises `LoadFailed` when a commit without an answer may have come in."""
     # Dropping is also the fence: a commit that still arrives finds its branch gone and fails.
-    dropped = drop_branch(given.spark, given.schema, given.table, given.staged.branch)
-    if after_drop(dropped=dropped, unknown=unknown) == "UNKNOWN":
+    gone = drop_branch(given.tables, given.schema, given.table, given.staged.branch)
+    if after_drop(dropped=gone, unknown=unknown) == "UNKNOWN":
         raise unknown_outcome(given.job)
 
 
-def _last_look(given: Publish, sent: list[int], error: Py4JJavaError) -> Published:
+def _last_look(given: Publish, sent: list[int], error: CommitUnknown) -> Published:
     """The catalog has not answered for long: fence the commits off, and look once more."""
     try:
         # Fence first, read second: in the other order a late commit could follow the read.
-        dropped = drop_branch(given.spark, given.schema, given.table, given.staged.branch)
-        _, transaction = _begin(given)
-        facts = facts_of(given.spark, transaction.startMetadata())
-    except Py4JJavaError:
+        gone = drop_branch(given.tables, given.schema, given.table, given.staged.branch)
+        table = _read(given)
+    except LakeloadError:
         raise unknown_outcome(given.job) from None
+    facts = facts_of(table)
     # The lost response may have been a success.
     for snapshot in sent:
         if has_landed(facts, given.branch, given.job, snapshot):
-            return Published("IN", snapshot, facts)
-    if after_drop(dropped=dropped, unknown=True) == "UNKNOWN":
+            return Published("IN", snapshot, facts, table)
+    if after_drop(dropped=gone, unknown=True) == "UNKNOWN":
         raise unknown_outcome(given.job)
     raise LoadFailed(
-        f"the catalog rejected the commit of `{given.job.target}`: {sentence(error)}",
+        f"the catalog rejected the commit of `{given.job.target}`: {error}",
         hint="run again: nothing was committed",
         retryable=True,
     )
+
+
+def _refused(given: Publish, error: LakeloadError) -> LoadFailed:
+    """Return the error of a commit that the catalog has clearly refused."""
+    doing = f"committing to `{given.job.target}`"
+    if isinstance(error, CatalogError) and error.said:
+        return LoadFailed(f"{doing}: the catalog rejects it: {error.said}", hint=error.hint)
+    return LoadFailed(f"{doing}: {error.message}", hint=error.hint)
 
 
 def _exhausted(given: Publish) -> Verdict:
@@ -313,11 +357,3 @@ def _exhausted(given: Publish) -> Verdict:
         retryable=True,
     )
     return Verdict(Decision.FAIL, error=error)
-
-
-def _dropped(given: Publish) -> LoadFailed:
-    return LoadFailed(
-        f"the table `{given.job.target}` was dropped during the load",
-        hint="run again to create it",
-        retryable=True,
-    )

@@ -15,8 +15,13 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.formats.data_files.tracked import rejected_frame
+from lakeload_jobs.formats.iceberg.load.definition import (
+    create,
+    definition,
+    ensure_namespace,
+    new_location,
+)
 from lakeload_jobs.formats.iceberg.load.stage import Stage, summary_of
-from lakeload_jobs.formats.iceberg.load.table_changes import create, definition
 from lakeload_jobs.formats.iceberg.load.tables import Java, jvm, load, read_facts, spark_name
 from lakeload_jobs.formats.iceberg.rules.rejects import (
     REJECTED_OF,
@@ -38,8 +43,9 @@ def add_rejects(given: Stage) -> None:
     Raises `InvalidInput` where a table of its own has that name, and what the catalog refuses.
     """
     spark, spec, table = given.spark, given.spec, given.table
+    given.catalog.open_in(spark, table.target, "rejected records are set aside")
     side = _side_table(table)
-    java_table = load(spark, side.schema, side.table) or _created(spark, spec, table, side)
+    java_table = load(spark, side.schema, side.table) or _created(given, side)
     _check(spark, java_table, table, side)
     pending = PendingRejects(given.branch, spec.attempt_id, spec.pipeline, spec.job_id)
     java_table.updateProperties().set(pending.name, pending.to_property()).commit()
@@ -127,14 +133,18 @@ def _side_table(table: TableSpec) -> TableSpec:
     )
 
 
-def _created(spark: SparkSession, spec: JobSpec, table: TableSpec, side: TableSpec) -> Java:
+def _created(given: Stage, side: TableSpec) -> Java:
+    spark, spec = given.spark, given.spec
     columns = T.StructType(
         [T.StructField(name, T.DataType.fromDDL(kind)) for name, kind in _COLUMNS.items()]
     )
     # A partition of its own lets the records of a round go without a file being read.
     partitions = (PartitionField("identity", ROUND_COLUMN),)
-    made = definition(spark, spec, side, columns, (), partitions)
-    create(spark, side, replace(made, properties={**made.properties, REJECTED_OF: table.target}))
+    made = definition(spec, side, columns, (), partitions)
+    made = replace(made, properties={**made.properties, REJECTED_OF: given.table.target})
+    store = given.tables.store
+    place = ensure_namespace(store, spec.destination, side.schema)
+    create(store, side, made, new_location(spec.destination, side.schema, side.table, place))
     java_table = load(spark, side.schema, side.table)
     if java_table is None:
         raise LoadFailed(

@@ -6,14 +6,13 @@ import functools
 import json
 import logging
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Literal
+from typing import TypeGuard
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -21,30 +20,40 @@ from pyspark.sql import types as T
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import RowChanges, SameKey
 from lakeload_jobs.contract.spec import (
-    CatalogSpec,
     JobSpec,
     TableSpec,
 )
-from lakeload_jobs.contract.traits import Compares, catalog_traits
+from lakeload_jobs.contract.traits import catalog_traits
 from lakeload_jobs.formats.base import RetryLoad
 from lakeload_jobs.formats.data_files.parts import LoadedRows, of_frame
 from lakeload_jobs.formats.data_files.stage import Driver
 from lakeload_jobs.formats.data_files.tracked import Tracking
 from lakeload_jobs.formats.deletes import DeletedKeys, find_deleted, newest_keys, source_keys
+from lakeload_jobs.formats.iceberg.commits.metadata import (
+    Json,
+    Metadata,
+    ref,
+    schema_of,
+    snapshot_of,
+)
+from lakeload_jobs.formats.iceberg.commits.snapshots import new_snapshot_id
 from lakeload_jobs.formats.iceberg.load.arrow_schema import required_schema
 from lakeload_jobs.formats.iceberg.load.branches import (
-    LOST,
+    StagingBranch,
     branch_is_gone,
+    check_compares,
     create_branch,
     is_marked,
 )
+from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
+from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.formats.iceberg.load.direct_write import (
     DirectWrite,
     Target,
     Written,
-    schema_json,
     write_files,
 )
+from lakeload_jobs.formats.iceberg.load.evolution import TableChanges
 from lakeload_jobs.formats.iceberg.load.kept_rows import (
     KeepRows,
     KeptRows,
@@ -60,18 +69,9 @@ from lakeload_jobs.formats.iceberg.load.merge import (
     run_merge,
 )
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
-from lakeload_jobs.formats.iceberg.load.publish import Staged, Uncommitted
-from lakeload_jobs.formats.iceberg.load.table_changes import TableChanges
-from lakeload_jobs.formats.iceberg.load.tables import (
-    Java,
-    caused_by,
-    jvm,
-    load_existing,
-    read_facts,
-    spark_name,
-)
+from lakeload_jobs.formats.iceberg.load.publish import Changes, Committed, NewFiles, Staged
+from lakeload_jobs.formats.iceberg.load.tables import jvm, spark_name
 from lakeload_jobs.formats.iceberg.load.uncommitted import in_catalog
-from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_ATTEMPT,
     SUMMARY_AUTHOR,
@@ -86,7 +86,6 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     SUMMARY_RETRIED,
     SUMMARY_ROWS,
     SUMMARY_SYNCED,
-    Snapshot,
 )
 from lakeload_jobs.formats.iceberg.rules.summaries import beyond, merged_rows
 from lakeload_jobs.formats.iceberg.rules.writers import MERGE_MODE
@@ -107,10 +106,11 @@ from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX
 from lakeload_jobs.storage.objects import Objects
 
 
-def table_columns(spark: SparkSession, java_table: Java) -> T.StructType:
+def table_columns(spark: SparkSession, metadata: Metadata) -> T.StructType:
     """Return the table's columns as Spark's types."""
-    convert = jvm(spark).org.apache.iceberg.spark.SparkSchemaUtil.convert
-    return T.StructType.fromJson(json.loads(convert(java_table.schema()).json()))
+    iceberg = jvm(spark).org.apache.iceberg
+    schema = iceberg.SchemaParser.fromJson(json.dumps(schema_of(metadata)))
+    return T.StructType.fromJson(json.loads(iceberg.spark.SparkSchemaUtil.convert(schema).json()))
 
 
 def conform(frame: DataFrame, table: T.StructType) -> DataFrame:
@@ -132,36 +132,6 @@ def conform(frame: DataFrame, table: T.StructType) -> DataFrame:
 logger = logging.getLogger(__name__)
 
 
-def check_compares(
-    spark: SparkSession, java_table: Java, catalog: CatalogSpec, target: str, branch: str
-) -> None:
-    """Raise `LoadFailed` when a REST catalog takes a commit that it has to refuse.
-
-    The commit sets `branch` to where it is, and asserts that there is no such branch: taken, it
-    changes nothing. Any other answer says nothing; the commits of the load will be told more.
-    """
-    if catalog_traits(catalog).compares is not Compares.REFERENCES:
-        return
-    operations = java_table.operations()
-    now = operations.current()
-    reference = now.ref(branch)
-    if reference is None:
-        return
-    build = jvm(spark).org.apache.iceberg.TableMetadata.buildFrom
-    without = build(now).removeRef(branch).discardChanges().build()
-    again = build(without).setRef(branch, reference).build()
-    try:
-        operations.commit(without, again)
-    except Py4JJavaError as error:
-        if not caused_by(error, *LOST):
-            logger.warning(
-                "it is not known whether the catalog validates commits to %s", target, exc_info=True
-            )
-        return
-    message, hint = took_false_commit(target, branch)
-    raise LoadFailed(f"nothing is loaded through this catalog: {message}", hint=hint)
-
-
 _FANOUT = "write.spark.fanout.enabled"
 
 
@@ -170,6 +140,8 @@ class Stage:
     """What is staged, where. `branch` is the staging branch, `loaded` the one that is loaded."""
 
     spark: SparkSession
+    tables: CatalogTables
+    catalog: SparkCatalog
     objects: Objects
     spec: JobSpec
     table: TableSpec
@@ -188,8 +160,6 @@ class Stage:
     """What tasks write by themselves; None: Spark writes."""
     changes: TableChanges | None = None
     """What the table needs for the rows, made by the publish."""
-    changed: Java | None = None
-    """The table with these changes, which only this load sees: the rows are staged in it."""
     report: RowsReport = NO_ROWS
     """What tasks have found in the rows, once they have read them."""
 
@@ -215,90 +185,99 @@ class Stage:
         """Whether rows are merged by their key."""
         return self.table.mode == "UPSERT" and not self.replaces
 
-    def read_table(self) -> Java:
-        """Return the table that the rows are staged in, as it is now."""
-        if self.changed is not None:
-            return self.changed
-        return load_existing(self.spark, self.table)
-
 
 def stage(given: Stage) -> Staged:
-    """Make the branch, write to it, and return what waits there.
+    """Make the branch, write the rows, and return what waits there.
 
     Raises `LoadFailed` when the rows written are not those that were counted or too many would be
     deleted, and `RetryLoad` where keys would be compared with those of later rows.
     """
-    spark, table = given.spark, given.table
-    base = create_branch(spark, table.schema, table.table, given.branch, given.loaded)
-    java_table = load_existing(spark, table)
-    begun = _head(given, java_table).id
-    marked = is_marked(java_table, given.branch)
-    summary = _summary(given)
-    if base is None:
+    table = given.table
+    branch = create_branch(given.tables, table.schema, table.table, given.branch, given.loaded)
+    if branch.base is None:
         # A table without a snapshot is new: nobody could ask about it before Spark.
         catalog = given.spec.destination.iceberg.catalog
-        check_compares(spark, java_table, catalog, table.target, given.branch)
+        check_compares(given.tables, branch, given.branch, catalog)
+    metadata, changes = branch.table.metadata, None
     if given.changes is not None:
-        given = replace(given, changed=given.changes.preview(java_table, given.branch))
-        java_table = given.changed or java_table
-    merged, gone, written = None, None, None
+        definition = given.changes.preview(metadata, given.branch)
+        if definition is not None:
+            metadata, changes = definition, Changes(given.changes, definition)
     if given.direct is not None:
-        written = _write_directly(given, given.direct, java_table)
+        written = _write_directly(given, given.direct, branch, metadata)
         given = _counted(given, written.report)
-        summary = _summary(given)
-    elif given.rows.columns.fields:
-        if base not in (None, given.begun) and _compares_keys(given):
-            # The source was read before those rows came in, and may have them now.
-            raise RetryLoad(f"another load was committed to `{table.target}` since this load began")
-        with ExitStack() as stack:
-            kept = stack.enter_context(closing(_keep(given, java_table)))
-            if given.spec.on_bad_value_of(table) == "QUARANTINE":
-                # What fails for them need not be written.
-                check_rejected(kept.report.rejected, given.spec.max_rejected_of(table))
-            given = _counted(given, kept.report)
-            summary = _summary(given)
-            gone = _find_deleted(given, base)
-            if gone is not None:
-                stack.callback(gone.close)
-                summary[SUMMARY_DELETED] = str(gone.rows)
-            target = stack.enter_context(_target(given))
-            merged = _write(given, kept, java_table, target, summary, base, gone)
-    java_table = given.read_table()
-    head = _head(given, java_table)
-    if head.id == begun:
+        by_spark, files = NOTHING, written.files
+        rows: NewFiles | Committed = NewFiles(
+            written.snapshot_id, written.manifests, given.replaces
+        )
+    else:
+        given, by_spark = _write_by_spark(given, branch, metadata, private=changes is not None)
+        files = None
         # Nothing to write is no commit of Spark's, and still one of ours (I8).
-        _empty(given, java_table, summary)
-        java_table = given.read_table()
-        head = _head(given, java_table)
-    if marked and not is_marked(java_table, given.branch):
-        # Dropped meanwhile, and made anew by Spark's commit: its files may be gone (I10).
-        raise branch_is_gone(table.target, given.branch)
+        rows = by_spark.rows or NewFiles(new_snapshot_id(), (), given.replaces)
     # Keys were compared with those of `base`, and no other.
-    replaces = given.replaces or given.merges or gone is not None
-    mode: Literal["append", "replace"] = "replace" if replaces else "append"
-    has_rows = _has_rows(given, head, merged)
-    waiting = None
-    if given.changes is not None and given.changed is not None:
-        waiting = Uncommitted(given.changes, given.changed, head.id, given.replaces)
+    replaces = given.replaces or given.merges or by_spark.deleted is not None
+    keyed, summary = by_spark.keyed, _summary(given, by_spark.deleted)
+    if isinstance(rows, NewFiles):
+        # Spark says so of its own snapshots.
+        summary["spark.app.id"] = given.spark.sparkContext.applicationId
     return Staged(
-        given.branch,
-        base,
-        head.id if waiting is None else begun,
-        mode,
-        summary,
-        has_rows,
-        merged.balance if merged and merged.balance else _balance(given, head, merged),
-        merged.changes if merged else None,
-        merged.same_key if merged else None,
-        given.report,
-        written.files if written else None,
-        waiting,
+        branch=given.branch,
+        base=branch.base,
+        at=rows.snapshot["snapshot-id"] if _is_on_branch(rows) else branch.at,
+        rows=rows,
+        mode="replace" if replaces else "append",
+        summary=summary,
+        has_rows=_has_rows(given, rows, by_spark),
+        balance=keyed.balance if keyed and keyed.balance else _balance(given, rows, by_spark),
+        merged=keyed.changes if keyed else None,
+        same_key=keyed.same_key if keyed else None,
+        report=given.report,
+        files=files,
+        changes=changes,
     )
 
 
-def _summary(given: Stage) -> dict[str, str]:
-    """Return what the snapshot says of a load whose rejected records are counted."""
+def _write_by_spark(
+    given: Stage, branch: StagingBranch, metadata: Metadata, *, private: bool
+) -> tuple[Stage, BySpark]:
+    """Have Spark write the rows to the branch; `private`: to that of a table with the changes of
+    this load, which nobody else sees. Return the load with what was found in its rows."""
+    if not given.rows.columns.fields:
+        return given, NOTHING
+    base, table = branch.base, given.table
+    if base not in (None, given.begun) and _compares_keys(given):
+        # The source was read before those rows came in, and may have them now.
+        raise RetryLoad(f"another load was committed to `{table.target}` since this load began")
+    given.catalog.open_in(given.spark, table.target, "Spark writes its rows")
+    with ExitStack() as stack:
+        kept = stack.enter_context(closing(_keep(given, metadata)))
+        if given.spec.on_bad_value_of(table) == "QUARANTINE":
+            # What fails for them need not be written.
+            check_rejected(kept.report.rejected, given.spec.max_rejected_of(table))
+        given = _counted(given, kept.report)
+        gone = _find_deleted(given, base)
+        if gone is not None:
+            stack.callback(gone.close)
+        deleted = None if gone is None else gone.rows
+        target = stack.enter_context(_target(given, branch, metadata, private=private))
+        keyed = _write(given, kept, metadata, target, _summary(given, deleted), base, gone)
+        head = target.head()
+    rows = None if head["snapshot-id"] == branch.at else Committed(head, private)
+    return given, BySpark(rows, keyed, deleted)
+
+
+def _is_on_branch(rows: NewFiles | Committed) -> TypeGuard[Committed]:
+    """Whether the staging branch has moved to the rows."""
+    return isinstance(rows, Committed) and not rows.private
+
+
+def _summary(given: Stage, deleted: int | None) -> dict[str, str]:
+    """Return what the snapshot says of a load whose rejected records are counted, and keys of the
+    table that the source no longer has."""
     summary = summary_of(given.spec, given.table, given.counted)
+    if deleted is not None:
+        summary[SUMMARY_DELETED] = str(deleted)
     if read := given.rows.prepared.read:
         summary[SUMMARY_READ] = read
     if REJECTED_HELPER in given.rows.prepared.schema.names:
@@ -306,9 +285,9 @@ def _summary(given: Stage) -> dict[str, str]:
     return summary
 
 
-def _keep(given: Stage, java_table: Java) -> KeptRows:
+def _keep(given: Stage, metadata: Metadata) -> KeptRows:
     """Read the rows for Spark."""
-    schema = required_schema(schema_json(given.spark, java_table.schema()))
+    schema = required_schema(schema_of(metadata))
     progress = new_progress_file(given.spec, given.table)
     work = KeepRows(given.tracking, given.table.source, schema, progress)
     return keep_rows(given.spark, given.rows.prepared.parts, work)
@@ -322,21 +301,23 @@ def _counted(given: Stage, report: RowsReport) -> Stage:
     return replace(given, counted=counted, report=report)
 
 
-def _write_directly(given: Stage, direct: DirectWrite, java_table: Java) -> Written:
+def _write_directly(
+    given: Stage, direct: DirectWrite, branch: StagingBranch, metadata: Metadata
+) -> Written:
     """Have tasks write the files."""
     target = Target(
         spark=given.spark,
         spec=given.spec,
         table=given.table,
         objects=given.objects,
+        metadata=metadata,
+        metadata_files=given.tables.files(branch.table),
         branch=given.branch,
         key=given.rows.key,
-        replaces=given.replaces,
         tracking=given.tracking,
         driver=given.driver,
-        private=given.changed is not None,
     )
-    return write_files(target, direct, java_table, lambda report: _summary(_counted(given, report)))
+    return write_files(target, direct)
 
 
 def _find_deleted(given: Stage, base: int | None) -> DeletedKeys | None:
@@ -415,28 +396,71 @@ class KeyedRows:
     changes: RowChanges | None = None
 
 
+@dataclass(frozen=True)
+class BySpark:
+    """What Spark has written: `rows` None where there was nothing to write, `keyed` what became of
+    the rows of an UPSERT, `deleted` how many keys the source no longer has, where they are
+    compared."""
+
+    rows: Committed | None = None
+    keyed: KeyedRows | None = None
+    deleted: int | None = None
+
+
+NOTHING = BySpark()
+
+
+@dataclass(frozen=True)
+class SparkTarget:
+    """How SQL calls the staging branch, and the snapshot that it is at now."""
+
+    name: str
+    head: Callable[[], Json]
+
+
 @contextmanager
-def _target(given: Stage) -> Iterator[str]:
-    """Yield how SQL calls the staging branch."""
-    schema, name, branch = given.table.schema, given.table.table, given.branch
-    if given.changed is None:
-        yield spark_name(schema, name, branch)
+def _target(
+    given: Stage, branch: StagingBranch, metadata: Metadata, *, private: bool
+) -> Iterator[SparkTarget]:
+    """Yield the staging branch, of the table or of one that nobody else sees."""
+    schema, name = given.table.schema, given.table.table
+    if not private:
+        yield SparkTarget(spark_name(schema, name, given.branch), partial(_head, given, branch))
         return
-    with in_catalog(given.spark, schema, name, given.changed) as catalog:
-        yield spark_name(schema, name, branch, catalog=catalog)
+    with in_catalog(given.spark, schema, name, metadata) as uncommitted:
+        called = spark_name(schema, name, given.branch, catalog=uncommitted.catalog)
+        yield SparkTarget(called, lambda: _at(uncommitted.metadata(), given.branch))
+
+
+def _head(given: Stage, branch: StagingBranch) -> Json:
+    """Return the snapshot of the staging branch. Raises `LoadFailed` where it is not the branch
+    that was made: dropped meanwhile, and made anew by Spark's commit, its files may be gone (I10).
+    """
+    metadata = given.tables.existing(given.table).metadata
+    marked = is_marked(branch.table.metadata, given.branch)
+    if ref(metadata, given.branch) is None or (marked and not is_marked(metadata, given.branch)):
+        raise branch_is_gone(given.table.target, given.branch)
+    return _at(metadata, given.branch)
+
+
+def _at(metadata: Metadata, branch: str) -> Json:
+    snapshot = snapshot_of(metadata, ref(metadata, branch) or 0)
+    if snapshot is None:
+        raise ValueError(f"the table has no snapshot of the branch {branch}")
+    return snapshot
 
 
 def _write(
     given: Stage,
     kept: KeptRows,
-    java_table: Java,
-    target: str,
+    metadata: Metadata,
+    target: SparkTarget,
     summary: Mapping[str, str],
     base: int | None,
     gone: DeletedKeys | None,
 ) -> KeyedRows | None:
     """Write the rows; return what became of those of an UPSERT."""
-    columns = table_columns(given.spark, java_table)
+    columns = table_columns(given.spark, metadata)
     rows = conform(kept.frame, columns)
     latest = None
     if given.table.mode == "UPSERT":
@@ -444,16 +468,16 @@ def _write(
         latest = _latest(given, rows)
         rows = latest.frame
     if latest is not None and given.merges:
-        return _merge(given, kept, latest, java_table, target, summary, base, gone)
+        return _merge(given, kept, latest, metadata, target, summary, base, gone)
     data = [name for name in rows.columns if not name.startswith(HELPER_PREFIX)]
     if given.table.mode == "UPSERT" and given.table.deletes == "DELETE":
         rows = rows.where(~F.col(DELETED_HELPER))
     if gone is not None:
         rows = rows.unionByName(_deleted_rows(given, gone, rows), allowMissingColumns=True)
-    writer = rows.select(*(F.col(quoted(name)) for name in data)).writeTo(target)
+    writer = rows.select(*(F.col(quoted(name)) for name in data)).writeTo(target.name)
     for name, value in summary.items():
         writer = writer.option(f"snapshot-property.{name}", value)
-    if java_table.properties().get(_FANOUT) is None:
+    if metadata.get("properties", {}).get(_FANOUT) is None:
         # Spark sorts by partition, on disk where rows are many. Its default is an open file for
         # each partition of a task, which needs a heap of 4 GB for 500 of them.
         writer = writer.option("fanout-enabled", "false")
@@ -478,15 +502,15 @@ def _merge(
     given: Stage,
     kept: KeptRows,
     latest: LatestRows,
-    java_table: Java,
-    target: str,
+    metadata: Metadata,
+    target: SparkTarget,
     summary: Mapping[str, str],
     base: int | None,
     gone: DeletedKeys | None,
 ) -> KeyedRows:
     """Merge in this session: its settings stamp the snapshot, so it is the table's own."""
-    columns = table_columns(given.spark, java_table)
-    copies = java_table.properties().get(MERGE_MODE) != "merge-on-read"
+    columns = table_columns(given.spark, metadata)
+    copies = metadata.get("properties", {}).get(MERGE_MODE) != "merge-on-read"
     bounds: Bounds = kept.report.bounds
     rows = latest.frame
     if given.table.max_deleted is not None:
@@ -497,14 +521,14 @@ def _merge(
         given_rows = rows.unionByName(deleted_rows, allowMissingColumns=True)
         bounds = _with_bounds(given, bounds, gone)
     merge = Merge(
-        target,
+        target.name,
         f"lakeload_{given.branch}",
         columns,
         given.rows.key,
         given.rows.cursor,
         given.table.deletes,
         bounds,
-        _key_filter(given, kept, java_table, base, columns),
+        _key_filter(given, kept, metadata, base, columns),
         detects=given.table.max_deleted is not None,
         copies=copies,
     )
@@ -519,8 +543,8 @@ def _merge(
         for name in properties:
             given.spark.conf.unset(name)
     counts = latest.counts(given.loaded_rows)
-    head = _head(given)
-    written = head.summary if head.id != base else {}
+    head = target.head()
+    written = head["summary"] if head["snapshot-id"] != base else {}
     removed = 0 if gone is None else gone.rows
     pairs = _pairs(given, given_rows, merge, written, counts, removed, base)
     balance = Balance(
@@ -573,24 +597,25 @@ little that the filter costs more than it saves (an estimate, not measured)."""
 
 
 def _key_filter(
-    given: Stage, kept: KeptRows, java_table: Java, base: int | None, columns: T.StructType
+    given: Stage, kept: KeptRows, metadata: Metadata, base: int | None, columns: T.StructType
 ) -> KeyFilter | None:
     """Return the filter of the load's keys; None where there is none, where too many rows of the
     table would pass it, or where the table's type of a key has other hashes."""
     key, kinds = given.rows.key, kept.frame.schema
     if given.table.max_deleted is not None or given.loaded_rows > MOST_KEYS:
         return None
-    if not _is_large(java_table, base):
+    if not _is_large(metadata, base):
         return None
     if any(kinds[name].dataType != columns[name].dataType for name in key):
         return None
     return filter_of(kept.columns(key), key, given.loaded_rows)
 
 
-def _is_large(java_table: Java, snapshot: int | None) -> bool:
+def _is_large(metadata: Metadata, snapshot: int | None) -> bool:
     """Whether a filter of the load's keys saves a MERGE more than it costs."""
-    known = None if snapshot is None else java_table.snapshot(snapshot)
-    return known is not None and int(known.summary().get("total-records") or 0) >= LARGE_TABLE
+    known = None if snapshot is None else snapshot_of(metadata, snapshot)
+    rows = known["summary"].get("total-records") if known is not None else None
+    return int(rows or 0) >= LARGE_TABLE
 
 
 def _with_bounds(given: Stage, bounds: Bounds, gone: DeletedKeys) -> Bounds:
@@ -631,52 +656,35 @@ def _check_new_keys(given: Stage, rows: DataFrame, base: int) -> None:
     )
 
 
-def _empty(given: Stage, java_table: Java, summary: Mapping[str, str]) -> None:
-    """Commit no rows; where every row is replaced, that removes them."""
-    if given.replaces:
-        always = jvm(given.spark).org.apache.iceberg.expressions.Expressions.alwaysTrue()
-        commit = java_table.newDelete().deleteFromRowFilter(always)
-    else:
-        commit = java_table.newFastAppend()
-    commit = commit.toBranch(given.branch)
-    for name, value in summary.items():
-        commit.set(name, value)
-    commit.commit()
-
-
-def _head(given: Stage, java_table: Java | None = None) -> Snapshot:
-    """Return the head of the staging branch, in the table as it is now or was read before."""
-    table = given.table
-    if java_table is None:
-        java_table = given.read_table()
-    facts = read_facts(given.spark, java_table)
-    if given.branch not in facts.refs:
-        raise branch_is_gone(table.target, given.branch)
-    return facts.snapshots[facts.refs[given.branch]]
-
-
-def _has_rows(given: Stage, head: Snapshot, keyed: KeyedRows | None) -> bool:
+def _has_rows(given: Stage, rows: NewFiles | Committed, written: BySpark) -> bool:
     """Whether the load leaves rows of its own: as counted, else as its snapshot says."""
+    keyed = written.keyed
     if keyed is not None and keyed.changes is not None:
         # What removes a row adds the others of its file again.
         return keyed.changes.inserted + keyed.changes.updated > 0
     if given.counted is not None:
-        return given.counted.loaded > 0 or SUMMARY_DELETED in head.summary
-    return int(head.summary.get("added-records", "0")) > 0
+        return given.counted.loaded > 0 or written.deleted is not None
+    return _added(rows) > 0
 
 
-def _balance(given: Stage, head: Snapshot, keyed: KeyedRows | None) -> Balance:
+def _balance(given: Stage, rows: NewFiles | Committed, written: BySpark) -> Balance:
     """Return what became of the rows of a load that were not merged."""
-    removes = given.table.deletes == "DELETE"
+    removes, keyed = given.table.deletes == "DELETE", written.keyed
     return Balance(
         read=given.read,
-        written=int(head.summary.get("added-records", "0"))
-        - int(head.summary.get(SUMMARY_DELETED, "0")),
+        written=_added(rows) - (written.deleted or 0),
         rejected=given.report.rejected.rows,
         dropped=given.report.dropped,
         same_key=keyed.counts.same_key if keyed else 0,
         without_row=keyed.counts.deletes if keyed and removes else 0,
     )
+
+
+def _added(rows: NewFiles | Committed) -> int:
+    """Return how many rows the new files have."""
+    if isinstance(rows, NewFiles):
+        return sum(manifest.rows for manifest in rows.manifests)
+    return int(rows.snapshot["summary"].get("added-records", "0"))
 
 
 def _instant(synced: datetime) -> str:

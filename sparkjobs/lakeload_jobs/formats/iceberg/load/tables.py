@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret, without_secrets
-from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.formats.iceberg.catalogs.errors import advice
-from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts, type_text
+from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts
 
 CATALOG = "lake"
 """The name of the catalog in Spark: `` lake.`schema`.`table` ``."""
@@ -22,6 +22,19 @@ Java: TypeAlias = Any
 """An object of the JVM: py4j types none of them."""
 
 _MAX_CAUSES = 16
+
+LOST = ("CommitFailedException", "CherrypickAncestorCommitException")
+"""Clear answers: somebody else's commit came first, and ours did not happen."""
+
+UNSURE = (
+    "CommitStateUnknownException",
+    "RESTException",
+    "ServiceFailureException",
+    "ServiceUnavailableException",
+    "NessieInternalServerException",
+    "NessieUnavailableException",
+)
+"""No answer, or one that says nothing: ours happened, or it did not (docs/protocol-iceberg.md)."""
 
 
 def jvm(spark: SparkSession) -> Java:
@@ -141,19 +154,6 @@ def _without(text: str, hidden: Sequence[Secret]) -> str:
     )
 
 
-def load_existing(spark: SparkSession, table: TableSpec) -> Java:
-    """Return Iceberg's table, which this load has opened before. Raises as `load` does, and
-    `LoadFailed` where it was dropped since."""
-    found = load(spark, table.schema, table.table)
-    if found is None:
-        raise LoadFailed(
-            f"the table `{table.target}` was dropped during the load",
-            hint="run again to create it",
-            retryable=True,
-        )
-    return found
-
-
 def load(spark: SparkSession, schema: str, table: str) -> Java | None:
     """Return Iceberg's table, read now; None when there is none.
 
@@ -188,78 +188,3 @@ def facts_of(spark: SparkSession, metadata: Java) -> TableFacts:
     """Return the facts of Iceberg's `TableMetadata`, in one call of the JVM."""
     text = jvm(spark).org.apache.iceberg.TableMetadataParser.toJson(metadata)
     return table_facts(json.loads(str(text)), metadata.metadataFileLocation())
-
-
-def schema_columns(spark: SparkSession, schema: Java) -> dict[str, str]:
-    """Return the columns of one of Iceberg's schemas, name → type as Iceberg writes it."""
-    text = jvm(spark).org.apache.iceberg.SchemaParser.toJson(schema)
-    return {field["name"]: type_text(field["type"]) for field in json.loads(text)["fields"]}
-
-
-def add_files(
-    spark: SparkSession,
-    transaction: Java,
-    branch: str,
-    files: Iterable[Java],
-    summary: Mapping[str, str],
-    *,
-    replaces: bool,
-) -> None:
-    """Add data files to a branch in a transaction, or in a table, with the `summary` of their
-    snapshot; with `replaces` in place of all rows that are there."""
-    if replaces:
-        always = jvm(spark).org.apache.iceberg.expressions.Expressions.alwaysTrue()
-        commit = transaction.newOverwrite().overwriteByRowFilter(always)
-        add = commit.addFile
-    else:
-        commit = transaction.newAppend()
-        add = commit.appendFile
-    for file in files:
-        add(file)
-    commit.toBranch(branch)
-    for name, value in summary.items():
-        commit.set(name, value)
-    commit.commit()
-
-
-def added_files(spark: SparkSession, java_table: Java, snapshot: Java) -> Iterator[Java]:
-    """Yield the data files that a snapshot of the table has added."""
-    yield from changed_files(spark, java_table, snapshot).addedDataFiles()
-
-
-def changed_files(spark: SparkSession, java_table: Java, snapshot: Java) -> Java:
-    """Return the files that a snapshot of the table has added and removed.
-
-    By the table's own partition specs: those in a manifest cannot be read any more once the column
-    that they partition by is gone, which `Snapshot.addedDataFiles` fails at.
-    """
-    builder = jvm(spark).org.apache.iceberg.SnapshotChanges.builderFor(java_table)
-    return builder.snapshot(snapshot).build()
-
-
-def repeat_changes(
-    spark: SparkSession,
-    transaction: Java,
-    branch: str,
-    files: Java,
-    summary: Mapping[str, str],
-    *,
-    base: int | None,
-) -> None:
-    """Add and remove the `files` of a MERGE in a transaction, at the `base` that it has read."""
-    commit = transaction.newRowDelta()
-    if base is not None:
-        # Else Iceberg compares deletion vectors with those of every earlier snapshot.
-        commit.validateFromSnapshot(base)
-    for file in files.addedDataFiles():
-        commit.addRows(file)
-    for file in files.removedDataFiles():
-        commit.removeRows(file)
-    for file in files.addedDeleteFiles():
-        commit.addDeletes(file)
-    for file in files.removedDeleteFiles():
-        commit.removeDeletes(file)
-    commit.toBranch(branch)
-    for name, value in summary.items():
-        commit.set(name, value)
-    commit.commit()

@@ -18,7 +18,11 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.formats.base import RetryLoad, Writer
 from lakeload_jobs.formats.data_files.stage import Driver, count_parts
+from lakeload_jobs.formats.iceberg.commits.metadata import snapshot_of
+from lakeload_jobs.formats.iceberg.load.asked_rows import AskedTable
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
+from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
+from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.formats.iceberg.load.direct_write import Plan
 from lakeload_jobs.formats.iceberg.load.incremental import note_evidence
 from lakeload_jobs.formats.iceberg.load.opening import Ready
@@ -29,7 +33,6 @@ from lakeload_jobs.formats.iceberg.load.rejects import (
     settle_rejects,
 )
 from lakeload_jobs.formats.iceberg.load.stage import Stage, stage
-from lakeload_jobs.formats.iceberg.load.tables import load as load_java
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_DELETED, PipelineState
 from lakeload_jobs.rows.counting import Counted
@@ -41,21 +44,28 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class IcebergLoad:
-    """One table of one attempt. `spark` has the catalog open.
+    """One table of one attempt. The catalog is opened in `spark` where Spark needs it.
 
     `replaces`: every row of the table is replaced. `number` tells the rounds of one load apart.
     """
 
     spark: SparkSession
+    tables: CatalogTables
+    catalog: SparkCatalog
     spec: JobSpec
     table: TableSpec
     objects: Objects
-    replaces: bool
-    number: int
     own_key: Callable[[], str]
     """Returns the access key id of the destination's own identity."""
+    replaces: bool = False
+    number: int = 0
     check: Callable[[], None] = lambda: None
     """Raises `Interrupted` when the run is to stop."""
+
+    @property
+    def asked(self) -> AskedTable:
+        """The table, as it is asked what it has."""
+        return AskedTable(self.tables, self.catalog, self.spark, self.table)
 
     @property
     def driver(self) -> Driver:
@@ -103,6 +113,8 @@ class IcebergWriter:
         # `LoadInput` has persisted rows that cannot be read twice: no source is read here.
         request = Stage(
             spark=load.spark,
+            tables=load.tables,
+            catalog=load.catalog,
             objects=load.objects,
             spec=load.spec,
             table=load.table,
@@ -175,19 +187,26 @@ class StagedIceberg:
             raise RetryLoad(published.reason)
         if published.outcome == "NO_OP" or published.snapshot is None:
             return already(table, published.facts, published.snapshot, load.spec.pipeline)
-        java_table, snapshot = published.java_table, published.snapshot
-        if java_table is None or java_table.snapshot(snapshot) is None:
-            java_table = load_java(load.spark, table.schema, table.table)
+        known = published.table
+        snapshot = snapshot_of(known.metadata, published.snapshot)
+        if snapshot is None:
+            raise LoadFailed(
+                f"the catalog has taken the commit to `{table.target}` and does not have its "
+                f"snapshot {published.snapshot}",
+                hint=(
+                    f"run again with `--job-id {load.spec.job_id}`, which does not load rows twice"
+                ),
+            )
         # The index counts all records: those that are set aside leave gaps.
         index = "sparse" if self.report.rejected.rows else self._given.rows.prepared.index
         return loaded(
-            load.spark,
             load.spec,
             table,
-            java_table,
+            str(known.metadata["location"]).rstrip("/"),
+            load.tables.files(known),
             snapshot,
             index=index,
-            merged=self._staged.changes,
+            merged=self._staged.merged,
             files=self._staged.files,
         )
 
@@ -242,7 +261,7 @@ class StagedIceberg:
             )
 
         return Publish(
-            spark=load.spark,
+            tables=load.tables,
             schema=table.schema,
             table=table.table,
             branch=given.loaded,
@@ -259,6 +278,6 @@ def _drop(load: IcebergLoad, branch: str) -> None:
     """Drop the staging branch. What fails now must not hide why the load did; the next start of
     the table drops what is left."""
     try:
-        drop_branch(load.spark, load.table.schema, load.table.table, branch)
-    except (LakeloadError, Py4JError, OSError):
+        drop_branch(load.tables, load.table.schema, load.table.table, branch)
+    except (LakeloadError, OSError):
         logger.warning("the staging branch %s is left", branch, exc_info=True)

@@ -179,14 +179,14 @@ def test_nothing_is_read_of_files_where_every_manifest_stays(tmp_path: Path) -> 
 def test_statistics_go_with_their_snapshot(tmp_path: Path) -> None:
     table = OwnTable.new(tmp_path)
     first, second = table.append(data_file("a", 1)), table.append(data_file("b", 1))
-    for name, snapshot in (("old", first), ("new", second)):
-        table.metadata["statistics"].append(
-            {
-                "snapshot-id": snapshot["snapshot-id"],
-                "statistics-path": f"s3://lake/{name}.puffin",
-                "file-size-in-bytes": 7,
-            }
-        )
+    table.metadata["statistics"] = [
+        {
+            "snapshot-id": snapshot["snapshot-id"],
+            "statistics-path": f"s3://lake/{name}.puffin",
+            "file-size-in-bytes": 7,
+        }
+        for name, snapshot in (("old", first), ("new", second))
+    ]
     now = after(table, Expired((first["snapshot-id"],), ()))
     assert next(freed_files(table.files, table.metadata, now)).files == {"s3://lake/old.puffin": 7}
 
