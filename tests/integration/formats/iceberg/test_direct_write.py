@@ -162,7 +162,7 @@ def _by_duckdb(loads: Loads, name: str, folder: Path) -> list[str]:
         f"SELECT path_in_schema, type, stats_null_count FROM parquet_metadata({place}) ORDER BY 1",
     )
     with duckdb.connect() as connection:
-        return [repr(connection.sql(one).to_arrowextreme_rows().to_pylist()) for one in statements]
+        return [repr(connection.sql(one).to_arrow_table().to_pylist()) for one in statements]
 
 
 def _footer(loads: Loads, name: str) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from lakeload_jobs.contract.spec import CredentialsSpec
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
 from lakeload_jobs.formats.iceberg.commits.metadata import Json
-from lakeload_jobs.formats.iceberg.load.catalog_settings import close_catalog, connect
+from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
 from tests.integration.formats.iceberg.catalogs.world import secret_file
 from tests.integration.formats.iceberg.glue_world import ADMINISTRATOR, exact_lake, glue_world
 from tests.integration.formats.iceberg.twin_tables import (
@@ -50,15 +50,15 @@ def lake(
     session = AwsSession(world.destination)
     with contextlib.suppress(session.glue.exceptions.AlreadyExistsException):
         session.glue.create_database(DatabaseInput={"Name": world.schema})
-    opened = connect(spark, world.destination, session)
+    catalog = SparkCatalog(world.destination, session, has_jars=True)
+    catalog.open_in(spark, world.schema, "it is compared with")
     yield Lake(
         spark,
         world,
         open_tables(world.destination, session),
         LakeFiles(session, world.destination),
     )
-    opened.close()
-    close_catalog(spark)
+    catalog.close(jvm_stays=True)
 
 
 def maps() -> pa.Table:
