@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.rest_lake import CLIENT_SECRET, gate_of, iceberg_in
+from tests.e2e.rest_lake import CLIENT_SECRET, gate_of
 from tests.faults.rounds.lake import RoundsLake
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import Lake
-from tests.servers.oauth2_gate import Gate
+from tests.servers.oauth2_gate import Gate, iceberg_in
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyiceberg.catalog import Catalog, load_catalog
-
 from tests.servers.ministack import Lake
-from tests.servers.oauth2_gate import CATALOG, Gate, Principal
+from tests.servers.oauth2_gate import Gate, Principal, opened
 from tests.servers.rest_catalog import Store, started
 
 CLIENT_SECRET = "canary-client-secret-77"
@@ -29,38 +27,6 @@ def gate_of(lake: Lake) -> Iterator[Gate]:
         )
         running.principals["reader-id"] = Principal("reader", "r", {"reader_role": frozenset()})
         yield running
-
-
-def iceberg_in(gate: Gate, uri: str | None = None) -> dict[str, Any]:
-    """Return what a destination says of the catalog, which vends no keys: files are written with
-    the destination's role. The secret is in the variable CREDENTIAL."""
-    catalog = {
-        "type": "REST",
-        "uri": uri or gate.uri,
-        "warehouse": CATALOG,
-        "credential": {"env": "CREDENTIAL"},
-        "scope": "PRINCIPAL_ROLE:ALL",
-        "access_delegation": "NONE",
-    }
-    return {"table_format": "ICEBERG", "iceberg": {"catalog": catalog}}
-
-
-def opened(gate: Gate, endpoint: str, credential: str = "reader-id:r") -> Catalog:
-    """Return the catalog as another program opens it, with an administrator's keys to S3."""
-    return load_catalog(
-        "reader",
-        **{
-            "type": "rest",
-            "uri": gate.uri,
-            "warehouse": CATALOG,
-            "credential": credential,
-            "scope": "PRINCIPAL_ROLE:ALL",
-            "s3.endpoint": endpoint,
-            "s3.region": "us-east-1",
-            "s3.access-key-id": "test",
-            "s3.secret-access-key": "test",
-        },
-    )
 
 
 def rows(lake: Lake, gate: Gate, table: str) -> list[dict[str, Any]]:

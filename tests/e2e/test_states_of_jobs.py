@@ -27,7 +27,7 @@ from tests.open_metrics import samples
 from tests.openlineage_schema import check
 from tests.servers.fault_proxy import FaultProxy, answer, before
 from tests.servers.ministack import Lake
-from tests.servers.oauth2_gate import CATALOG, Gate
+from tests.servers.oauth2_gate import Gate, iceberg_in
 from tests.servers.report_receiver import ReportReceiver, receiving
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -107,9 +107,8 @@ class Pipeline:
     counted: Counter[tuple[str, str]] = field(default_factory=Counter)
     values: dict[tuple[str, ...], float] = field(default_factory=dict)
 
-    def write(self, catalog: dict[str, Any] | None) -> None:
+    def write(self) -> None:
         """Write the documents."""
-        iceberg = {"table_format": "ICEBERG", "iceberg": {"catalog": catalog}} if catalog else {}
         table = {"columns": {"types": {"n": "bigint"}}}
         self.world.lake.write_pipeline(
             self.folder,
@@ -124,7 +123,7 @@ class Pipeline:
                 "options": {"header": True},
                 "incremental": True,
             },
-            destination=iceberg,
+            destination=iceberg_in(self.lake.gate) if self.lake.gate else {},
             destination_prefix=None,
             namespace="shop",
             on_bad_value="QUARANTINE",
@@ -248,19 +247,9 @@ def pipeline(
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
         monkeypatch.setenv("HOOK", f"{receiver.url}{HOOK}")
         monkeypatch.setenv("CREDENTIAL", f"loader-id:{CLIENT_SECRET}")
-        catalog = None
-        if gate is not None:
-            catalog = {
-                "type": "REST",
-                "uri": gate.uri,
-                "warehouse": CATALOG,
-                "credential": {"env": "CREDENTIAL"},
-                "scope": "PRINCIPAL_ROLE:ALL",
-                "access_delegation": "NONE",
-            }
         found = RoundsLake(lake, fault_proxy, gate)
         pipeline = Pipeline(world, found, receiver, folder, warm_spark_home)
-        pipeline.write(catalog)
+        pipeline.write()
         yield pipeline
         # The clients that were killed have lost their requests.
         fault_proxy.errors.clear()

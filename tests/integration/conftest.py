@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import CredentialsSpec, DestinationSpec, EndpointsSpec
+from lakeload_jobs.contract.spec import (
+    CredentialsSpec,
+    DestinationSpec,
+    EndpointsSpec,
+    JobSpec,
+    TableSpec,
+)
+from lakeload_jobs.formats import read_rows
+from lakeload_jobs.formats.data_files.parts import rows_in_arrow
 from lakeload_jobs.storage.backoff import Waits
 from lakeload_jobs.storage.objects import Objects
 from tests.servers.fault_proxy import FaultProxy
@@ -63,3 +72,18 @@ def proxied(base_identity: Lake, fault_proxy: FaultProxy) -> Objects:
     destination = make_destination(base_identity, fault_proxy.endpoint)
     session = AwsSession(destination, read_timeout=5, max_attempts=2)
     return Objects(session, destination, waits=QUICK)
+
+
+@pytest.fixture
+def through_spark(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The names of the tables whose rows Spark's SQL has made of the source's."""
+    found: set[str] = set()
+
+    def noted(spec: JobSpec, table: TableSpec, *rows: Any) -> Any:
+        parts = rows_in_arrow(spec, table, *rows)
+        if parts is None:
+            found.add(table.table)
+        return parts
+
+    monkeypatch.setattr(read_rows, "rows_in_arrow", noted)
+    return found

@@ -19,6 +19,8 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from pyiceberg.catalog import Catalog, load_catalog
+
 BASE = "/api/catalog"
 CATALOG = "lake"
 _SCOPE = "PRINCIPAL_ROLE:"
@@ -273,3 +275,35 @@ def _operation(method: str, path: str, query: str, *, delegated: bool) -> str:
 
 def _oauth(error: str, description: str) -> dict[str, Any]:
     return {"error": error, "error_description": description, "error_uri": None}
+
+
+def iceberg_in(gate: Gate, uri: str | None = None) -> dict[str, Any]:
+    """Return what a destination says of the catalog, which vends no keys: files are written with
+    the destination's role. The secret is in the variable CREDENTIAL."""
+    catalog = {
+        "type": "REST",
+        "uri": uri or gate.uri,
+        "warehouse": CATALOG,
+        "credential": {"env": "CREDENTIAL"},
+        "scope": "PRINCIPAL_ROLE:ALL",
+        "access_delegation": "NONE",
+    }
+    return {"table_format": "ICEBERG", "iceberg": {"catalog": catalog}}
+
+
+def opened(gate: Gate, endpoint: str, credential: str = "reader-id:r") -> Catalog:
+    """Return the catalog as another program opens it, with an administrator's keys to S3."""
+    return load_catalog(
+        "reader",
+        **{
+            "type": "rest",
+            "uri": gate.uri,
+            "warehouse": CATALOG,
+            "credential": credential,
+            "scope": "PRINCIPAL_ROLE:ALL",
+            "s3.endpoint": endpoint,
+            "s3.region": "us-east-1",
+            "s3.access-key-id": "test",
+            "s3.secret-access-key": "test",
+        },
+    )

@@ -17,14 +17,23 @@ from lakeload.documents.destination import Destination
 from lakeload.documents.format_rules import FORMAT_RULES
 from lakeload.documents.iceberg_rules import CATALOG_SETTINGS
 from lakeload.probes.causes import known_causes
+from lakeload.probes.connection import ConnectionOptions, _catalog_checks
 from lakeload.probes.glue import ProbeIcebergTables
 from lakeload.probes.iceberg import ProbeCatalog, ProbeNessie
 from lakeload.probes.s3 import ProbeBucket, ProbeObjects
 from lakeload.probes.sts import ProbeIdentity
 from lakeload.probes.webhook import ProbeWebhook
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode
-from lakeload_jobs.contract.spec import CatalogType, TableFormat
-from lakeload_jobs.contract.traits import CATALOGS, FORMATS, Interface
+from lakeload_jobs.contract.spec import (
+    CatalogSpec,
+    CatalogType,
+    DestinationSpec,
+    IcebergSpec,
+    TableFormat,
+)
+from lakeload_jobs.contract.traits import CATALOGS, FORMATS, Interface, catalog_traits
+from lakeload_jobs.formats.iceberg.catalogs import opening
 from lakeload_jobs.formats.iceberg.catalogs.errors import Said
 from lakeload_jobs.formats.iceberg.load import catalog_settings
 
@@ -39,14 +48,27 @@ def test_every_type_of_catalog_has_an_entry(registry: Collection[str]) -> None:
     assert set(registry) == set(get_args(CatalogType))
 
 
-def test_every_interface_of_a_catalog_has_an_entry() -> None:
-    assert set(catalog_settings._SETTINGS) == set(Interface)
+@pytest.mark.parametrize("registry", [catalog_settings._SETTINGS, opening._OPENED_BY])
+def test_every_interface_of_a_catalog_has_an_entry(registry: Collection[Interface]) -> None:
+    assert set(registry) == set(Interface)
 
 
-def test_each_catalog_is_in_glue_or_spark_only_or_speaks_rest() -> None:
-    for traits in CATALOGS.values():
+def test_each_catalog_is_checked_through_its_interface() -> None:
+    checks = {
+        Interface.GLUE: ProbeIcebergTables,
+        Interface.REST: ProbeCatalog,
+        Interface.NESSIE: ProbeNessie,
+    }
+    catalogs = [CatalogSpec(type_) for type_ in get_args(CatalogType)]
+    for catalog in (*catalogs, CatalogSpec("NESSIE", api="REST")):
+        traits = catalog_traits(catalog)
+        iceberg = IcebergSpec(catalog=catalog)
+        destination = DestinationSpec(
+            "my-data-lake", "us-east-1", table_format="ICEBERG", iceberg=iceberg
+        )
+        found = _catalog_checks(destination, AwsSession(destination), ConnectionOptions())
+        assert type(found) is checks[traits.interface]
         assert traits.in_glue == (traits.interface is Interface.GLUE)
-        assert traits.spark_only == (traits.interface is Interface.NESSIE)
 
 
 def test_blocks_of_formats_are_settings_of_a_destination() -> None:

@@ -108,11 +108,11 @@ def test_connection(
     from lakeload.ui.display import Phases
     from lakeload.ui.progress import PHASES
 
-    document = load_either(file, os.environ, destination)
-    phases = Phases(console.err, PHASES["documents"], quiet=console.silent())
-    # Where the database cannot be reached, the check of the login says why.
-    with phases, suppress(Refused):
-        document = with_found_tables(document, "test-connection", phases=phases)
+    with Phases(console.err, PHASES["documents"], quiet=console.silent()) as phases:
+        document = load_either(file, os.environ, destination)
+        # Where the database cannot be reached, the check of the login says why.
+        with suppress(Refused):
+            document = with_found_tables(document, "test-connection", phases=phases)
     spec, tables = specs_of(document)
     options = ConnectionOptions(
         timeout=parse_seconds("--timeout", timeout, least=MIN_TIMEOUT),

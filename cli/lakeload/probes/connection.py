@@ -28,6 +28,7 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput, Refused
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.contract.traits import (
+    Interface,
     catalog_of,
     catalog_traits,
     needs_aws_identity,
@@ -276,8 +277,11 @@ def _catalog_checks(
     from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
 
     timeouts = HttpTimeouts(options.connect_timeout, options.read_timeout, options.attempts)
-    probes = ProbeNessie if traits.spark_only else ProbeCatalog
-    return probes(destination, session, timeouts)
+    probes: Mapping[Interface, type[ProbeCatalog] | type[ProbeNessie]] = {
+        Interface.REST: ProbeCatalog,
+        Interface.NESSIE: ProbeNessie,
+    }
+    return probes[traits.interface](destination, session, timeouts)
 
 
 NAMES = frozenset({"credentials", "assume-role", "bucket", "list"})

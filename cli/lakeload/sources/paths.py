@@ -17,42 +17,22 @@ from lakeload.config.scalars import bucket_problem
 from lakeload.config.secret_names import shown
 from lakeload.sources.base import InputFound
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.sources.files.text.options import option_text
 from lakeload_jobs.sources.paths.file_state import is_s3
 from lakeload_jobs.sources.paths.key_patterns import alternatives
 
-
-def _option_values(given: Any) -> Any:
-    """Options are text; booleans, whole numbers and lists of texts may be written as such."""
-    if not isinstance(given, dict):
-        return given
-    return {name: option_text(value) for name, value in given.items()}
-
-
-Options = Annotated[
-    dict[str, str],
-    BeforeValidator(_option_values),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "additionalProperties": {"type": ["string", "boolean", "integer", "array"]},
-        }
-    ),
-]
+NO_UTF8 = re.compile("[\ud800-\udfff]")
+"""What Python has in place of a byte of a file name that is no UTF-8."""
 
 
 def is_utf8_name(path: str) -> bool:
     """Whether a path can be written into a document: Python has a surrogate for each byte of a file
     name that is no UTF-8."""
-    return not _NO_UTF8.search(path)
+    return not NO_UTF8.search(path)
 
 
 def utf8_glob(path: str) -> str:
     """Return a path or glob with `?` in place of bytes that are no UTF-8."""
-    return _NO_UTF8.sub("?", path)
-
-
-_NO_UTF8 = re.compile("[\ud800-\udfff]")
+    return NO_UTF8.sub("?", path)
 
 
 def path_text(given: str) -> str:

@@ -62,10 +62,12 @@ class SourceReport:
     rows: int | None = None
     """About how many a load would read."""
     bytes: int | None = None
-    """About how much a load would read; 0 where the source does not know it."""
+    """About how many bytes a load would read; None where only the job can tell. 0 stands for
+    nothing new, and for views and queries, whose size no database knows."""
     all_rows: int | None = None
     """About how many there are, new or not."""
     all_bytes: int | None = None
+    """About how many bytes those are, as `bytes`."""
     tells_age: bool = False
     """Whether `new` tells since when there is new data: else that is not known before a round sees
     it."""

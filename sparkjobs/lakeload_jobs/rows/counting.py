@@ -16,7 +16,7 @@ Bounds = Mapping[str, tuple[Any, Any]]
 """The least and greatest value of columns; those without a value are not among them."""
 
 
-def has_bounds(kind: Kind) -> bool:
+def _has_bounds(kind: Kind) -> bool:
     """Whether values of a type come back from Python to Spark as they went: instants would take its
     time zone."""
     exact = pt.is_integer(kind) or pt.is_decimal(kind)
@@ -28,7 +28,7 @@ def bounds_of(batch: pa.RecordBatch, columns: Sequence[str]) -> Bounds:
     found = {}
     for name in columns:
         column = batch.column(name)
-        if has_bounds(column.type) and column.null_count < len(column):
+        if _has_bounds(column.type) and column.null_count < len(column):
             both = pc.min_max(column)
             found[name] = both["min"].as_py(), both["max"].as_py()
     return found

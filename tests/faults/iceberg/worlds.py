@@ -10,11 +10,10 @@ from pathlib import Path
 
 from pyiceberg.catalog import Catalog, load_catalog
 
-from tests.e2e.rest_lake import iceberg_in, opened
 from tests.faults.iceberg.world import World
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import AwsServer, Lake
-from tests.servers.oauth2_gate import Gate
+from tests.servers.oauth2_gate import Gate, iceberg_in, opened
 from tests.servers.rest_catalog import Store, started
 
 CREDENTIAL = "CREDENTIAL"

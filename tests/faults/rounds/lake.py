@@ -17,13 +17,12 @@ from pyiceberg.catalog import Catalog
 
 from lakeload.demo.aws import ACCOUNT_ID, SeededLake
 from tests.e2e.command import lakeload
-from tests.e2e.rest_lake import iceberg_in, opened
 from tests.faults.findings import Findings
 from tests.published_policies import attach
 from tests.servers.exact_aws import ExactAws
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.ministack import AwsServer, Lake
-from tests.servers.oauth2_gate import Gate, Principal
+from tests.servers.oauth2_gate import Gate, Principal, iceberg_in, opened
 from tests.servers.rest_catalog import Store, started
 
 Form = Literal["parquet", "iceberg"]

@@ -100,6 +100,10 @@ KEYS = {
         "exclude such rows with `where`", [ROW, {**ROW, "id": None}], table=UPSERT,
         by_hand=_with(where="id IS NOT NULL"),
     ),
+    "a null in the key of an Iceberg table, by another key": Case(
+        "choose a `primary_key` without nulls", [ROW, {**ROW, "id": None, "r": "us"}],
+        table={**UPSERT, "partition_by": []}, values={"primary_key": ["r"]}, rows=2,
+    ),
     "a name of Iceberg's metadata": Case(
         "`columns: {rename: ", [{**ROW, "_spec_id": 1}], table=UPSERT, values={"…": "spec"}
     ),
@@ -130,16 +134,6 @@ KEYS = {
     "a filter of a boolean in Iceberg": Case(
         "remove it from `bloom_filters`", [{**ROW, "b": True}], then={"bloom_filters": ["b"]},
         by_hand=_with(bloom_filters=[]),
-    ),
-}  # fmt: skip
-SPARK = {
-    "a null in the key, written by Spark": Case(
-        "exclude such rows with `where`", [ROW, {**ROW, "id": None}], table=UPSERT,
-        by_hand=_with(where="id IS NOT NULL"),
-    ),
-    "a null in the key, written by Spark, by another key": Case(
-        "choose a `primary_key` without nulls", [ROW, {**ROW, "id": None, "r": "us"}],
-        table={**UPSERT, "partition_by": []}, values={"primary_key": ["r"]}, rows=2,
     ),
 }  # fmt: skip
 
@@ -387,7 +381,3 @@ def test_hints_about_tables_of_another_program_are_followed_and_load(loads: Load
     name = "a tracking column of another type"
     begins = "leave `_supa_index` out of `tracking_columns`"
     follow_one(__file__, name, shop, begins, tracked, tracking_columns=["_supa_id"])
-
-
-def test_hints_of_rows_that_spark_writes_are_followed_and_load(loads: Loads) -> None:
-    follow_all(__file__, iceberg(loads), SPARK, spark={"reader": "JVM"})

@@ -35,7 +35,9 @@ def loaded(world: World) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if not k.startswith("_supa_")} for row in rows]
 
 
-def test_types_that_spark_does_not_read_are_loaded_by_arrow(world: World) -> None:
+def test_types_that_spark_does_not_read_are_loaded_by_arrow(
+    world: World, through_spark: set[str]
+) -> None:
     path = written(
         world,
         "a.parquet",
@@ -57,6 +59,7 @@ def test_types_that_spark_does_not_read_are_loaded_by_arrow(world: World) -> Non
     result = load(world, world.table(path, f"{world.folder()}/b.parquet"), nested="NATIVE")
 
     assert (result.error, result.reader, result.index) == (None, "direct", "dense")
+    assert through_spark == set()
     nothing = dict.fromkeys(("ns", "instant", "t", "u", "half", "wide", "s", "i"))
     first, empty, last = loaded(world)
     assert first == nothing | {
@@ -72,7 +75,9 @@ def test_types_that_spark_does_not_read_are_loaded_by_arrow(world: World) -> Non
     assert last == nothing | {"i": "P3D", "u": str(UUID)}
 
 
-def test_conditions_casts_and_json_text_use_values_read_by_arrow(world: World) -> None:
+def test_conditions_casts_and_json_text_use_values_read_by_arrow(
+    world: World, through_spark: set[str]
+) -> None:
     path = written(
         world,
         "a.parquet",
@@ -98,6 +103,7 @@ def test_conditions_casts_and_json_text_use_values_read_by_arrow(world: World) -
     assert refused.error is not None
     assert f"reading `{path}`, row group 3, row 1: column `hidden`" in refused.error.message
     assert (result.error, result.reader, result.rows) == (None, "direct", 2)
+    assert through_spark == {"orders"}
     # The cast is Arrow's; Spark knows the condition.
     assert loaded(world) == [
         {"id": "1", "t": "01:00:00.000000", "s": '{"t":"04:00:00.000000"}'},

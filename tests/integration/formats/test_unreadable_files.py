@@ -110,6 +110,7 @@ def ids(world: World) -> list[int]:
         # The rest is the source's: one table format shows it.
         ("parquet", "PARQUET", cut_off),
         ("parquet", "JSON", cut_off),
+        ("parquet", "ORC", cut_off),
         ("parquet", "ORC", damaged_inside),
         ("parquet", "AVRO", damaged_inside),
     ],

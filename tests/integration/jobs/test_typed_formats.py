@@ -78,7 +78,9 @@ def test_orc_is_read_by_the_direct_reader(job: Job) -> None:
 
 
 @pytest.mark.parametrize("kind", ["ORC", "AVRO"])
-def test_orc_and_avro_are_cast_and_filtered_without_spark(job: Job, kind: FileFormatName) -> None:
+def test_orc_and_avro_are_cast_and_filtered_without_spark(
+    job: Job, kind: FileFormatName, through_spark: set[str]
+) -> None:
     if kind == "ORC":
         path = orc_file(job, "a.orc", pa.table({"n": [1, 2, 300], "s": ["7", "x", "9"]}))
     else:
@@ -91,8 +93,23 @@ def test_orc_and_avro_are_cast_and_filtered_without_spark(job: Job, kind: FileFo
     result = job.load_one(replace(table, on_bad_value="NULL"))
 
     assert (result.error, result.reader) == (None, "direct")
+    assert through_spark == set()
     assert job.values(result) == [{"n": "2", "s": None}, {"n": "300", "s": 9}]
     assert "1 values" in str(result.warnings)
+
+
+def test_an_orc_column_that_cannot_be_read_is_left_out_with_columns_exclude(job: Job) -> None:
+    twins = pa.table([[1, 2], ["a", "b"], [3, 4]], names=["v", "t", "v"])
+    table = job.table(orc_file(job, "a.orc", twins), file_format="ORC")
+
+    refused = job.load_one(table)
+    loaded = job.load_one(replace(table, columns=ColumnsSpec(exclude=("v",))))
+
+    assert refused.error is not None
+    assert "has two columns named `v`" in refused.error.message
+    assert refused.error.hint == "leave it out with `columns.exclude`"
+    assert (loaded.error, loaded.reader) == (None, "direct")
+    assert job.values(loaded) == [{"t": "a"}, {"t": "b"}]
 
 
 def test_an_orc_timestamp_stays_one_where_it_was_loaded_as_one(job: Job) -> None:

@@ -14,6 +14,9 @@ KEYS = {
     "text": ("concat('käse ', id) as id",),
     "date": ("date_add(date '1970-01-01', cast(id - 900 as int)) as id",),
     "decimal": ("cast(id / 8 as decimal(20, 3)) as id",),
+    "instant": ("timestamp_micros(id * 1000001 - 900) as id",),
+    "wall time": ("cast(timestamp_micros(id * 1000001 - 900) as timestamp_ntz) as id",),
+    "binary": ("encode(concat('käse ', id), 'utf-8') as id",),
     "two columns": ("id", "concat('n', id % 7) as region"),
 }
 

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.integration.sources.worlds import DatabaseWorld, FilesWorld, SparkWorld, World
 
-WORLDS: dict[str, Callable[[Path, pytest.FixtureRequest], World]] = {
-    "FILES": lambda folder, _: FilesWorld(folder),
-    "SPARK": lambda folder, _: SparkWorld(folder),
-    "JDBC": lambda folder, request: DatabaseWorld(folder, request.getfixturevalue("postgres")),
-}
-
-
-GOES_ON = ("FILES", "JDBC")
-"""The types that load what is new since the last load."""
+WORLDS: dict[str, type[World]] = {"FILES": FilesWorld, "SPARK": SparkWorld, "JDBC": DatabaseWorld}
 
 
 @pytest.fixture(params=WORLDS)
 def source(request: pytest.FixtureRequest, tmp_path: Path) -> World:
     """A source of each type, with nothing in it."""
-    return WORLDS[request.param](tmp_path, request)
+    return WORLDS[request.param].made(tmp_path, request)
 
 
-@pytest.fixture(params=GOES_ON)
+@pytest.fixture(params=[name for name, world in WORLDS.items() if world.goes_on])
 def growing(request: pytest.FixtureRequest, tmp_path: Path) -> World:
-    """A source of each type that loads what is new."""
-    return WORLDS[request.param](tmp_path, request)
+    """A source of each type that loads what is new since the last load."""
+    return WORLDS[request.param].made(tmp_path, request)

@@ -104,14 +104,17 @@ def test_source_fingerprint_follows_what_is_read(source: World) -> None:
 
 
 def test_source_facts_name_what_there_is(source: World) -> None:
+    source.add(ROWS)
     read = source.table(goes_on=False).input
 
     for reader in get_args(ReaderChoice):
         facts = facts_of(read, reader)
         assert {jar.feature for jar in pinned(*facts.jar_sets)} == {*facts.jar_sets}
-        assert facts.reader in ("jvm", "direct", None)
+        assert facts.reader == source.readers[reader]
     assert all(one.namespace and one.name for one in facts_of(read).datasets)
-    assert source_of(read).absent(read) in ((), getattr(read, "paths", ()))
+    assert source_of(read).absent(read) == ()
+    missing = source.table(goes_on=False, missing=True).input
+    assert source_of(missing).absent(missing) == getattr(missing, "paths", ())
 
 
 def test_document_of_a_source_without_settings_is_no_crash(source: World) -> None:
@@ -189,12 +192,13 @@ def test_input_that_is_not_there_is_an_error_of_the_job(
 
 def test_state_of_another_source_is_refused(growing: World, tmp_path: Path) -> None:
     growing.add(ROWS)
-    strange = Bookmark({"offsets": {"orders-0": 7}}, False, 2, lambda _: ())
+    strange = Bookmark({"kind": "STREAM", "offsets": {"orders-0": 7}}, False, 2, lambda _: ())
     table = growing.table(goes_on=True)
 
-    with pytest.raises(LakeloadError), taken(table, tmp_path, strange):
+    unusable = "the state of this pipeline cannot be used: "
+    with pytest.raises(LakeloadError, match=unusable), taken(table, tmp_path, strange):
         pass
-    with pytest.raises(LakeloadError):
+    with pytest.raises(LakeloadError, match=unusable):
         reported(table, strange)
 
 

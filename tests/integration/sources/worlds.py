@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, get_args
+
+import pytest
 
 from lakeload.documents.load import load_pipeline
 from lakeload.documents.spec import table_specs
-from lakeload_jobs.contract.spec import TableSpec
+from lakeload_jobs.contract.spec import ReaderChoice, TableSpec
 from tests.servers.postgres import PASSWORD, USER, Postgres
 
 Rows = Sequence[tuple[int, str]]
@@ -24,8 +26,17 @@ class World(ABC):
     """A source, empty at first, and the folder of the documents."""
 
     folder: Path
+    goes_on: ClassVar[bool] = True
+    """Whether a load of such a source may take what is new since the last one alone."""
+    readers: ClassVar[Mapping[ReaderChoice, str | None]] = {}
+    """Who reads it, by the choice of the reader; None where its files decide."""
     secret: ClassVar[str] = ""
     """What must be in no spec."""
+
+    @classmethod
+    def made(cls, folder: Path, request: pytest.FixtureRequest) -> Self:
+        """Return an empty source; `request` starts the server that it needs."""
+        return cls(folder)
 
     def table(self, *, goes_on: bool, missing: bool = False) -> TableSpec:
         """Return the table, loaded incrementally or as a whole; or one that is not there."""
@@ -48,6 +59,8 @@ class World(ABC):
 class FilesWorld(World):
     """CSV files, one for each time that rows are added."""
 
+    readers = dict.fromkeys(get_args(ReaderChoice))
+
     def settings(self, *, goes_on: bool, missing: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return a folder."""
         (self.folder / "in").mkdir(exist_ok=True)
@@ -66,6 +79,9 @@ class FilesWorld(World):
 class SparkWorld(FilesWorld):
     """The same files, read by Spark."""
 
+    goes_on = False
+    readers = dict.fromkeys(get_args(ReaderChoice), "jvm")
+
     def settings(self, *, goes_on: bool, missing: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return a folder."""
         _, table = super().settings(goes_on=goes_on, missing=missing)
@@ -78,7 +94,17 @@ class DatabaseWorld(World):
     """A table of PostgreSQL."""
 
     server: Postgres
+    readers: ClassVar[Mapping[ReaderChoice, str | None]] = {
+        "AUTO": "direct",
+        "DIRECT": "direct",
+        "JVM": "jvm",
+    }
     secret = PASSWORD
+
+    @classmethod
+    def made(cls, folder: Path, request: pytest.FixtureRequest) -> Self:
+        """Return an empty table of the server that tests share."""
+        return cls(folder, request.getfixturevalue("postgres"))
 
     def __post_init__(self) -> None:
         """Make an empty table."""

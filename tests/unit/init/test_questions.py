@@ -129,6 +129,7 @@ def test_init_prompt_region_of_another_store_is_accepted() -> None:
         ("data/customers-eu.tsv.gz", "CSV", "customers-eu"),
         ("s3://raw/2026/*/*.json.gz", "JSON", "raw"),
         ("x/clicks.v2.ndjson.zst", "NDJSON", "clicks"),
+        ("s3://raw/orders.csv.zip", "CSV", "orders"),
         ("lake/page views/", None, "page views"),
         ("*.parquet", "PARQUET", "table"),
         ("Größe/[a-c]?.avro", "AVRO", "Größe"),

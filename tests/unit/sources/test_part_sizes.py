@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from lakeload_jobs.sources.files.text.splits import cut_files, put_together, weight
+from lakeload_jobs.sources.files.text.splits import TextPart, cut_files, put_together, weight
 from lakeload_jobs.sources.part_sizes import PART_BYTES, Parallelism
 from lakeload_jobs.sources.paths.file_state import FileState
 from tests.environments import many
@@ -80,6 +80,14 @@ FILES: dict[str, Sizes] = {
         int(chance.paretovariate(1.2) * MIB) for _ in range(300)
     ],
 }
+
+
+@pytest.mark.parametrize("suffix", ["gz", "gzip", "GZ", "bz2", "xz", "zst", "zip", "deflate"])
+def test_packed_text_weighs_more_than_its_bytes(suffix: str) -> None:
+    plain, packed = (FileState(f"/a.csv{end}", 9 * MIB, 0) for end in ("", f".{suffix}"))
+
+    assert weight(TextPart(plain)) == 9 * MIB
+    assert weight(TextPart(packed)) == 8 * 9 * MIB
 
 
 @pytest.mark.parametrize("shape", FILES)

@@ -12,17 +12,16 @@ from lakeload.config.credentials import Credentials
 from lakeload.config.model import Finding
 from lakeload.config.secret_names import shown
 from lakeload.sources.base import SourceSettings, TableSettings
-from lakeload.sources.paths import Options, Paths
+from lakeload.sources.paths import NO_UTF8, Paths
+from lakeload.sources.reader_options import Options
 from lakeload_jobs.contract.spec import FileFormatName, OnChangedFile
 from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
-
-_NO_UTF8 = re.compile("[\ud800-\udfff]")
 
 
 def table_of(path: str) -> str:
     """Return a table's name from a path: its last part with letters that is no pattern."""
     for part in reversed(path.removeprefix("s3://").split("/")):
-        plain = _NO_UTF8.sub("_", part)
+        plain = NO_UTF8.sub("_", part)
         name = re.sub(r"[*?{\[].*", "", plain).split(".")[0].strip("-_. ")
         if re.search("[^\\W\\d_]", name):
             return name

@@ -14,7 +14,8 @@ from lakeload.config.model import Called, Finding, refusal
 from lakeload.config.secret_names import has_userinfo, looks_secret, shown
 from lakeload.sources.base import InputFacts, InputFound, SourceSettings, SourceType, TableSettings
 from lakeload.sources.datasets import datasets_of_paths
-from lakeload.sources.paths import Options, Paths, any_input, local_paths, look_at_paths
+from lakeload.sources.paths import Paths, any_input, local_paths, look_at_paths
+from lakeload.sources.reader_options import Options
 from lakeload_jobs.contract.spec import ReaderChoice, SparkInput
 from lakeload_jobs.sources.files.formats.csv.options import CSV_OPTIONS
 from lakeload_jobs.sources.paths.file_state import is_s3

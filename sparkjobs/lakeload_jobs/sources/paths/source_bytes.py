@@ -8,6 +8,8 @@ import re
 from typing import Protocol
 
 CHUNK = 1 << 20
+PACKED_SUFFIXES = (".gz", ".gzip", ".bz2", ".xz", ".zst", ".zip", ".deflate", ".lz4", ".snappy")
+"""How names of packed files end, in lower case."""
 
 _BOMS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -72,11 +74,6 @@ def is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def splittable(name: str) -> bool:
-    """Whether a part of the file can be read without what is before it."""
-    return not name.endswith((".gz", ".bz2", ".xz", ".zst", ".zip", ".deflate", ".lz4", ".snappy"))
 
 
 def byte_order_mark(head: bytes) -> tuple[bytes, str]:

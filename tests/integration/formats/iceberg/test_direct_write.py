@@ -428,21 +428,26 @@ def _planned(table: Any, expression: Any, java: Any) -> set[int]:
 
 
 @pytest.mark.parametrize("partitions", [(), (PartitionField("bucket", "id", 2),)])
-def test_tasks_leave_out_rows(loads: Loads, partitions: tuple[PartitionField, ...]) -> None:
+def test_tasks_leave_out_rows(
+    loads: Loads, partitions: tuple[PartitionField, ...], through_spark: set[str]
+) -> None:
     files = [loads.file([{"id": n * 10 + k} for k in range(10)]) for n in range(4)]
     table = loads.table(*files, where="id in (3, 19, 20, 21)", partition_by=partitions)
 
     result = loads.loaded(table)
 
-    assert result.writer == "direct"
+    assert (result.writer, through_spark) == ("direct", set())
     assert (result.rows, result.index) == (4, "dense")
     assert loads.rows(order="id") == [{"id": number} for number in (3, 19, 20, 21)]
     assert sorted(row["_supa_index"] for row in loads.tracking()) == [1, 2, 3, 4]
 
 
 def test_overwrite_replaces_files_of_both_writers(loads: Loads) -> None:
-    loads.loaded(loads.table(loads.file([{"id": 1}]), where="abs(id) = 1"))
-    loads.loaded(loads.table(loads.file([{"id": 2}])))
+    assert loads.loaded(loads.table(loads.file([{"id": 1}]))).writer == "direct"
+    name, setting = f"lake.`{loads.schema}`.`orders`", "write.parquet.page-row-limit"
+    loads.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{setting}'='9999')")
+    assert loads.loaded(loads.table(loads.file([{"id": 2}]))).writer == "spark"
+    loads.spark.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES ('{setting}')")
 
     table = loads.table(loads.file([{"id": 3}, {"id": 4}]), mode="OVERWRITE")
     result = loads.loaded(table)

@@ -156,13 +156,15 @@ def test_tables_of_both_writers_are_one_and_are_overwritten(loads: Loads) -> Non
     partition_by = (parse_partition_field("name"),)
     own = loads.table(loads.file(rows[:30]), partition_by=partition_by)
     assert loads.loaded(own).writer == "direct"
-    again = loads.table(loads.file(rows[30:]), partition_by=partition_by, where="abs(id) >= 0")
-    loads.loaded(again)
-    name = f"lake.`{loads.schema}`.`orders`"
+    name, setting = f"lake.`{loads.schema}`.`orders`", "write.distribution-mode"
+    loads.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{setting}'='range')")
+    again = loads.table(loads.file(rows[30:]), partition_by=partition_by)
+    assert loads.loaded(again).writer == "spark"
     loads.spark.sql(f"DELETE FROM {name} WHERE id % 10 = 3")
     loads.spark.sql(f"UPDATE {name} SET name = 'u' WHERE id = 4")
     found = [(row["id"], row["name"]) for row in loads.rows()]
     assert found == [(n, "u" if n == 4 else f"n{n % 3}") for n in range(60) if n % 10 != 3]
+    loads.spark.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES ('{setting}')")
 
     result = loads.loaded(
         loads.table(loads.file(rows[:2]), partition_by=partition_by, mode="OVERWRITE")

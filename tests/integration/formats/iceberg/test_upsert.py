@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -87,9 +88,9 @@ def test_upsert_with_hard_deletes_removes_deleted_rows(loads: Loads) -> None:
     assert loads.rows() == [row(2, 2)]
 
 
-def test_few_changes_of_a_large_table_are_filtered_by_key(
-    loads: Loads, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The keys of each MERGE with a filter, for which a table of 1,000 rows is large."""
     told: list[tuple[str, ...]] = []
     condition = KeyFilter.condition
 
@@ -99,6 +100,12 @@ def test_few_changes_of_a_large_table_are_filtered_by_key(
 
     monkeypatch.setattr(KeyFilter, "condition", tell)
     monkeypatch.setattr(stage, "LARGE_TABLE", 1_000)
+    return told
+
+
+def test_few_changes_of_a_large_table_are_filtered_by_key(
+    loads: Loads, told: list[tuple[str, ...]]
+) -> None:
     first = [row(number, 1) for number in range(1_000)]
     loads.loaded(upsert(loads, first))
     assert told == []
@@ -117,6 +124,24 @@ def test_few_changes_of_a_large_table_are_filtered_by_key(
     merged = [*first[:7], changed[0], changed[3], row(8, 2), *first[9:500], changed[1]]
     merged += [*first[501:], changed[4], row(1_001, 1)]
     assert sorted(loads.rows(), key=lambda one: (one["id"], one["region"])) == merged
+
+
+def test_keys_without_bounds_are_filtered_too(loads: Loads, told: list[tuple[str, ...]]) -> None:
+    """Spark hashes keys: no value of them comes back as one of Python's."""
+
+    def keyed(number: int, version: int) -> Row:
+        at = datetime(1969, 12, 31, tzinfo=UTC) + timedelta(minutes=number, microseconds=1)
+        return row(number, version) | {"at": at, "code": f"c{number}".encode()}
+
+    key = ("at", "code")
+    loads.loaded(upsert(loads, [keyed(number, 1) for number in range(2_000)], primary_key=key))
+
+    changed = [keyed(7, 2), keyed(1_999, 2), keyed(2_000, 1)]
+    result = loads.loaded(upsert(loads, changed, primary_key=key))
+
+    assert told == [("t.`at`", "t.`code`")]
+    assert result.changes == RowChanges(1, 2, 0, unchanged=0, ignored=0)
+    assert [one for one in loads.rows() if one["id"] in (7, 1_999, 2_000)] == changed
 
 
 def test_a_table_of_format_version_3_is_appended_to_merged_and_replaced(loads: Loads) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,10 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lakeload_jobs.contract.errors import MachineNotReady
 from lakeload_jobs.contract.spec import ColumnsSpec
-from lakeload_jobs.sources.databases.engines.mysql.engine import MYSQL
-from lakeload_jobs.sources.databases.engines.postgres.engine import POSTGRES
 from lakeload_jobs.sources.databases.engines.postgres.snapshot import ExportedSnapshot
 from tests.integration.formats.worlds import World, load
 from tests.integration.sources.databases.conftest import Database
@@ -129,16 +125,3 @@ def test_bad_values_and_errors_of_the_server_are_those_of_the_other_reader(
     assert divided.error.message.endswith("division by zero (SQLSTATE 22012)")
     assert divided.error.hint == "leave the column out with `columns.exclude`, or fix the view"
     assert any("2 values" in warning for warning in loaded.warnings), loaded.warnings
-
-
-def test_spark_reads_where_the_other_reader_is_not_installed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert POSTGRES.only_spark("AUTO") == ""
-
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-
-    assert POSTGRES.only_spark("AUTO") == "the package `adbc-driver-postgresql` is not installed"
-    with pytest.raises(MachineNotReady, match="adbc-driver-postgresql"):
-        POSTGRES.check_reader("DIRECT")
-    assert MYSQL.only_spark("AUTO") == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import json
 import re
@@ -22,7 +23,7 @@ from lakeload.sources.databases.source_type import JDBC
 from lakeload.sources.databases.url import parse_url
 from lakeload.sources.datasets import dataset_of_table
 from lakeload_jobs.contract.codec import from_json, to_json
-from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed, MachineNotReady
 from lakeload_jobs.contract.spec import Consistency, DatabaseType, JdbcInput, ReaderChoice
 from lakeload_jobs.sources.databases.bookmark import Kind
 from lakeload_jobs.sources.databases.cursor_sql import Cursor
@@ -35,7 +36,7 @@ VALUES: dict[Kind, tuple[str, ...]] = {
     "DATE": ("0001-01-01", "9999-12-31"),
     "TIMESTAMP": ("2024-02-29 12:00:00", "2024-02-29 12:00:00.123456"),
     "TIMESTAMPTZ": ("2024-02-29 12:00:00", "2024-02-29 12:00:00.123456"),
-    "TEXT": ("", "o'clock", "a\\b", "ä\n"),
+    "TEXT": ("", "o'clock", "a\\b", "a\\", "ä\n"),
 }
 NAMES = ("orders", "two words", 'a"b', "a`b", "a'b", "a;b -- c")
 WRITTEN = re.compile(r"X'(?P<hex>[0-9a-f]*)'|'(?P<text>(?:[^']|'')*)'|(?P<number>-?\d+)")
@@ -189,6 +190,24 @@ def test_someone_reads_it_whatever_the_choice_or_it_is_said_why_not(engine: Engi
 
 
 @engines
+def test_spark_reads_where_the_direct_reader_is_not_installed(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts, direct = engine.facts, engine.facts.direct
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    if direct is None:
+        assert bool(engine.only_spark("AUTO")) is facts.by_driver
+        return
+    assert engine.only_spark("AUTO") == f"the package `{direct.package}` is not installed"
+    with pytest.raises(MachineNotReady, match=direct.package):
+        engine.check_reader("DIRECT")
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == direct.module or None)
+    assert engine.only_spark("AUTO") == ""
+    engine.check_reader("DIRECT")
+
+
+@engines
 def test_a_literal_of_a_cursor_writes_its_value(engine: Engine) -> None:
     assert engine.cursors.types
     for cursor, text in cursors(engine):
@@ -198,10 +217,12 @@ def test_a_literal_of_a_cursor_writes_its_value(engine: Engine) -> None:
         if found["hex"] is not None:
             assert bytes.fromhex(found["hex"]).decode() == text
         else:
-            # A backslash is one of two, where the literal says so.
             written = written.replace("''", "'")
-            escapes = cursor.literal(text).lstrip().startswith("E'")
-            assert (written.replace("\\\\", "\\") if escapes else written) == text
+            if cursor.literal(text).lstrip().startswith("E'"):
+                # A backslash is one of two, where the literal says so.
+                assert "\\" not in written.replace("\\\\", "")
+                written = written.replace("\\\\", "\\")
+            assert written == text
 
 
 @engines

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
 from pyiceberg.catalog.glue import GlueCatalog
 from pyiceberg.io import FileIO
@@ -10,7 +11,7 @@ from pyiceberg.io import FileIO
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.contract.traits import catalog_traits
+from lakeload_jobs.contract.traits import Interface, catalog_traits
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog, catalog_call
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.glue_tables import GlueTables
@@ -46,13 +47,21 @@ def open_catalog(
     Raises `CatalogError`, `AwsError`, and `InvalidInput` for a missing secret or for Nessie's
     native interface, which Spark alone has a client for.
     """
-    traits = catalog_traits(destination.iceberg.catalog)
-    if traits.in_glue:
-        return open_glue(destination, session)
-    if traits.spark_only:
-        raise InvalidInput(
-            "this command does not start Spark, and Nessie's native interface works only through "
-            "Spark",
-            hint="use `sync`, `plan` or `maintain`, which start Spark",
-        )
-    return RestConnection(destination, session, patience).open()
+    interface = catalog_traits(destination.iceberg.catalog).interface
+    return _OPENED_BY[interface](destination, session, patience)
+
+
+def _only_through_spark(*_: object) -> NoReturn:
+    raise InvalidInput(
+        "this command does not start Spark, and Nessie's native interface works only through Spark",
+        hint="use `sync`, `plan` or `maintain`, which start Spark",
+    )
+
+
+_OPENED_BY: Mapping[
+    Interface, Callable[[DestinationSpec, AwsSession, HttpTimeouts], IcebergCatalog]
+] = {
+    Interface.GLUE: lambda destination, session, _: open_glue(destination, session),
+    Interface.REST: lambda *given: RestConnection(*given).open(),
+    Interface.NESSIE: _only_through_spark,
+}

@@ -17,7 +17,6 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import RowChanges, SameKey
@@ -99,7 +98,6 @@ from lakeload_jobs.rows.counting import (
     Counted,
     RowsReport,
     bounds_of,
-    has_bounds,
     united,
 )
 from lakeload_jobs.rows.key_filter import MOST_KEYS, KeyFilter, filter_of
@@ -583,9 +581,6 @@ def _key_filter(
     if given.table.max_deleted is not None or given.loaded_rows > MOST_KEYS:
         return None
     if not _is_large(java_table, base):
-        return None
-    fields = to_arrow_schema(T.StructType([kinds[name] for name in key]))
-    if not all(has_bounds(field.type) for field in fields):
         return None
     if any(kinds[name].dataType != columns[name].dataType for name in key):
         return None

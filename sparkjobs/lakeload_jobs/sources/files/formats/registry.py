@@ -12,18 +12,18 @@ from lakeload_jobs.sources.files.formats.csv.format import CSV
 from lakeload_jobs.sources.files.formats.json.format import JSON, NDJSON
 from lakeload_jobs.sources.files.formats.orc.format import ORC
 from lakeload_jobs.sources.files.formats.parquet.format import PARQUET
+from lakeload_jobs.sources.paths.source_bytes import PACKED_SUFFIXES
 
 TEXT_FORMATS: Mapping[str, TextFormat] = {one.name: one for one in (CSV, JSON, NDJSON)}
 TYPED_FORMATS: Mapping[str, TypedFormat] = {one.name: one for one in (PARQUET, ORC, AVRO)}
 FILE_FORMATS: Mapping[str, FileFormat] = {**TEXT_FORMATS, **TYPED_FORMATS}
 
 _ENDINGS = {ending: one.name for one in FILE_FORMATS.values() for ending in one.endings}
-_PACKED = (".gz", ".gzip", ".bz2", ".xz", ".zst", ".lz4", ".snappy", ".deflate")
 
 
 def named_format(path: str) -> FileFormatName | None:
     """Return the format that a path's ending says, None where it says none."""
     name = path.lower()
-    for ending in _PACKED:
-        name = name.removesuffix(ending)
+    for suffix in PACKED_SUFFIXES:
+        name = name.removesuffix(suffix)
     return _ENDINGS.get(PurePosixPath(name).suffix)

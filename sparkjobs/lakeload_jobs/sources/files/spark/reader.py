@@ -28,14 +28,13 @@ from lakeload_jobs.sources.base import (
 )
 from lakeload_jobs.sources.files.formats.avro.reader import read_avro_headers
 from lakeload_jobs.sources.files.formats.registry import FILE_FORMATS
-from lakeload_jobs.sources.files.listing import check_unchanged, list_files
+from lakeload_jobs.sources.files.listing import check_unchanged
 from lakeload_jobs.sources.files.spark.paths import by_name, shortest
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.spark.schemas import open_avro
 from lakeload_jobs.sources.files.typed.columns import Column, FileSchema
 from lakeload_jobs.sources.files.typed.exact import column_notes, record_bytes
 from lakeload_jobs.sources.files.typed.rows import DAMAGED_HINT
-from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState, hidden, partition_base
 from lakeload_jobs.sources.paths.spark_paths import plain_path, spark_path
 from lakeload_jobs.sources.settings import check_types
@@ -49,22 +48,19 @@ def open_files(
     on_bad_value: OnBadValue,
     *,
     only_spark: str,
-    s3: S3Source | None = None,
-    files: Sequence[FileState] | None = None,
+    s3: S3Source,
+    files: Sequence[FileState],
 ) -> Rows:
     """Open the Avro files of a table, whose schema is that of the files; `columns.types` casts.
-    `only_spark` says why Spark reads them. `s3` is needed for `s3://` paths alone. `files` are
-    those that are read, some of what `list_files` returned; None lists them here.
+    `only_spark` says why Spark reads them. `files` are those that are read, some of what
+    `list_files` returned.
 
     Raises `LoadFailed` for files that are missing or cannot be read, `InvalidInput` for options
     and types that Spark does not have.
     """
     check_options(source)
-    if files is None:
-        files = list_files(source, s3.readers if s3 else None)
     listed = tuple(files)
-    if s3 is not None:
-        s3.connect(spark, source, listed)
+    s3.connect(spark, source, listed)
     types = table.columns.types or {}
 
     def read(reader: DataFrameReader, paths: tuple[str, ...]) -> tuple[DataFrame, tuple[str, ...]]:
@@ -88,22 +84,19 @@ def open_files(
     )
 
 
-def unchanged(
-    files: Sequence[FileState], given: FilesInput, s3: S3Source | None
-) -> Callable[[], None]:
+def unchanged(files: Sequence[FileState], given: FilesInput, s3: S3Source) -> Callable[[], None]:
     """Return what raises `LoadFailed` when a file is not what it was when it was listed."""
-    return partial(check_unchanged, files, given, s3.readers if s3 else None)
+    return partial(check_unchanged, files, given, s3.readers)
 
 
 def _check_avro(
     frame: DataFrame,
     files: Sequence[FileState],
     given: FilesInput,
-    s3: S3Source | None,
+    s3: S3Source,
     count: int | None,
 ) -> None:
-    opener = FileBytes() if s3 is None else FileBytes(s3.readers.identity(given), s3.label)
-    check_rows(frame, read_avro_headers(files, opener), count)
+    check_rows(frame, read_avro_headers(files, s3.opener(given)), count)
 
 
 def check_rows(frame: DataFrame, schemas: Sequence[FileSchema], count: int | None) -> None:

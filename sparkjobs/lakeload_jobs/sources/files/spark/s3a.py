@@ -21,6 +21,7 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, JobSpec
+from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState, is_s3
 from lakeload_jobs.sources.paths.key_patterns import KeyPattern
 from lakeload_jobs.sources.readers import SourceReaders
@@ -54,6 +55,10 @@ class S3Source:
         buckets = {KeyPattern.parse(file.path).bucket for file in files if is_s3(file.path)}
         for bucket in sorted(buckets):
             self._connect(spark, source, bucket)
+
+    def opener(self, source: FilesInput) -> FileBytes:
+        """Return what opens the files of a source, in tasks too."""
+        return FileBytes(self.readers.identity(source), self.label)
 
     def check_runtime(self, files: Sequence[FileState]) -> None:
         """Raise `InvalidInput` for objects on a master whose tasks run on other machines."""

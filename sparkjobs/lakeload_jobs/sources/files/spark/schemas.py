@@ -26,7 +26,6 @@ from lakeload_jobs.contract.spec import FilesInput, TableSpec
 from lakeload_jobs.rows.columns import in_source_spelling, is_read
 from lakeload_jobs.sources.files.formats.avro.reader import schema_text
 from lakeload_jobs.sources.files.spark.s3a import S3Source
-from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.sources.paths.spark_paths import spark_path
 
@@ -107,7 +106,7 @@ def open_avro(
     table: TableSpec,
     files: Sequence[FileState],
     paths: Sequence[str],
-    s3: S3Source | None,
+    s3: S3Source,
 ) -> DataFrame:
     """Open Avro files of a table; `paths` are those of `files` as Spark takes them.
 
@@ -124,9 +123,9 @@ def _with_all_columns(
     source: FilesInput,
     table: TableSpec,
     files: Sequence[FileState],
-    s3: S3Source | None,
+    s3: S3Source,
 ) -> DataFrameReader:
-    opener = FileBytes() if s3 is None else FileBytes(s3.readers.identity(source), s3.label)
+    opener = s3.opener(source)
     different = one_file_of_each_schema(files, lambda file: schema_text(file, opener))
     if len(different) == 1:
         return reader

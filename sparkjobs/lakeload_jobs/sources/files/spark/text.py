@@ -19,14 +19,12 @@ from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER
 from lakeload_jobs.session import setting
 from lakeload_jobs.sources.base import NO_COLUMNS, EarlierColumns, Rows
 from lakeload_jobs.sources.files.formats.registry import TEXT_FORMATS
-from lakeload_jobs.sources.files.listing import list_files
 from lakeload_jobs.sources.files.spark.reader import check_options, unchanged
 from lakeload_jobs.sources.files.spark.s3a import S3Source
 from lakeload_jobs.sources.files.text.splits import Scan, Scanned, TextPart, put_together, weight
 from lakeload_jobs.sources.files.text.stored import StoredFiles
 from lakeload_jobs.sources.files.text.table import TextTable, text_files
 from lakeload_jobs.sources.part_sizes import Parallelism
-from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState, is_s3
 
 _SMALL = 4 << 20
@@ -42,24 +40,24 @@ def open_text_files(
     given: FilesInput,
     s3: S3Source,
     *,
-    files: Sequence[FileState] | None = None,
+    files: Sequence[FileState],
     earlier: EarlierColumns = NO_COLUMNS,
     stored: StoredFiles | None = None,
     typed_by: Sequence[FileState] | None = None,
 ) -> Rows:
     """Open CSV or JSON files and read them once for what they hold. `files` are those that are
-    read; None lists them here. `typed_by` are those that the columns are found by; None: the same.
-    `earlier` is what earlier loads made of source columns.
-    `stored` has rejected records, which are read in their place.
+    read. `typed_by` are those that the columns are found by; None: the same. `earlier` is what
+    earlier loads made of source columns. `stored` has rejected records, which are read in their
+    place.
 
     Raises `LoadFailed` for what cannot be read, `InvalidInput` for options, types and columns that
     are not there, and `AwsError`.
     """
     check_options(given)
-    listed = tuple(list_files(given, s3.readers) if files is None else files)
+    listed = tuple(files)
     if stored is None:
         s3.check_runtime(listed)
-    opener = stored or FileBytes(s3.readers.identity(given), s3.label)
+    opener = stored or s3.opener(given)
     as_text = spec.nested == "JSON"
     reading = TEXT_FORMATS[given.format].reading(given.options, nested_as_text=as_text)
     read = text_files(spec, table, reading, listed, earlier, opener, spec.max_rejected_of(table))

@@ -137,7 +137,7 @@ class TypedTable:
     @property
     def opener(self) -> FileBytes:
         """What opens the files, in tasks too."""
-        return FileBytes(self.s3.readers.identity(self.given), self.s3.label)
+        return self.s3.opener(self.given)
 
 
 def open_typed_files(table: TypedTable, earlier: EarlierColumns) -> Rows:

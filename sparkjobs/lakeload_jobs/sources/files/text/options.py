@@ -143,12 +143,16 @@ class OptionReading:
     further ones say, by their name in lower case, and raises `WrongValue`."""
 
     own: Mapping[str, Check]
-    aliases: Mapping[str, str] = field(default_factory=dict)
-    neutral: Mapping[str, Check] = field(default_factory=dict)
-    others: Callable[[str, str], Iterator[tuple[str, Any]]] = lambda name, text: iter(())
+    aliases: Mapping[str, str]
+    neutral: Mapping[str, Check]
+    others: Callable[[str, str], Iterator[tuple[str, Any]]]
     values: dict[str, Any] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
     problems: list[OptionProblem] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._aliases = {name.lower(): own for name, own in self.aliases.items()}
+        self._neutral = {name.lower(): check for name, check in self.neutral.items()}
 
     def take(self, option: str, text: str) -> None:
         """Read one option, and note what is wrong with it."""
@@ -163,14 +167,12 @@ class OptionReading:
             self.problems.append(OptionProblem(option, message, wrong.hint))
 
     def _values(self, option: str, text: str) -> Iterator[tuple[str, Any]]:
-        aliases = {name.lower(): own for name, own in self.aliases.items()}
-        name = aliases.get(option, option)
+        name = self._aliases.get(option, option)
         if name in self.own:
             yield name, self.own[name](text)
         yield from self.others(option, text)
-        for neutral, check in self.neutral.items():
-            if neutral.lower() == option:
-                check(text)
+        if check := self._neutral.get(option):
+            check(text)
 
 
 def option_text(value: Any) -> Any:

@@ -46,7 +46,7 @@ from lakeload_jobs.sources.files.united_columns import SharedNames
 from lakeload_jobs.sources.part_sizes import Parallelism
 from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.sources.paths.objects import changed
-from lakeload_jobs.sources.paths.source_bytes import splittable
+from lakeload_jobs.sources.paths.source_bytes import PACKED_SUFFIXES
 
 _SHOWN = 10
 
@@ -107,6 +107,34 @@ class OpenPart(Protocol):
 
     def batches(self) -> Iterator[TextBatch]:
         """Yield its rows as text: those of `names` that are to be read."""
+
+
+class PartBlocks(Protocol):
+    """The blocks of a part, and the place behind the last one that was read."""
+
+    end: int
+    line: int
+
+
+@dataclass
+class BlockPart:
+    """An open part of a file that is read in blocks. `end` and `line` are those of its end when it
+    has been read."""
+
+    file: FileState
+    start: int
+    first_line: int
+    blocks: PartBlocks
+
+    @property
+    def end(self) -> int:
+        """Where the next part begins."""
+        return self.blocks.end
+
+    @property
+    def line(self) -> int:
+        """The line there."""
+        return self.blocks.line
 
 
 @dataclass
@@ -683,7 +711,7 @@ class ReadText:
 def weight(part: TextPart) -> int:
     """Return about how many bytes a part has when it is unpacked."""
     size = (part.stop or part.file.size) - part.start
-    return size if splittable(part.file.path) else size * _EXPANDS
+    return size * _EXPANDS if part.file.path.lower().endswith(PACKED_SUFFIXES) else size
 
 
 def split_text(scanned: Sequence[Scanned], read: ReadText, parallelism: Parallelism) -> Splits:

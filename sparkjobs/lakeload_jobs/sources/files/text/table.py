@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -164,7 +165,7 @@ class TextFiles:
         spellings = other_spellings(self.spelled, names)
         return TextTable(names, read.batch_schema, splits, warnings, spellings)
 
-    @property
+    @cached_property
     def _loaded(self) -> Columns:
         """The columns that are read."""
         given = self.columns

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lakeload.sources.files.inspection import inspect_file
-from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.sources.base import Splits
+from lakeload_jobs.sources.base import Splits, UnreadableFile
 from lakeload_jobs.sources.files.formats.base import TextFormat, TypedFormat
 from lakeload_jobs.sources.files.formats.registry import (
     FILE_FORMATS,
@@ -110,7 +109,7 @@ def test_a_truncated_file_is_an_error_that_names_it(name: str, tmp_path: Path) -
         path, data = tmp_path / "orders.gz", gzip.compress(data)
     path.write_bytes(data[: len(data) // 2])
 
-    with pytest.raises(LoadFailed, match=f"reading `{path}`"):
+    with pytest.raises(UnreadableFile, match=f"reading `{path}`: "):
         _rows(_read(name, [file_state(str(path))])[1])
 
 

@@ -38,7 +38,7 @@ from lakeload_jobs.sources.files.text.batches import (
 from lakeload_jobs.sources.files.text.inference import ColumnValues
 from lakeload_jobs.sources.files.text.opening import ENCODING_HINT, StartOfStream, open_text
 from lakeload_jobs.sources.files.text.reading import TextReading
-from lakeload_jobs.sources.files.text.splits import Declared, PartReader, TextPart
+from lakeload_jobs.sources.files.text.splits import BlockPart, Declared, PartReader, TextPart
 from lakeload_jobs.sources.files.text.values import reads_alike, shortened
 from lakeload_jobs.sources.files.united_columns import OTHER_TABLE_HINT
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
@@ -99,31 +99,18 @@ def header_names(values: Sequence[str], known: Collection[str] = ()) -> tuple[st
 
 
 @dataclass
-class CsvPart:
-    """An open part of a file. `end` and `line` are those of its end when it has been read."""
+class CsvPart(BlockPart):
+    """An open part of a CSV file."""
 
-    file: FileState
-    names: tuple[str, ...]
-    start: int
-    first_line: int
-    notes: tuple[str, ...]
     blocks: Blocks
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
     parser: BlockParser
 
     @property
     def marks(self) -> tuple[BlockSize, ...]:
         """The blocks that were read."""
         return tuple(self.blocks.sizes)
-
-    @property
-    def end(self) -> int:
-        """Where the next part begins."""
-        return self.blocks.end
-
-    @property
-    def line(self) -> int:
-        """The line there."""
-        return self.blocks.line
 
     def batches(self) -> Iterator[TextBatch]:
         """Yield the rows. Raises `UnreadableFile` for a record that is too long."""
@@ -257,7 +244,7 @@ class CsvReader:
                 ahead.skip(header.size)
             blocks = Blocks(stream, self._dialect, start, part.stop, line, known=part.marks)
             parser = BlockParser(self._dialect, self._layout(header.names), self.kinds)
-            yield CsvPart(part.file, header.names, start, line, header.notes, blocks, parser)
+            yield CsvPart(part.file, start, line, blocks, header.names, header.notes, parser)
 
     def _layout(self, names: tuple[str, ...]) -> Layout:
         read = [at for at, name in enumerate(names) if name in self.loaded]

@@ -29,7 +29,7 @@ from lakeload_jobs.sources.files.formats.json.values import JsonValues
 from lakeload_jobs.sources.files.text.batches import ALL_COLUMNS, Columns, RecordTooLong, TextBatch
 from lakeload_jobs.sources.files.text.opening import open_text
 from lakeload_jobs.sources.files.text.reading import TextReading
-from lakeload_jobs.sources.files.text.splits import TextPart
+from lakeload_jobs.sources.files.text.splits import BlockPart, TextPart
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import FileState
 from lakeload_jobs.sources.type_names import TimestampUnit, UnknownType, declared_type, nested_type
@@ -42,20 +42,14 @@ AnyBlocks = LineBlocks | ValueBlocks | WrappedBlocks
 
 
 @dataclass
-class JsonPart:
-    """An open part of a file. `end` and `line` are those of its end when it has been read.
+class JsonPart(BlockPart):
+    """An open part of a JSON file. `names` are those of all records so far; where the part was read
+    before, those of the columns that are read."""
 
-    `names` are those of all records so far; where the part was read before, those of the columns
-    that are read.
-    """
-
-    file: FileState
-    start: int
-    first_line: int
     blocks: AnyBlocks
     loaded: Columns
-    known: tuple[str, ...] | None = None
-    checks: bool = True
+    known: tuple[str, ...] | None
+    checks: bool
     """Whether records may be broken."""
     notes: tuple[str, ...] = ()
     marks: tuple[()] = ()
@@ -66,16 +60,6 @@ class JsonPart:
     def names(self) -> tuple[str, ...]:
         """The keys of the records."""
         return tuple(self._seen) if self.known is None else self.known
-
-    @property
-    def end(self) -> int:
-        """Where the next part begins."""
-        return self.blocks.end
-
-    @property
-    def line(self) -> int:
-        """The line there."""
-        return self.blocks.line
 
     def batches(self) -> Iterator[TextBatch]:
         """Yield the records. Raises `LoadFailed` for a file that is broken beyond a record."""
