@@ -203,7 +203,6 @@ def needs_java(spec: JobSpec, table: TableSpec, written: WrittenTable | None = N
 
 
 def _java_reasons(spec: JobSpec, table: TableSpec, written: WrittenTable | None) -> Iterator[str]:
-    yield "its loads commit through Spark"
     if spec.on_bad_value_of(table) == "QUARANTINE":
         yield "rejected records are set aside"
     if table.retries is not None:
@@ -213,6 +212,20 @@ def _java_reasons(spec: JobSpec, table: TableSpec, written: WrittenTable | None)
         yield "tasks on other machines lack the secrets of the destination"
     if written is not None:
         yield from _of_table(written, spec.destination.bucket)
+    else:
+        yield from _of_new_table(spec, table)
+
+
+def _of_new_table(spec: JobSpec, table: TableSpec) -> Iterator[str]:
+    """Yield the reasons that a table has by the properties that it is created with."""
+    given = {**(spec.destination.iceberg.table_properties or {}), **(table.table_properties or {})}
+    # Which columns there are is not known yet.
+    of_table = {
+        name: value for name, value in given.items() if not name.startswith(BLOOM_FILTER_ENABLED)
+    }
+    yield from _properties(of_table, {})
+    if table.partition_by:
+        yield from _distribution(given)
 
 
 def secrets_elsewhere(spec: JobSpec) -> bool:
@@ -295,9 +308,14 @@ def _partitions(written: WrittenTable) -> Iterator[str]:
         base = kind.partition("(")[0] if isinstance(kind, str) else ""
         if base not in _TRANSFORMS[field.transform]:
             yield f"the table is partitioned by `{text}`" + (f", a {kind}" if base else "")
+    if written.partitions:
+        yield from _distribution(written.properties)
+
+
+def _distribution(properties: Mapping[str, str]) -> Iterator[str]:
     # Tasks bring the rows of a partition together, as Spark's own writer does.
-    mode = written.properties.get(_DISTRIBUTION, "hash")
-    if written.partitions and mode.lower() != "hash":
+    mode = properties.get(_DISTRIBUTION, "hash")
+    if mode.lower() != "hash":
         yield f"the table has `{_DISTRIBUTION}` {mode}"
 
 
