@@ -444,7 +444,11 @@ class OpenIceberg(IcebergTable):
         known, metadata = made.opened.table, made.opened.metadata
         if known is None or metadata is None:
             raise RetryLoad(f"`{given.table.target}` was dropped since this load began")
-        return IcebergWriter(given, made, self._plan(made.rows, known, metadata))
+        plan = self._plan(made.rows, known, metadata)
+        if plan.direct is None and made.rows.columns.fields:
+            # Before the source is read: Spark may have to be started again.
+            given.catalog.open_in(given.spark, given.table.target, plan.reason)
+        return IcebergWriter(given, made, plan)
 
 
 def _new(given: IcebergLoad, made: Definition) -> WrittenTable:

@@ -55,9 +55,8 @@ from lakeload_jobs.formats.iceberg.rules.writers import (
     data_location,
     file_settings,
     only_spark,
-    only_spark_by_settings,
     partition_fields,
-    secrets_elsewhere,
+    settings_that_need_spark,
     written_table,
 )
 from lakeload_jobs.rows.counting import NO_ROWS, RowsReport
@@ -87,9 +86,10 @@ class DirectWrite:
 
 @dataclass(frozen=True)
 class Plan:
-    """Who writes the data files; `direct` None is Spark."""
+    """Who writes the data files; `direct` None is Spark, for the `reason`, a clause."""
 
     direct: DirectWrite | None = None
+    reason: str = ""
 
     @property
     def writer(self) -> Writer:
@@ -125,17 +125,16 @@ def plan_rows(spec: JobSpec, table: TableSpec, rows: FittedRows, written: Writte
     catalog, bucket = destination.iceberg.catalog, destination.bucket
     if reason := only_spark(written, table, catalog, bucket, names, rows.key):
         logger.info("Spark writes the data files of %s: %s", table.target, reason)
-        return Plan()
+        return Plan(reason=reason)
     if not _fits(spec, table, rows, written):
-        return Plan()
+        return Plan(reason="Spark makes its rows those of the table")
     return Plan(DirectWrite(rows.prepared.parts, written))
 
 
 def plan_before(spec: JobSpec, table: TableSpec) -> Plan | None:
     """Return the plan of a table that Spark writes whatever it is; None where that is open."""
-    if secrets_elsewhere(spec):
-        return Plan()
-    return Plan() if any(only_spark_by_settings(table, spec.destination.iceberg.catalog)) else None
+    reasons = settings_that_need_spark(spec, table)
+    return next((Plan(reason=reason) for reason in reasons), None)
 
 
 def _fits(spec: JobSpec, table: TableSpec, rows: FittedRows, written: WrittenTable) -> bool:

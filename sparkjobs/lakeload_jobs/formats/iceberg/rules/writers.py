@@ -199,9 +199,7 @@ def _java_reasons(spec: JobSpec, table: TableSpec, written: WrittenTable | None)
         yield "rejected records are set aside"
     if table.retries is not None:
         yield "rejected records are read again"
-    yield from only_spark_by_settings(table, spec.destination.iceberg.catalog)
-    if secrets_elsewhere(spec):
-        yield "tasks on other machines lack the secrets of the destination"
+    yield from settings_that_need_spark(spec, table)
     if written is not None:
         yield from _of_table(written, spec.destination.bucket)
     else:
@@ -220,7 +218,14 @@ def _of_new_table(spec: JobSpec, table: TableSpec) -> Iterator[str]:
         yield from _distribution(given)
 
 
-def secrets_elsewhere(spec: JobSpec) -> bool:
+def settings_that_need_spark(spec: JobSpec, table: TableSpec) -> Iterator[str]:
+    """Yield why Spark writes the data files of a table, whatever it is."""
+    yield from only_spark_by_settings(table, spec.destination.iceberg.catalog)
+    if _secrets_elsewhere(spec):
+        yield "tasks on other machines lack the secrets of the destination"
+
+
+def _secrets_elsewhere(spec: JobSpec) -> bool:
     """Return whether tasks on other machines may lack the secrets that files are written with.
     Iceberg's FileIO takes them along."""
     credentials = spec.destination.credentials
