@@ -195,10 +195,12 @@ def _sync_with_jars(job: LoadJob, context: Context, kept: Kept | None) -> Synced
         attempt=replace(job.attempt, attempt_id=new_attempt_id()),
         format_jars=True,
     )
-    results = {table.table: table for table in synced.outcome.tables}
+    first = synced.outcome
     synced = _sync_attempt(again, context, kept)
-    results |= {table.table: table for table in synced.outcome.tables}
-    return replace(synced, outcome=_with_tables(synced.outcome, tuple(results.values())))
+    results = {table.table: table for table in (*first.tables, *synced.outcome.tables)}
+    outcome = _with_tables(synced.outcome, tuple(results.values()))
+    used = first.usage.then(outcome.usage) if first.usage else outcome.usage
+    return replace(synced, outcome=replace(outcome, usage=used))
 
 
 def _with_tables(last: Outcome, tables: tuple[TableResult, ...]) -> Outcome:

@@ -526,14 +526,12 @@ class Evolution:
 
     def _slot(self, path: Path) -> _Slot:
         """Return where a column or field is in the schema. Map keys never change."""
-        slot, kind = None, self.schema
-        for name in path:
-            slot = _part(kind, name)
-            if slot is None:
-                raise InvalidDefinition(f"there is no column `{'.'.join(path)}`")
-            kind = slot.kind
-        if slot is None:
-            raise InvalidDefinition("a column has a name")
+        kind: Any = self.schema
+        for name in path[:-1]:
+            parent = _part(kind, name)
+            kind = "" if parent is None else parent.kind
+        if (slot := _part(kind, path[-1])) is None:
+            raise InvalidDefinition(f"there is no column `{'.'.join(path)}`")
         return slot
 
 

@@ -8,9 +8,9 @@ import json
 import logging
 import uuid
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import FileResult
-from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import RetryLoad, Writer
 from lakeload_jobs.formats.data_files.encode import ROW_GROUP_BYTES, Encoding
 from lakeload_jobs.formats.data_files.parts import TableParts, same_shape
@@ -46,15 +46,11 @@ from lakeload_jobs.formats.iceberg.commits.manifests import (
 from lakeload_jobs.formats.iceberg.commits.metadata import Json, Metadata, schema_of, spec_of
 from lakeload_jobs.formats.iceberg.commits.snapshots import new_snapshot_id
 from lakeload_jobs.formats.iceberg.load.arrow_schema import arrow_schema
-from lakeload_jobs.formats.iceberg.load.catalog_settings import catalog_properties
 from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
 from lakeload_jobs.formats.iceberg.load.partitioned import stage_partitions
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
+from lakeload_jobs.formats.iceberg.rules.file_io import FILE_IO_SETTING, io_settings
 from lakeload_jobs.formats.iceberg.rules.writers import (
-    EXTERNAL_ID_SETTING,
-    KEY_SETTING,
-    LENT_SETTING,
-    SECRET_SETTING,
     WrittenTable,
     data_location,
     file_settings,
@@ -112,33 +108,14 @@ def plan_write(
     """Decide who writes the rows of a load into a table that is `known`, and will have this
     `metadata`. `own_key` returns the access key id of the destination's own identity."""
     told = known.config or {}
-    lent = [name for _, config in known.credentials for name in config]
-    settings = (*_io_settings(told, spec.destination, own_key), *lent)
-    written = written_table(metadata, settings)
-    if io := told.get("io-impl"):
-        written = replace(written, io=io)
+    settings = io_settings(told, known.credentials, spec.destination, own_key)
+    written = written_table(metadata, settings, told.get(FILE_IO_SETTING))
     return plan_rows(spec, table, rows, written)
 
 
 def _partitions(metadata: Metadata) -> tuple[str, ...]:
     """Return the fields of the table's spec as `partition_by` writes them."""
     return written_table(metadata).partitions
-
-
-def _io_settings(
-    settings: Mapping[str, str], destination: DestinationSpec, own_key: Callable[[], str]
-) -> tuple[str, ...]:
-    """Return the names of a FileIO's settings, but for the destination's own: some catalogs tell
-    everyone the keys that they were started with."""
-    given = {str(name): str(value) for name, value in settings.items()}
-    properties = catalog_properties(destination)
-    own = {name for name, value in given.items() if properties.get(name) == value}
-    if destination.credentials.external_id:
-        own.add(EXTERNAL_ID_SETTING)
-    key = given.get(KEY_SETTING)
-    if key is not None and LENT_SETTING not in given and key == own_key():
-        own |= {KEY_SETTING, SECRET_SETTING}
-    return tuple(name for name in given if name not in own)
 
 
 def plan_rows(spec: JobSpec, table: TableSpec, rows: FittedRows, written: WrittenTable) -> Plan:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from lakeload_jobs.contract.errors import JavaNeeded
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
     JobSpec,
@@ -27,11 +26,11 @@ from lakeload_jobs.formats.iceberg.rules.bloom_filters import (
     parse_fpp,
 )
 from lakeload_jobs.formats.iceberg.rules.facts import column_names, current_schema, default_spec
+from lakeload_jobs.formats.iceberg.rules.file_io import FILE_IO, FILE_IO_PREFIXES
 from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field, spec_field
 
 Codec = Literal["gzip", "zstd", "snappy", "uncompressed"]
 
-FILE_IO = "org.apache.iceberg.aws.s3.S3FileIO"
 MOST_COLUMNS = 1000
 """Leaf columns: the driver gets the footer of each file, which grows with them."""
 TARGET_FILE_SIZE = 512 << 20
@@ -102,13 +101,6 @@ _HARMLESS_NAMES = frozenset(
 )
 _NUMBERS = frozenset({_FILE_SIZE, _ROW_GROUP})
 
-KEY_SETTING = "s3.access-key-id"
-SECRET_SETTING = "s3.secret-access-key"  # noqa: S105 - its name
-LENT_SETTING = "s3.session-token"
-EXTERNAL_ID_SETTING = "client.assume-role.external-id"
-FILE_IO_PREFIXES = ("s3.", "client.", "http-client.", "io-impl", "kms.", "lakeformation.")
-"""What begins the names of properties that S3FileIO, its clients and their factories read. Others
-are the catalog's own."""
 _SAME_OBJECTS = (
     # How Java's client sends requests, lists, reads and deletes.
     *("s3.multipart.", "s3.staging-dir", "s3.checksum-enabled", "s3.chunked-encoding-enabled"),
@@ -239,15 +231,11 @@ def secrets_elsewhere(spec: JobSpec) -> bool:
     return not spec.runtime.tasks_share_driver and any(secrets)
 
 
-def check_java(spec: JobSpec, table: TableSpec, reason: str) -> None:
-    """Raise `JavaNeeded` where Spark was started without Iceberg's Java code. `reason` is why the
-    load has to use it now, as a clause."""
-    if not spec.format_jars:
-        raise JavaNeeded(table.target, reason)
-
-
-def written_table(metadata: Mapping[str, Any], io_settings: Collection[str] = ()) -> WrittenTable:
-    """Return what decides about a table, from its metadata as Iceberg's specification writes it."""
+def written_table(
+    metadata: Mapping[str, Any], io_settings: Collection[str] = (), io: str | None = None
+) -> WrittenTable:
+    """Return what decides about a table, from its metadata as Iceberg's specification writes it and
+    the FileIO that its catalog names."""
     schema = current_schema(metadata)
     names = column_names(schema)
     return WrittenTable(
@@ -263,6 +251,7 @@ def written_table(metadata: Mapping[str, Any], io_settings: Collection[str] = ()
         properties=metadata.get("properties", {}),
         location=metadata["location"],
         version=metadata["format-version"],
+        io=io or FILE_IO,
         io_settings=io_settings,
     )
 
