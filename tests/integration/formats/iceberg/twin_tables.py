@@ -10,7 +10,7 @@ import math
 import secrets
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -210,6 +210,63 @@ class _Memory:
         return len(data)
 
 
+@dataclass(frozen=True)
+class _File:
+    data: bytes
+    encoded: EncodedFile
+
+
+_NO_PARTITIONS: Json = {"fields": []}
+
+
+def encode(
+    schema: Json, rows: pa.Table, properties: Mapping[str, str], spec: Json = _NO_PARTITIONS
+) -> Iterator[_File]:
+    """Encode rows as tasks do it, a file for each partition; their places are open."""
+    settings = file_settings(properties)
+    names = {one["id"]: one["name"] for one in schema["fields"]}
+    partitions = [
+        parse_partition_field(_partition_text(one["transform"], names[one["source-id"]]))
+        for one in spec["fields"]
+    ]
+    (batch,) = rows.combine_chunks().to_batches()
+    parts = by_partition(batch, partitions) if partitions else [("[]", batch)]
+    writer = IcebergFiles(
+        prefix="",
+        branch="",
+        schema=json.dumps(schema),
+        source="",
+        key_columns=(),
+        target_size=settings.target_size,
+        encoding=Encoding(
+            settings.codec,
+            settings.level,
+            whole_statistics=settings.long_bounds,
+            bloom_filters=settings.bloom_filters,
+        ),
+    )
+    for partition, part in parts:
+        memory: Any = _Memory()
+        encoded = writer.encode(part, iter(()), memory)
+        values, facts = json.loads(partition), json.loads(encoded.facts)
+        file = EncodedFile("", memory.size, encoded.rows, facts, values)
+        yield _File(bytes(memory.data), file)
+
+
+def entry_of(metadata: Mapping[str, Any], file: EncodedFile) -> Json:
+    """Return what a manifest says of a file."""
+    names = [one["name"] for one in spec_of(metadata)["fields"]]
+    written = WrittenFile(
+        file.location,
+        file.size,
+        file.rows,
+        file.footer,
+        {int(number): one for number, one in file.facts["floats"].items()},
+        dict(zip(names, file.partition, strict=True)),
+    )
+    return data_file(schema_of(metadata), metadata["properties"], written)
+
+
 @dataclass
 class Lake:
     """Tables in one catalog, for commits of our own, for Spark, and for an independent reader."""
@@ -279,37 +336,11 @@ class Lake:
     def encode(self, name: str, rows: pa.Table) -> list[EncodedFile]:
         """Write the data files of rows as tasks do it, one for each partition."""
         metadata = self.table(name).metadata
-        schema, settings = schema_of(metadata), file_settings(metadata["properties"])
-        names = {one["id"]: one["name"] for one in schema["fields"]}
-        partitions = [
-            parse_partition_field(_partition_text(one["transform"], names[one["source-id"]]))
-            for one in spec_of(metadata)["fields"]
-        ]
-        (batch,) = rows.combine_chunks().to_batches()
-        parts = by_partition(batch, partitions) if partitions else [("[]", batch)]
-        writer = IcebergFiles(
-            prefix="",
-            branch="",
-            schema=json.dumps(schema),
-            source=name,
-            key_columns=(),
-            target_size=settings.target_size,
-            encoding=Encoding(
-                settings.codec,
-                settings.level,
-                whole_statistics=settings.long_bounds,
-                bloom_filters=settings.bloom_filters,
-            ),
-        )
         found = []
-        for partition, part in parts:
-            memory: Any = _Memory()
-            encoded = writer.encode(part, iter(()), memory)
+        for one in encode(schema_of(metadata), rows, metadata["properties"], spec_of(metadata)):
             place = f"{self.place('data')}/{secrets.token_hex(8)}.parquet"
-            self.files.write(place, bytes(memory.data))
-            values = json.loads(partition)
-            facts = json.loads(encoded.facts)
-            found.append(EncodedFile(place, memory.size, encoded.rows, facts, values))
+            self.files.write(place, one.data)
+            found.append(replace(one.encoded, location=place))
         return found
 
     def commit(
@@ -323,22 +354,7 @@ class Lake:
         """Add the files by a commit of our own; return the snapshot."""
         table = self.table(name)
         metadata = table.metadata
-        names = [one["name"] for one in spec_of(metadata)["fields"]]
-        entries = [
-            data_file(
-                schema_of(metadata),
-                metadata["properties"],
-                WrittenFile(
-                    file.location,
-                    file.size,
-                    file.rows,
-                    file.footer,
-                    {int(number): one for number, one in file.facts["floats"].items()},
-                    dict(zip(names, file.partition, strict=True)),
-                ),
-            )
-            for file in files
-        ]
+        entries = [entry_of(metadata, file) for file in files]
         number, head = new_snapshot_id(), ref(metadata, MAIN)
         manifest = write_added(self.files, metadata, number, entries)
         one = Addition(number, head, [manifest], summary or {}, replaces)
@@ -373,6 +389,13 @@ class Lake:
         for key, value in summary.items():
             commit.set(key, value)
         commit.commit()
+
+    def register(self, name: str, location: str) -> None:
+        """Have Java's catalog take a table of which there is a metadata file."""
+        iceberg = self.jvm.org.apache.iceberg
+        catalog = iceberg.spark.Spark3Util.loadIcebergCatalog(self.spark._jsparkSession, CATALOG)
+        identifier = iceberg.catalog.TableIdentifier.parse(f"{self.world.schema}.{name}")
+        catalog.registerTable(identifier, location)
 
     def planned(self, name: str, expression: Java) -> list[str]:
         """Return the files that Java plans to read for a predicate."""
