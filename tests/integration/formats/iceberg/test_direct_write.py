@@ -19,24 +19,14 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.spec import PartitionField
 from lakeload_jobs.formats.iceberg.load.tables import jvm, load
-from lakeload_jobs.formats.iceberg.rules.writers import FILE_IO_PREFIXES
+from lakeload_jobs.formats.iceberg.rules.file_io import FILE_IO_PREFIXES
 from tests.integration.formats.iceberg.conftest import Loads
+from tests.integration.formats.iceberg.twin_tables import METRICS, extreme_rows
 
 SPARKS = {"write.parquet.page-row-limit": "20000"}
 """Iceberg's default, which tasks do not know: with it Spark writes."""
 
 STRING = "java.lang.String"
-
-METRICS = {
-    "write.metadata.metrics.column.text": "truncate(3)",
-    "write.metadata.metrics.column.long_text": "full",
-    "write.metadata.metrics.column.double": "counts",
-    "write.metadata.metrics.column.float": "none",
-    "write.parquet.compression-codec": "gzip",
-    "write.parquet.bloom-filter-enabled.column.id": "true",
-    "write.parquet.bloom-filter-enabled.column.long_text": "true",
-    "write.parquet.bloom-filter-fpp.column.id": "0.1",
-}
 
 
 @pytest.mark.parametrize(
@@ -55,35 +45,6 @@ def test_each_property_of_icebergs_file_io_is_one_that_decides(
 
     assert names
     assert {one for one in names if not one.startswith((*FILE_IO_PREFIXES, *others))} == set()
-
-
-def _table() -> pa.Table:
-    """Values at the ends of each type."""
-    point = pa.struct([("x", pa.float64()), ("y", pa.list_(pa.int32()))])
-    columns: dict[str, tuple[pa.DataType, list[Any]]] = {
-        "id": (pa.int64(), [1, -(2**63), 2**63 - 1, 4]),
-        "flag": (pa.bool_(), [True, False, None, True]),
-        "small": (pa.int32(), [-(2**31), 2**31 - 1, None, 0]),
-        "float": (pa.float32(), [math.nan, -0.0, 0.0, 1.5]),
-        "double": (pa.float64(), [-math.inf, math.nan, None, math.inf]),
-        "zero": (pa.float64(), [0.0, -0.0, None, 0.0]),
-        "nan": (pa.float64(), [math.nan] * 4),
-        "money": (pa.decimal128(9, 2), [Decimal("-1234567.89"), Decimal("0.01"), None, None]),
-        "wide": (pa.decimal128(38, 10), [Decimal(10**27), -Decimal(10**27), None, Decimal(1)]),
-        "day": (pa.date32(), [date(1, 1, 1), date(9999, 12, 31), None, date(1970, 1, 1)]),
-        "at": (pa.timestamp("us", "UTC"), [datetime(1900, 1, 1, tzinfo=UTC), None, None, None]),
-        "local": (pa.timestamp("us"), [datetime(2262, 4, 12, 1, 2, 3, 4), None, None, None]),
-        "text": (pa.string(), ["é" * 20, "\U0010ffff" * 20, "", "東🎁"]),
-        "long_text": (pa.string(), ["b" * 100, "a" * 200, None, "é" * 90]),
-        "bytes": (pa.binary(), [b"\xff" * 20, b"", None, b"\x00"]),
-        "empty": (pa.string(), [None] * 4),
-        "point": (
-            point,
-            [{"x": math.nan, "y": [1, None]}, None, {"x": 2.5, "y": []}, {"x": None, "y": None}],
-        ),
-        "tags": (pa.list_(pa.string()), [["a", None], [], None, ["b"]]),
-    }
-    return pa.table({name: pa.array(values, kind) for name, (kind, values) in columns.items()})
 
 
 def described(loads: Loads, name: str) -> list[dict[str, Any]]:
@@ -113,7 +74,7 @@ def _map(entries: Any) -> dict[int, Any]:
 def test_metadata_of_a_file_is_that_of_sparks_own(
     loads: Loads, tmp_path: Path, properties: dict[str, str], with_map: bool
 ) -> None:
-    rows = _table()
+    rows = extreme_rows()
     if with_map:
         pairs = pa.array(
             [[("a", 1.5)], [], None, [("b", None)]], pa.map_(pa.string(), pa.float64())
@@ -143,7 +104,7 @@ def test_files_have_page_indexes_and_the_bloom_filters_of_the_table(
     loads: Loads, tmp_path: Path, filters: tuple[str, ...]
 ) -> None:
     path = tmp_path / "values.parquet"
-    pq.write_table(_table(), path)
+    pq.write_table(extreme_rows(), path)
     enabled = {f"write.parquet.bloom-filter-enabled.column.{name}": "true" for name in filters}
     table = loads.table(str(path), table_properties=enabled)
     assert loads.loaded(table, nested="NATIVE").writer == "direct"
@@ -292,7 +253,7 @@ def test_files_of_both_writers_stay_one_table(
 def test_split_offsets_are_those_of_the_row_groups(loads: Loads, tmp_path: Path) -> None:
     """Spark cuts row groups elsewhere; all else that Iceberg keeps of the files is equal."""
     path = tmp_path / "values.parquet"
-    pq.write_table(pa.concat_tables([_table()] * 700), path)
+    pq.write_table(pa.concat_tables([extreme_rows()] * 700), path)
     properties = {"write.parquet.row-group-size-bytes": "1000"}
     groups, files = [], []
     for name, more in (("own", {}), ("sparks", SPARKS)):
@@ -317,7 +278,7 @@ WRITERS = {"own": "direct", "sparks": "spark"}
 PARTS = 20
 
 
-def _pruned_table() -> pa.Table:
+def _prunedextreme_rows() -> pa.Table:
     """Rows of twenty partitions, each with values of its own or with special ones."""
     rows = []
     for part in range(PARTS):
@@ -346,7 +307,7 @@ def _pruned_table() -> pa.Table:
                     "point": {"x": n / 1, "name": f"p{n:03d}"},
                 }
             )
-    kinds = _table().schema
+    kinds = extreme_rows().schema
     point = pa.struct([("x", pa.float64()), ("name", pa.string())])
     kinds = kinds.set(kinds.get_field_index("point"), pa.field("point", point))
     fields = [
@@ -374,7 +335,7 @@ PREDICATES = (
 
 def test_files_that_a_scan_reads_are_those_of_sparks_writer(loads: Loads, tmp_path: Path) -> None:
     path = tmp_path / "values.parquet"
-    pq.write_table(_pruned_table(), path)
+    pq.write_table(_prunedextreme_rows(), path)
     for name, more in (("own", {}), ("sparks", SPARKS)):
         table = loads.table(
             str(path),

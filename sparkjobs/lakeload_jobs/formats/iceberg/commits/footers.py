@@ -6,9 +6,10 @@ tasks have written: their fields have Iceberg's ids and the order of the schema.
 
 from __future__ import annotations
 
+import itertools
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,10 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeload_jobs.formats.iceberg.commits.manifests import DATA
-from lakeload_jobs.formats.iceberg.commits.metadata import Json
+from lakeload_jobs.formats.iceberg.commits.metadata import Json, int_property
 from lakeload_jobs.formats.iceberg.commits.values import Leaf, binary, leaves, truncated
 
 _METRICS = "write.metadata.metrics."
+_INFERRED = f"{_METRICS}max-inferred-column-defaults"
 _MAX_INFERRED = 100
 """Columns behind so many have no metrics, unless a property says so."""
 _DEFAULT = "truncate(16)"
@@ -49,12 +51,28 @@ class Metrics:
 def metrics_by_id(schema: Mapping[str, Any], properties: Mapping[str, str]) -> dict[int, Metrics]:
     """Return field id → metrics, as the properties of a table have them."""
     default = properties.get(f"{_METRICS}default")
-    most = int(properties.get(f"{_METRICS}max-inferred-column-defaults", _MAX_INFERRED))
+    most = int_property({"properties": properties}, _INFERRED, _MAX_INFERRED)
+    few = set(itertools.islice(_flat_first({**schema, "type": "struct"}), most))
     found = {}
-    for at, leaf in enumerate(leaves(schema)):
-        inferred = default or (_DEFAULT if at < most else "none")
+    for leaf in leaves(schema):
+        inferred = default or (_DEFAULT if leaf.id in few else "none")
         found[leaf.id] = Metrics.parsed(properties.get(f"{_METRICS}column.{leaf.name}", inferred))
     return found
+
+
+def _flat_first(kind: Any) -> Iterator[int]:
+    """Yield the ids of primitive fields, at each level before those within it: in this order
+    Iceberg chooses columns that have metrics."""
+    if isinstance(kind, str):
+        return
+    if kind["type"] == "struct":
+        inner = [(field["id"], field["type"]) for field in kind["fields"]]
+    else:
+        parts = ("element",) if kind["type"] == "list" else ("key", "value")
+        inner = [(kind[f"{part}-id"], kind[part]) for part in parts]
+    yield from (number for number, one in inner if isinstance(one, str))
+    for _, one in inner:
+        yield from _flat_first(one)
 
 
 @dataclass(frozen=True)

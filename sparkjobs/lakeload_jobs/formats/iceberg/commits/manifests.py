@@ -172,11 +172,14 @@ def entry_schema(partition: Json, version: int) -> Json:
         _field("split_offsets", {"type": "array", "items": "long", "element-id": 133}, 132),
         _field("equality_ids", {"type": "array", "items": "int", "element-id": 136}, 135),
         _field("sort_order_id", "int", 140),
-        *([_field("first_row_id", "long", 142)] if version >= ROW_LINEAGE else []),
         _field("referenced_data_file", "string", 143),
-        _field("content_offset", "long", 144),
-        _field("content_size_in_bytes", "long", 145),
     ]
+    if version >= ROW_LINEAGE:
+        data_file += [
+            _field("first_row_id", "long", 142),
+            _field("content_offset", "long", 144),
+            _field("content_size_in_bytes", "long", 145),
+        ]
     record = {"type": "record", "name": "r2", "fields": data_file}
     return {
         "type": "record",

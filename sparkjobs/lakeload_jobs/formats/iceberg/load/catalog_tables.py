@@ -46,7 +46,7 @@ class CatalogTables:
         return found
 
     def files(self, table: ReadTable) -> LakeFiles:
-        """Return where the metadata of a table is, with the credentials that are for it."""
+        """Return the metadata files of a table, read and written as its catalog wants it."""
         return files_for(table, self.destination, self.aws, self.store)
 
 
