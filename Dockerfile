@@ -27,8 +27,8 @@ RUN apt-get update \
 COPY --from=build /opt/lakeload /opt/lakeload
 
 # The cache is part of the image: jars, and the AppCDS archive with which Spark starts faster. For
-# Iceberg tables or sources in S3 add `lakeload jars fetch --for iceberg` or `--for s3`, each with an
-# archive of its own. The logs of runs go to the volume.
+# loads with Iceberg's jars or of sources in S3 add `lakeload jars fetch --for iceberg` or `--for s3`,
+# each with an archive of its own. The logs of runs go to the volume.
 ENV PATH=/opt/lakeload/bin:$PATH \
     XDG_CACHE_HOME=/var/cache/lakeload \
     XDG_STATE_HOME=/var/lib/lakeload/state \

@@ -27,7 +27,8 @@ import yaml
 
 from bench.commands import LAKELOAD, cache, make_archive, plain_environment
 from bench.data import bench_dir
-from bench.lake import Lake, running_lake
+from bench.lake import BUCKET, PREFIX, Lake
+from lakeload.demo.aws import EmbeddedAws
 from tests.servers.fault_proxy import FaultProxy
 
 RATIO_BAR = 1.2
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench_dir().mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix="small-", dir=bench_dir()))
     try:
-        with running_lake(scratch / "aws") as running, _counted(running) as (lake, proxy):
+        with _running_lake(scratch / "aws") as running, _counted(running) as (lake, proxy):
             if True in states:
                 for table_format in FORMATS:
                     make_archive(_documents(scratch, lake, f"archive-{table_format}", 1))
@@ -77,6 +78,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return 0 if all(met) else 1
+
+
+@contextmanager
+def _running_lake(folder: Path) -> Iterator[Lake]:
+    """Start the emulator, with a role that may do everything in its lake and in Glue."""
+    with EmbeddedAws(folder) as aws:
+        seeded = aws.seed(bucket=BUCKET, prefix=PREFIX)
+        everything = {"Effect": "Allow", "Action": "*", "Resource": "*"}
+        policy = {"Version": "2012-10-17", "Statement": [everything]}
+        aws.admin().put_role_policy(seeded.role, policy)
+        yield Lake(aws.endpoint, seeded)
 
 
 @contextmanager

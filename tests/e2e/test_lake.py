@@ -85,12 +85,14 @@ def test_the_readme_leads_to_own_rows_without_account_and_network(
 
 @pytest.mark.exhaustive
 def test_iceberg_tables_of_the_local_lake_are_loaded_and_queried(
-    lake: Lake, tmp_path: Path, forked_python: str, jars_cache: Path
+    lake: Lake, tmp_path: Path, forked_python: str
 ) -> None:
     commands = _commands("README.md").replace("--local", "--local --table-format ICEBERG")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "orders.csv").write_text(ORDERS, encoding="utf-8")
     commands += "lakeload test-connection shop/destination.yml\n"
     commands += "lakeload lake query 'SELECT sum(amount) AS total FROM orders'\n"
-    printed = _run(commands, tmp_path, lake, forked_python, jars_cache)
+    cache = tmp_path / "cache"
+    printed = _run(commands, tmp_path, lake, forked_python, cache)
     assert printed.rstrip().endswith("23.75")
+    assert not (cache / "jars").exists()

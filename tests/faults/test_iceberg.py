@@ -14,8 +14,8 @@ from tests.faults.iceberg.steps import COMMIT, REJECTED, Point
 from tests.faults.iceberg.worlds import glue_world
 from tests.servers.ministack import AwsServer, Lake
 
-PUBLISH = 3
-"""The number of a load's publishing commit: the branch is made and written to before."""
+PUBLISH = 2
+"""The number of the publishing commit of an append: the branch is made before."""
 
 PLACES: list[tuple[Mode, bool, Point]] = [
     ("UPSERT", True, Point("write deletes", 1, after=False)),

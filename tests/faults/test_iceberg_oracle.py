@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
 from tests.faults.findings import Findings
@@ -35,10 +36,16 @@ def world(aws: AwsServer, lake: Lake, tmp_path: Path) -> Iterator[World]:
         yield found
 
 
+def opened(world: World) -> Catalog:
+    catalog = world.open_directly()
+    assert isinstance(catalog, Catalog)
+    return catalog
+
+
 @pytest.fixture
 def table(world: World) -> Table:
     """A table with two jobs, as it has to be."""
-    catalog = world.open_directly()
+    catalog = opened(world)
     place = f"s3://{world.lake.seeded.bucket}/data-lake/test/{world.schema}"
     catalog.create_namespace(world.schema, {"location": place})
     made = catalog.create_table((world.schema, TABLE), SCHEMA)
@@ -135,7 +142,7 @@ def test_oracle_detects_lost_duplicate_and_unowned_rejected_records(
 
     whole = [(job, record) for job in (FIRST, JOB) for record in rejected_of(job)]
     assert findings(world).lost == len(whole) == 5
-    side = world.open_directly().create_table((world.schema, f"{TABLE}_rejected"), names)
+    side = opened(world).create_table((world.schema, f"{TABLE}_rejected"), names)
     assert add(*whole) == Findings()
     assert add(whole[0]).doubled == 1
     assert add((NEXT, rejected_of(NEXT)[0])).doubled == 2

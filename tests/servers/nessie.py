@@ -40,6 +40,13 @@ def nessie(servers: Servers) -> Nessie:
 def start_nessie(folder: Path, servers: Servers) -> Iterator[Nessie]:
     """Start a server whose log lies in `folder`."""
     seaweedfs: SeaweedFs = servers.get(start_seaweedfs)
+    with started(folder, seaweedfs.s3_endpoint, f"s3://{BUCKET}/lake", KEY, SECRET) as uri:
+        yield Nessie(uri, seaweedfs)
+
+
+@contextmanager
+def started(folder: Path, endpoint: str, warehouse: str, key: str, secret: str) -> Iterator[str]:
+    """Start a server with a warehouse in the S3 of an endpoint; yield its address."""
     (jar,) = catalog_jars("nessie")
     port, management = free_ports(2)
     s3 = "nessie.catalog.service.s3.default-options"
@@ -52,14 +59,14 @@ def start_nessie(folder: Path, servers: Servers) -> Iterator[Nessie]:
         "quarkus.http.access-log.enabled": "false",
         "nessie.version.store.type": "IN_MEMORY",
         "nessie.catalog.default-warehouse": "warehouse",
-        "nessie.catalog.warehouses.warehouse.location": f"s3://{BUCKET}/lake",
-        f"{s3}.endpoint": f"{seaweedfs.s3_endpoint}/",
+        "nessie.catalog.warehouses.warehouse.location": warehouse,
+        f"{s3}.endpoint": f"{endpoint}/",
         f"{s3}.path-style-access": "true",
         f"{s3}.region": "us-east-1",
         f"{s3}.request-signing-enabled": "false",
         f"{s3}.access-key": "urn:nessie-secret:quarkus:my-secrets.s3-default",
-        "my-secrets.s3-default.name": KEY,
-        "my-secrets.s3-default.secret": SECRET,
+        "my-secrets.s3-default.name": key,
+        "my-secrets.s3-default.secret": secret,
     }
     flags = [f"-D{name}={value}" for name, value in settings.items()]
     options = ["-Xmx400m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *UNVERIFIED.split()]
@@ -67,4 +74,4 @@ def start_nessie(folder: Path, servers: Servers) -> Iterator[Nessie]:
     uri = f"http://127.0.0.1:{port}"
     environment = {"HOME": str(folder), "TMPDIR": str(folder)}
     with server(command, environment=environment, folder=folder, ready=f"{uri}/api/v2/config"):
-        yield Nessie(uri, seaweedfs)
+        yield uri

@@ -14,6 +14,7 @@ from lakeload.commands.spark_job import (
     Context,
     chosen_master,
     find_installation,
+    java_needed,
     launcher,
     prepared,
     spark_settings,
@@ -41,8 +42,10 @@ from lakeload.sources.registry import facts_of
 from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload.ui.plan import show_text, to_document
+from lakeload_jobs.contract.plan import TableColumns
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.contract.traits import format_of
+from lakeload_jobs.core.job_ids import new_attempt_id
 
 STARTED = (
     "Spark is started to see the columns of the source; it writes nothing. "
@@ -145,19 +148,29 @@ def _with_schema(
     installation = find_installation(context.environment)
     context.begin("preparation")
     java = any(plan.iceberg is not None and plan.iceberg.needs_java for plan in plans)
-    settings, folder = prepared(
-        job.document, settings, installation, chosen, job.attempt, context, format_jars=java
-    )
-    spec = build_job_spec(job.document, job.destination, chosen, job.attempt, folder, job.options)
-    spec = replace(spec, job="plan")
-    with (
-        # While no Spark runs there is nothing to stop in order.
-        StopRequests() as stop,
-        launcher(
-            installation, settings, chosen, replace(context, stop=stop), doing="planning"
-        ) as starts,
-    ):
-        found = find_columns(spec, folder, starts)
-    prune_run_folders(folder.path.parent)
+
+    def columns_of(tables: tuple[TableSpec, ...], *, java: bool) -> dict[str, TableColumns]:
+        attempt = replace(job.attempt, attempt_id=new_attempt_id())
+        own, folder = prepared(
+            job.document, settings, installation, tables, attempt, context, format_jars=java
+        )
+        spec = build_job_spec(job.document, job.destination, tables, attempt, folder, job.options)
+        with (
+            # While no Spark runs there is nothing to stop in order.
+            StopRequests() as stop,
+            launcher(
+                installation, own, tables, replace(context, stop=stop), doing="planning"
+            ) as starts,
+        ):
+            found = find_columns(replace(spec, job="plan"), folder, starts)
+        prune_run_folders(folder.path.parent)
+        return {table.table: table for table in found}
+
+    found = columns_of(chosen, java=java)
+    late = tuple(table for table in chosen if found[table.source].needs_java is not None)
+    if late:
+        needed = {table.target: found[table.source].needs_java or "" for table in late}
+        context.note(java_needed(needed, job.destination))
+        found |= columns_of(late, java=True)
     judge = commands_of(job.destination.table_format).judge
-    return with_schema(plans, found, spec, chosen, judge)
+    return with_schema(plans, tuple(found.values()), job.spec, chosen, judge)

@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from lakeload.commands.start_failures import explained_by_machine
+from lakeload.config.document import quoted
 from lakeload.documents.cross import remote_findings
 from lakeload.documents.load import PipelineDocument
 from lakeload.formats.registry import commands_of
@@ -36,6 +37,7 @@ from lakeload.ui.progress import PHASES, ProgressView
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.events import Event
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
+from lakeload_jobs.contract.traits import format_of
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +92,16 @@ def jar_sets_by_settings(
     needs_java = commands_of(destination.table_format).needs_java
     needed = any(needs_java(spec, table) for table in tables)
     return jar_sets(document, tables, format_jars=needed)
+
+
+def java_needed(tables: Mapping[str, str], destination: DestinationSpec) -> str:
+    """Return the sentence about tables, by their targets, for which Spark is started again, each
+    with the reason as a clause."""
+    name = format_of(destination).name.capitalize()
+    return (
+        f"{quoted([*tables], 3)} {'needs' if len(tables) == 1 else 'need'} {name}'s Java code "
+        f"({next(iter(tables.values()))}): starting Spark again with it"
+    )
 
 
 def own_jars(tables: Sequence[TableSpec]) -> tuple[Path, ...]:

@@ -18,12 +18,12 @@ from lakeload.commands.spark_job import (
     chosen_master,
     find_installation,
     jar_sets,
+    java_needed,
     launcher,
     own_jars,
     prepared,
     spark_settings,
 )
-from lakeload.config.document import quoted
 from lakeload.connections import Connections
 from lakeload.documents.load import PipelineDocument
 from lakeload.documents.spec import destination_spec
@@ -181,24 +181,23 @@ def _sync_with_jars(job: LoadJob, context: Context, kept: Kept | None) -> Synced
     late = synced.outcome.needs_java
     if not late or synced.outcome.kind == "INTERRUPTED":
         return synced
-    format_name = format_of(job.destination).name.capitalize()
-    targets = [table.target for table in job.tables if table.source in late]
-    context.note(
-        f"{quoted(targets, 3)} {'needs' if len(targets) == 1 else 'need'} {format_name}'s Java "
-        f"code ({next(iter(late.values()))}): starting Spark again with it"
-    )
+    tables = tuple(table for table in job.tables if table.source in late)
+    needed = {table.target: late[table.source] for table in tables}
+    context.note(java_needed(needed, job.destination))
     if kept is not None:
         kept.format_jars = True
     again = replace(
         job,
-        tables=tuple(table for table in job.tables if table.source in late),
+        tables=tables,
         attempt=replace(job.attempt, attempt_id=new_attempt_id()),
         format_jars=True,
     )
-    results = {table.table: table for table in synced.outcome.tables}
+    first = synced.outcome
     synced = _sync_attempt(again, context, kept)
-    results |= {table.table: table for table in synced.outcome.tables}
-    return replace(synced, outcome=_with_tables(synced.outcome, tuple(results.values())))
+    results = {table.table: table for table in (*first.tables, *synced.outcome.tables)}
+    outcome = _with_tables(synced.outcome, tuple(results.values()))
+    used = first.usage.then(outcome.usage) if first.usage else outcome.usage
+    return replace(synced, outcome=replace(outcome, usage=used))
 
 
 def _with_tables(last: Outcome, tables: tuple[TableResult, ...]) -> Outcome:

@@ -15,8 +15,9 @@ from typing import Any, Literal, TypeVar
 
 from lakeload.config.secret_names import masked
 from lakeload_jobs.contract.codec import CodecError, from_json, parse_instant, to_json
-from lakeload_jobs.contract.errors import LoadFailed, NewerFormat
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import GOOD
+from lakeload_jobs.contract.state import check_format
 
 H = TypeVar("H", bound="Health")
 OpenEvent = Literal["STALE", "PARTIAL", "FAILED"]
@@ -279,9 +280,7 @@ def decode(body: bytes, where: str) -> HistoryDay:
     that is there."""
     try:
         data = json.loads(body)
-        found = data.get("format") if isinstance(data, dict) else None
-        if isinstance(found, int) and found > FORMAT:
-            raise NewerFormat(f"the job history `{where}`", found, FORMAT)
+        check_format(data, FORMAT, f"the job history `{where}`")
         return from_json(HistoryDay, data)
     except (CodecError, ValueError, RecursionError) as error:
         raise LoadFailed(

@@ -46,6 +46,8 @@ class TableColumns:
     warnings: tuple[str, ...] = ()
     error: ErrorInfo | None = None
     """Why the source cannot be read, or, of a Parquet table, the change that the load refuses."""
+    needs_java: str | None = None
+    """Why Spark has to be started again for it, with the jars of the format. `error` is set too."""
 
 
 @dataclass(frozen=True)

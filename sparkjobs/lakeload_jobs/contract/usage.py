@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,13 @@ class Usage:
             self.peak_memory_bytes + other.peak_memory_bytes,
             dict(sorted((Counter(self.requests) + Counter(other.requests)).items())),
         )
+
+    def then(self, later: Usage | None) -> Usage:
+        """Return both, of processes that ran one after the other."""
+        if later is None:
+            return self
+        peak = max(self.peak_memory_bytes, later.peak_memory_bytes)
+        return replace(self.with_more(later), peak_memory_bytes=peak)
 
 
 class RequestCounts:

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.errors import ExitCode, Interrupted, LakeloadError
+from lakeload_jobs.contract.errors import ExitCode, Interrupted, JavaNeeded, LakeloadError
 from lakeload_jobs.contract.plan import PlanResult, TableColumns
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import FormatSession
@@ -65,7 +65,8 @@ def look(
         except (LakeloadError, PySparkException, Py4JError) as error:
             logger.warning("table %s cannot be read", table.source, exc_info=True)
             info = describe(error, "open")
-            found.append(TableColumns(table.source, table.target, error=info))
+            java = error.reason if isinstance(error, JavaNeeded) else None
+            found.append(TableColumns(table.source, table.target, error=info, needs_java=java))
         status = "FAILED" if found[-1].error else "DONE"
         events.emit("table", table=table.source, name=status)
     return tuple(found)

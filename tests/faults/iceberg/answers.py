@@ -1,9 +1,9 @@
-"""Answers of the catalog that are lost or are errors, at every commit of a load."""
+"""Answers that are lost or are errors, at every commit of a load, and at what it writes before."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,17 +43,28 @@ class Fault:
     silence: bool = False
 
 
+METADATA = ("write manifest", "write manifest list", "write metadata")
+"""What a commit writes into the bucket before it is sent."""
+
+
 def lost_answers(
-    world: World, found: Places, count: int, note: Note, *, at_once: int, rejects: bool = False
+    world: World,
+    found: Places,
+    count: int,
+    note: Note,
+    *,
+    at_once: int,
+    rejects: bool = False,
+    of: Collection[str] = (CREATE, COMMIT),
 ) -> list[Case]:
-    """Break `count` of the catalog's answers, the publishing commits first; each job must be in,
-    unless the answer was about its rejected records. `found` is of loads that have some where
-    `rejects` is true."""
+    """Break `count` answers to requests `of` these kinds, the publishing commits first; each job
+    must be in, unless the answer was about its rejected records. `found` is of loads that have some
+    where `rejects` is true."""
     drawn = [
         (mode, later, Fault(name, point))
         for (mode, later), these in found.items()
         for point in these
-        if point.kind.removeprefix(REJECTED) in (CREATE, COMMIT) and not point.after
+        if point.kind.removeprefix(REJECTED) in of and not point.after
         for name in FAULTS
     ]
     world.random.shuffle(drawn)
@@ -63,13 +74,14 @@ def lost_answers(
         )
     )
     cases, faults = [], {}
+    what = "metadata" if COMMIT not in of else "answer"
     for number, (mode, later, fault) in enumerate(drawn[:count]):
-        table = table_name("answer", number)
+        table = table_name(what, number)
         faults[table] = fault
         world.rejecting.update({table} if rejects else ())
         where = f"{'later' if later else 'first'}, {fault.point.kind} {fault.point.number}"
         name = f"{world.catalog} {mode} {where}, {fault.name}"
-        kind = f"answer broken{', rejects' * rejects}, {world.catalog}"
+        kind = f"{what} broken{', rejects' * rejects}, {world.catalog}"
         cases.append(Case(kind, name, table, mode, later))
 
     def trouble(world: World, name: str, group: Sequence[Case]) -> None:
@@ -84,7 +96,7 @@ def lost_answers(
                 error = status.get("error") or case.told[-1].stderr[-1500:]
                 case.findings.problems.append(f"{case.name}: {status.get('status')}: {error}")
 
-    name = f"{'rejects-' * rejects}answers"
+    name = f"{'rejects-' * rejects}{what}s"
     run_cases(world, name, cases, trouble, at_once=at_once, note=note)
     return cases
 

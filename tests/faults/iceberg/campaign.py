@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from lakeload.demo.aws import EmbeddedAws, seed_lake
-from tests.faults.iceberg.answers import lost_answers, retries, silences
+from tests.faults.iceberg.answers import METADATA, lost_answers, retries, silences
 from tests.faults.iceberg.case import Case, Note
 from tests.faults.iceberg.clean_up import clean_up
 from tests.faults.iceberg.crowd import appenders, appenders_and_merge
@@ -29,10 +29,12 @@ KILLS = 56
 """For each catalog; some strike elsewhere than meant, and 100 that struck are the bar."""
 PARTITIONED_KILLS = 28
 ANSWERS = 42
+METADATA_ANSWERS = 28
 REJECTING_KILLS = 28
 REJECTING_ANSWERS = 28
 RETRY_PUBLISH = 3
-"""The number of the publishing commit of an append: the branch is made and written to before."""
+"""The number of the publishing commit of a load that Spark writes: the branch is made and written
+to before."""
 
 Chapter = Callable[[World, Places, Note, int], list[Case]]
 
@@ -46,6 +48,9 @@ CHAPTERS: dict[str, Chapter] = {
     "late": lambda world, found, note, at_once: late_commits(world, found, note),
     "answers": lambda world, found, note, at_once: lost_answers(
         world, found, ANSWERS, note, at_once=at_once
+    ),
+    "metadata": lambda world, found, note, at_once: lost_answers(
+        world, found, METADATA_ANSWERS, note, at_once=at_once, of=METADATA
     ),
     "silences": lambda world, found, note, at_once: silences(world, found, note),
     "rejects": lambda world, found, note, at_once: rejects(world, note, at_once),

@@ -20,18 +20,18 @@ STAGING: tuple[Point, ...] = (
     Point("write data", 1, after=True),
     Point("complete data", 1, after=False),
     Point("complete data", 1, after=True),
-    Point(COMMIT, 2, after=False),
+    Point("write manifest", 1, after=True),
 )
-"""While uploads of data files are open, and when they are completed and no commit names them: the
-first commit of a load that Spark does not write makes the branch, the second adds the files."""
+"""While uploads of data files are open, and when they are completed, and in a manifest too, and no
+commit names them."""
 WIDENING: tuple[Point, ...] = (
+    Point("write manifest", 1, after=True),
     Point("write manifest list", 1, after=True),
-    Point("write manifest list", 2, after=True),
     Point(COMMIT, 2, after=False),
     Point(COMMIT, 2, after=True),
 )
-"""In a load that changes columns, whose second commit is the publish: when its rows are staged,
-when all of the publish is written, and on both sides of it."""
+"""In a load that changes columns, whose second commit is the publish: when its rows are written,
+when its snapshot is, and on both sides of the publish."""
 Places = dict[tuple[Mode, bool], list[Point]]
 """Mode, and whether the table was loaded before → where such a load can be held."""
 

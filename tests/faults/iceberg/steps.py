@@ -15,6 +15,8 @@ CREATE, COMMIT, LOAD = "create", "commit", "load"
 """Requests to the catalog."""
 
 _REST_TABLE = re.compile(r"/namespaces/[^/?]+/tables/([^/?]+)(\?|$)")
+_NESSIE_COMMIT = re.compile(r"/trees/[^/?]+/history/commit")
+_NESSIE_CONTENT = re.compile(r"/trees/[^/?]+/contents/[^/?.]+\.([^/?]+)(\?|$)")
 _REST_TABLES = re.compile(r"/namespaces/[^/?]+/tables(\?|$)")
 _S3 = {
     "CreateMultipartUpload": "begin",
@@ -64,6 +66,8 @@ def _of_glue(request: Request) -> Step | None:
 
 
 def _of_rest(request: Request) -> Step | None:
+    if "/trees/" in request.target:
+        return _of_nessie(request)
     if named := _REST_TABLE.search(request.target):
         kind = {"POST": COMMIT, "GET": LOAD}.get(request.method)
         if kind == COMMIT and not json.loads(request.body)["updates"]:
@@ -73,6 +77,23 @@ def _of_rest(request: Request) -> Step | None:
     if request.method == "POST" and _REST_TABLES.search(request.target):
         return Step(json.loads(request.body)["name"], CREATE)
     return None
+
+
+def _of_nessie(request: Request) -> Step | None:
+    """Java asks for several contents in one request, which is about no table."""
+    if request.method == "GET" and (named := _NESSIE_CONTENT.search(request.target)):
+        return Step(unquote(named[1]), LOAD)
+    if request.method != "POST" or not _NESSIE_COMMIT.search(request.target):
+        return None
+    tables = [
+        (operation["key"]["elements"][-1], operation["content"])
+        for operation in json.loads(request.body)["operations"]
+        if operation["type"] == "PUT" and operation["content"]["type"] == "ICEBERG_TABLE"
+    ]
+    if not tables:
+        return None
+    ((name, content),) = tables
+    return Step(name, COMMIT if content.get("id") else CREATE)
 
 
 def _of_s3(request: Request) -> Step | None:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
 
 from tests.faults.iceberg.rows import RETRY, Mode, rejected_of, rows_of
 from tests.faults.iceberg.steps import Step, step_of
@@ -20,7 +20,7 @@ from tests.servers.fault_proxy import FaultProxy, Forward, Response
 from tests.servers.ministack import Lake
 from tests.servers.spark import UNVERIFIED
 
-CatalogName = Literal["glue", "rest"]
+CatalogName = Literal["glue", "rest", "nessie"]
 PIPELINE = "shop"
 
 BY_DRIVER, BY_TASKS = "local[40]", "local[40,2]"
@@ -31,6 +31,13 @@ Watcher = Callable[[Step, Request, Forward], Response | None]
 """Sees a request about a table, and may answer in place of the server."""
 
 
+class Reader(Protocol):
+    """What the oracle asks of a catalog."""
+
+    def load_table(self, identifier: tuple[str, str]) -> Table:
+        """Read a table. Raises `NoSuchTableError`."""
+
+
 @dataclass
 class World:
     """One catalog. `seed` decides everything a case leaves open."""
@@ -38,9 +45,9 @@ class World:
     catalog: CatalogName
     lake: Lake
     proxies: tuple[FaultProxy, ...]
-    """All that a sync says passes one of them: AWS, and the REST catalog."""
+    """All that a sync says passes one of them: AWS, and a catalog beside it."""
     destination: dict[str, Any]
-    open_directly: Callable[[], Catalog]
+    open_directly: Callable[[], Reader]
     """The oracle's own way to the catalog."""
     folder: Path
     seed: str

@@ -22,6 +22,7 @@ from lakeload.launch.stop import StopRequests
 from lakeload_jobs.contract.errors import ExitCode, JavaNeeded
 from lakeload_jobs.contract.result import ErrorInfo, TableResult, TableStatus
 from lakeload_jobs.contract.spec import NO_OPTIONS, JobSpec
+from lakeload_jobs.contract.usage import Usage
 from tests.unit.documents.documents import pipeline
 
 TEXT = """version: 1
@@ -61,7 +62,7 @@ class Attempts:
             for one in job.tables
         )
         late = {table.table: SORTED for table in tables if table.status == "SKIPPED"}
-        outcome = Outcome.of(tables)
+        outcome = Outcome.of(tables, Usage(2.0, 100 * len(self.jobs), {"s3": 3}))
         if late:
             outcome = replace(outcome, needs_java=late, kind=self._kind)
         return Synced(outcome)
@@ -91,6 +92,7 @@ def test_tables_that_need_jars_are_loaded_by_a_second_driver(
         "c": "FAILED",
     }
     assert outcome.exit_code == ExitCode.TABLE_FAILED
+    assert outcome.usage == Usage(4.0, 200, {"s3": 6})
     assert text().splitlines() == [
         "`shop.b` needs Iceberg's Java code (the table has a sort order): starting Spark again "
         "with it"

@@ -20,6 +20,7 @@ import pytest
 
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import LoadFailed, NewerFormat
+from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.contract.state import Evidence
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.file_ledger import Ledger, LedgerEntry
@@ -43,6 +44,8 @@ from lakeload_jobs.formats.parquet.log.records import (
 )
 from lakeload_jobs.formats.parquet.log.target_claims import Binding
 from lakeload_jobs.sources.databases import bookmark as databases
+from lakeload_jobs.sources.databases.engines.postgres.xids import read_seen_xids, read_xmin_state
+from lakeload_jobs.sources.databases.keys import remembered
 from lakeload_jobs.sources.databases.seen import read_seen
 from lakeload_jobs.sources.files.bookmark import compare, read_state
 from lakeload_jobs.sources.files.known_files import files_of, known_files
@@ -144,8 +147,13 @@ def newer_source_states() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "files", lambda: list(files_of([folder]))
     yield "state of files", lambda: read_state({"kind": "FILES", "since": 1, "x": 1, "format": 2})
     yield "cursor", lambda: databases.read_state({"cursor": "id", "upto": [1], "format": 2})
+    yield "xmin", lambda: read_xmin_state({"cursor": "xmin", "ids": [1], "format": 2}, "public.t")
+    read = JdbcInput("POSTGRESQL", "localhost", 5432, "shop", "public", "t", key=("id",))
+    yield "key", lambda: remembered(read, {"key": {"columns": ["id"]}, "format": 2})
     noted = [Evidence(({"window": {"rows": "", "format": 2}},))]
     yield "rows", lambda: read_seen(noted)
+    ids = [Evidence(({"ranges": [[3, 7]], "format": 2},))]
+    yield "transactions", lambda: read_seen_xids(ids, "public.t")
     properties = {PROPERTIES_FORMAT: "2", JOBS: "of another form"}
     table = TableFacts("s3://lake/t", "u", properties, {}, {}, {}, frozenset(), (), 2, None)
     yield "jobs", lambda: remembered_jobs(table)

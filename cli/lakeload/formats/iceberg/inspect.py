@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -36,6 +36,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     source_state_of,
     table_facts,
 )
+from lakeload_jobs.formats.iceberg.rules.file_io import FILE_IO_SETTING, io_settings
 from lakeload_jobs.formats.iceberg.rules.rejects import find_rejected
 from lakeload_jobs.formats.iceberg.rules.summaries import loaded_rows, number_in
 from lakeload_jobs.formats.iceberg.rules.writers import WrittenTable, needs_java, written_table
@@ -125,8 +126,13 @@ def inspect(
     catalog = open_tables(request.destination, session)
     catalog.open()
 
+    def own_key() -> str:
+        # That of a role changes with each session.
+        role = request.destination.credentials.role_arn
+        return "" if role else session.base_keys().access_key_id
+
     def work(table: TableSpec) -> IcebergState:
-        state = _inspect(catalog, table, request)
+        state = _inspect(catalog, table, request, own_key)
         return state if state.idle else _with_input(state, readers, objects, request)
 
     states = inspect_each(
@@ -135,7 +141,9 @@ def inspect(
     return _compared(catalog, states, request) if request.loads else states
 
 
-def _inspect(catalog: TableStore, table: TableSpec, request: InspectionRequest) -> IcebergState:
+def _inspect(
+    catalog: TableStore, table: TableSpec, request: InspectionRequest, own_key: Callable[[], str]
+) -> IcebergState:
     read = read_table(catalog, table.schema, table.table)
     facts = table_facts(read.metadata, read.metadata_location) if read else None
     job = _job(table, request)
@@ -147,7 +155,9 @@ def _inspect(catalog: TableStore, table: TableSpec, request: InspectionRequest) 
     start = open_table(facts, request.destination.iceberg.branch, job)
     if read is None or facts is None:
         return IcebergState(table, None, start)
-    written = written_table(read.metadata, read.config or ())
+    told = read.config or {}
+    settings = io_settings(told, read.credentials, request.destination, own_key)
+    written = written_table(read.metadata, settings, told.get(FILE_IO_SETTING))
     return IcebergState(table, facts, start, written=written, location=facts.location)
 
 

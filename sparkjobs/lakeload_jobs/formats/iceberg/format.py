@@ -30,6 +30,7 @@ from lakeload_jobs.formats.base import (
     Reporter,
     RetryLoad,
 )
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.commits.metadata import Metadata
 from lakeload_jobs.formats.iceberg.file_ledger import Ledger, bookmark_of
@@ -207,11 +208,12 @@ class IcebergSession:
 
         A publish without an answer never comes here: it is looked for where it was sent.
         """
-        if not isinstance(error, Py4JJavaError | PySparkException):
-            return None
-        if not caused_by(error, *LOST, *UNSURE):
-            return None
-        return f"a commit to `{table.target}` was rejected or not confirmed"
+        spark = isinstance(error, Py4JJavaError | PySparkException)
+        if spark and caused_by(error, *LOST, *UNSURE):
+            return f"a commit to `{table.target}` was rejected or not confirmed"
+        if isinstance(error, CatalogError) and error.may_have_acted:
+            return f"the catalog did not respond to a request about `{table.target}`"
+        return None
 
     def of_job(self, spec: JobSpec) -> IcebergSession:
         """Return the tables of another run in the same catalog, with the sessions that have it
@@ -442,7 +444,11 @@ class OpenIceberg(IcebergTable):
         known, metadata = made.opened.table, made.opened.metadata
         if known is None or metadata is None:
             raise RetryLoad(f"`{given.table.target}` was dropped since this load began")
-        return IcebergWriter(given, made, self._plan(made.rows, known, metadata))
+        plan = self._plan(made.rows, known, metadata)
+        if plan.direct is None and made.rows.columns.fields:
+            # Before the source is read: Spark may have to be started again.
+            given.catalog.open_in(given.spark, given.table.target, plan.reason)
+        return IcebergWriter(given, made, plan)
 
 
 def _new(given: IcebergLoad, made: Definition) -> WrittenTable:

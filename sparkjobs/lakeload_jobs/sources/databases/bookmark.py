@@ -6,6 +6,7 @@ Here is no client of a database: commands that only show it start sooner without
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -32,7 +33,7 @@ CALLED: dict[Kind, str] = {
 
 
 STATE_FORMAT = 1
-"""Of `CursorState` as a commit holds it; one without a number has this one."""
+"""Of the state of any cursor as a commit holds it; one without a number has this one."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +71,8 @@ class CursorState:
 
 
 def read_state(state: Any) -> CursorState | None:
-    """Return what a commit holds; None where no load has kept a cursor. Raises `NewerFormat`, and
-    `LoadFailed` for the state of another kind of source."""
-    if state is None:
-        return None
-    check_format(state, STATE_FORMAT, "the state of this pipeline")
-    if not isinstance(state, dict) or "kind" in state:
-        raise other_source()
-    if "cursor" not in state:
+    """Return what a commit holds; None where no load has kept a cursor. Raises as `cursor_json`."""
+    if (state := cursor_json(state)) is None:
         return None
     try:
         found = CursorState(
@@ -89,6 +84,17 @@ def read_state(state: Any) -> CursorState | None:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise damaged(str(error)) from error
     return found
+
+
+def cursor_json(state: Any) -> Mapping[str, Any] | None:
+    """Return the state of a cursor, of whatever type, as a commit holds it; None where no load has
+    kept one. Raises `NewerFormat`, and `LoadFailed` for the state of another kind of source."""
+    if state is None:
+        return None
+    check_format(state, STATE_FORMAT, "the state of this pipeline")
+    if not isinstance(state, dict) or "kind" in state:
+        raise damaged("it is not the state of a table of a database")
+    return state if "cursor" in state else None
 
 
 def rows_of(change: StateChange) -> str | None:
@@ -120,11 +126,6 @@ def check_text(kind: Kind, text: str) -> None:
         raise ValueError(f"`{text}` is not {CALLED[kind]}")
     if kind != "INTEGER":
         datetime.fromisoformat(text)
-
-
-def other_source() -> LoadFailed:
-    """Return the error of a state that another kind of source has left."""
-    return damaged("it is not the state of a table of a database")
 
 
 def damaged(why: str) -> LoadFailed:

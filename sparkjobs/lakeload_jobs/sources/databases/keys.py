@@ -6,8 +6,9 @@ from typing import Any
 
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import JdbcInput
-from lakeload_jobs.contract.state import Bookmark, StateChange
+from lakeload_jobs.contract.state import Bookmark, StateChange, check_format
 from lakeload_jobs.core.yaml_lines import yaml_list
+from lakeload_jobs.sources.databases.bookmark import STATE_FORMAT
 
 _KEY = "key"
 
@@ -16,11 +17,12 @@ def remembered(read: JdbcInput, state: Any) -> dict[str, Any]:
     """Return the part of a table's state that remembers its key; nothing where the document says
     the key.
 
-    Raises `InvalidInput` where the database has another key than earlier loads were made with:
-    `_supa_id` and the rows that UPSERT replaces would be others.
+    Raises `NewerFormat`, and `InvalidInput` where the database has another key than earlier loads
+    were made with: `_supa_id` and the rows that UPSERT replaces would be others.
     """
     if read.key is None:
         return {}
+    check_format(state, STATE_FORMAT, "the state of this pipeline")
     known = state.get(_KEY) if isinstance(state, dict) else None
     if known is not None and tuple(known) != read.key:
         raise InvalidInput(

@@ -130,7 +130,8 @@ class SeenRows:
 
 
 def read_seen(noted: Sequence[Evidence]) -> SeenRows:
-    """Return what the newest of some loads has noted. Raises `LoadFailed` where it is not there."""
+    """Return what the newest of some loads has noted. Raises `NewerFormat`, and `LoadFailed` where
+    it is not there."""
     try:
         window = noted[-1].inputs[0]["window"]
         check_format(window, SEEN_FORMAT, "the list of rows that the last load has seen")

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.spec import PartitionField
 from lakeload_jobs.formats.iceberg.load.tables import jvm, load
-from lakeload_jobs.formats.iceberg.rules.writers import FILE_IO_PREFIXES
+from lakeload_jobs.formats.iceberg.rules.file_io import FILE_IO_PREFIXES
 from tests.integration.formats.iceberg.conftest import Loads
 from tests.integration.formats.iceberg.twin_tables import METRICS, extreme_rows
 

@@ -200,7 +200,8 @@ class RestTables:
         if not isinstance(metadata, dict):
             raise not_a_catalog(doing, HTTPStatus.OK)
         place = str(answer.get("metadata-location") or "")
-        config = answer.get("config") or {}
+        # The table's own settings over those of the catalog, which hold for all tables.
+        config = {**self._config, **(answer.get("config") or {})}
         credentials = tuple(
             (str(one.get("prefix") or ""), one.get("config") or {})
             for one in answer.get("storage-credentials") or ()

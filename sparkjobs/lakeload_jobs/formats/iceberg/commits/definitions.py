@@ -470,7 +470,7 @@ class Evolution:
             found += self._let_go(definition)
             found += definition.use_schema(schema, self._last)
             if (text := self.properties.get(NAME_MAPPING)) is not None:
-                self.properties[NAME_MAPPING] = self._mapped(text)
+                self.properties[NAME_MAPPING] = self._name_mapping(text)
         if self._partitions is not None:
             _check_partitions(schema, self._partitions)
             found += definition.use_spec(self._partitions)
@@ -492,8 +492,8 @@ class Evolution:
             found += definition.use_order([])
         return found
 
-    def _mapped(self, text: str) -> str:
-        """Return a name mapping with the columns as they are now."""
+    def _name_mapping(self, text: str) -> str:
+        """Return a name mapping with the columns as they are now; Java leaves what is none, too."""
         fields = _fields_in(self.schema["fields"], (), ())
         names = {one.id: one.path[-1] for one in fields if one.id in self._updated}
         try:
@@ -501,12 +501,9 @@ class Evolution:
             after = _mapped(before, _ROOT, names, self._added)
         except (ValueError, TypeError, KeyError, AttributeError):
             return text
-        # Java leaves what is no mapping as it is, too.
-        return (
-            text
-            if after == before or not isinstance(before, list)
-            else json.dumps(after, separators=(",", ":"))
-        )
+        if after == before or not isinstance(before, list):
+            return text
+        return json.dumps(after, separators=(",", ":"))
 
     def _property_updates(self) -> list[Json]:
         before = self._before.get("properties") or {}
@@ -529,14 +526,12 @@ class Evolution:
 
     def _slot(self, path: Path) -> _Slot:
         """Return where a column or field is in the schema. Map keys never change."""
-        slot, kind = None, self.schema
-        for name in path:
-            slot = _part(kind, name)
-            if slot is None:
-                raise InvalidDefinition(f"there is no column `{'.'.join(path)}`")
-            kind = slot.kind
-        if slot is None:
-            raise InvalidDefinition("a column has a name")
+        kind: Any = self.schema
+        for name in path[:-1]:
+            parent = _part(kind, name)
+            kind = "" if parent is None else parent.kind
+        if (slot := _part(kind, path[-1])) is None:
+            raise InvalidDefinition(f"there is no column `{'.'.join(path)}`")
         return slot
 
 

@@ -35,16 +35,14 @@ from lakeload_jobs.formats.iceberg.rules.catalogs import (
     token_uri,
     warehouse_location,
 )
+from lakeload_jobs.formats.iceberg.rules.file_io import file_properties
 from lakeload_jobs.storage.backoff import pause
 
 logger = logging.getLogger(__name__)
 
 SETTING = f"spark.sql.catalog.{CATALOG}"
 
-_FILE_IO = "org.apache.iceberg.aws.s3.S3FileIO"
-_ROLE_FACTORY = "org.apache.iceberg.aws.AssumeRoleAwsClientFactory"
 _DELEGATION = "header.X-Iceberg-Access-Delegation"
-_SSE = {"SSE_S3": "s3", "SSE_KMS": "kms"}
 _TIMEOUT_MS = "60000"
 _OPENINGS = 4
 """How often a catalog is opened whose connection is lost."""
@@ -61,11 +59,7 @@ def catalog_settings(destination: DestinationSpec) -> dict[str, str]:
 def catalog_properties(destination: DestinationSpec) -> dict[str, str]:
     """Return every property of the catalog `lake` that is no secret, as Iceberg names them."""
     spec = destination.iceberg.catalog
-    settings = _SETTINGS[catalog_traits(spec).interface](destination) | _files(destination)
-    if not vends(spec):
-        settings |= _role(destination) | _role_of_files(destination)
-    elif spec.sigv4:
-        settings |= _role(destination)
+    settings = _SETTINGS[catalog_traits(spec).interface](destination) | file_properties(destination)
     # Commits are made through the Java API: a cached table would be one commit behind.
     return settings | {"cache-enabled": "false", "use-nullable-query-schema": "false"}
 
@@ -225,44 +219,6 @@ _SETTINGS: Mapping[Interface, Callable[[DestinationSpec], dict[str, str]]] = {
     Interface.REST: _rest,
     Interface.NESSIE: _nessie,
 }
-
-
-def _files(destination: DestinationSpec) -> dict[str, str]:
-    """How data and metadata reach S3, with the encryption of every other upload."""
-    endpoint = destination.endpoints.s3
-    style = destination.addressing_style
-    path_style = style == "PATH" or (style == "AUTO" and endpoint is not None)
-    settings = {
-        "io-impl": _FILE_IO,
-        "client.region": destination.region,
-        "s3.path-style-access": str(path_style).lower(),
-    }
-    if endpoint:
-        settings["s3.endpoint"] = endpoint
-    if destination.encryption.type in _SSE:
-        settings["s3.sse.type"] = _SSE[destination.encryption.type]
-        if destination.encryption.kms_key_id:
-            settings["s3.sse.key"] = destination.encryption.kms_key_id
-    return settings
-
-
-def _role_of_files(destination: DestinationSpec) -> dict[str, str]:
-    return {"client.factory": _ROLE_FACTORY} if destination.credentials.role_arn else {}
-
-
-def _role(destination: DestinationSpec) -> dict[str, str]:
-    """The role, which Iceberg assumes and renews; it signs for REST catalogs too."""
-    credentials = destination.credentials
-    if not credentials.role_arn:
-        return {}
-    settings = {
-        "client.assume-role.arn": credentials.role_arn,
-        "client.assume-role.region": destination.region,
-        "client.assume-role.timeout-sec": str(credentials.session_duration),
-    }
-    for name, value in (credentials.session_tags or {}).items():
-        settings[f"client.assume-role.tags.{name}"] = value
-    return settings
 
 
 def _oauth2(spec: CatalogSpec) -> bool:

@@ -12,6 +12,7 @@ from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore
 from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
+from lakeload_jobs.formats.iceberg.catalogs.vended_files import files_for
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts
 
@@ -45,8 +46,8 @@ class CatalogTables:
         return found
 
     def files(self, table: ReadTable) -> LakeFiles:
-        """Return where the metadata of a table is."""
-        return LakeFiles(self.aws, self.destination)
+        """Return the metadata files of a table, read and written as its catalog wants it."""
+        return files_for(table, self.destination, self.aws, self.store)
 
 
 def facts_of(table: ReadTable) -> TableFacts:
@@ -71,5 +72,5 @@ def committable(target: str) -> Iterator[None]:
     except Unsupported as error:
         raise LoadFailed(
             f"the table `{target}` has {error}, to which this version of lakeload cannot commit",
-            hint="use a newer version of lakeload, or load into another `name`",
+            hint=error.hint or "use a newer version of lakeload, or load into another `name`",
         ) from None

@@ -8,9 +8,9 @@ import json
 import logging
 import uuid
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import FileResult
-from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import RetryLoad, Writer
 from lakeload_jobs.formats.data_files.encode import ROW_GROUP_BYTES, Encoding
 from lakeload_jobs.formats.data_files.parts import TableParts, same_shape
@@ -46,22 +46,17 @@ from lakeload_jobs.formats.iceberg.commits.manifests import (
 from lakeload_jobs.formats.iceberg.commits.metadata import Json, Metadata, schema_of, spec_of
 from lakeload_jobs.formats.iceberg.commits.snapshots import new_snapshot_id
 from lakeload_jobs.formats.iceberg.load.arrow_schema import arrow_schema
-from lakeload_jobs.formats.iceberg.load.catalog_settings import catalog_properties
 from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
 from lakeload_jobs.formats.iceberg.load.partitioned import stage_partitions
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
+from lakeload_jobs.formats.iceberg.rules.file_io import FILE_IO_SETTING, io_settings
 from lakeload_jobs.formats.iceberg.rules.writers import (
-    EXTERNAL_ID_SETTING,
-    KEY_SETTING,
-    LENT_SETTING,
-    SECRET_SETTING,
     WrittenTable,
     data_location,
     file_settings,
     only_spark,
-    only_spark_by_settings,
     partition_fields,
-    secrets_elsewhere,
+    settings_that_need_spark,
     written_table,
 )
 from lakeload_jobs.rows.counting import NO_ROWS, RowsReport
@@ -91,9 +86,10 @@ class DirectWrite:
 
 @dataclass(frozen=True)
 class Plan:
-    """Who writes the data files; `direct` None is Spark."""
+    """Who writes the data files; `direct` None is Spark, for the `reason`, a clause."""
 
     direct: DirectWrite | None = None
+    reason: str = ""
 
     @property
     def writer(self) -> Writer:
@@ -111,32 +107,15 @@ def plan_write(
 ) -> Plan:
     """Decide who writes the rows of a load into a table that is `known`, and will have this
     `metadata`. `own_key` returns the access key id of the destination's own identity."""
-    settings = _io_settings(known.config or {}, spec.destination, own_key)
-    written = written_table(metadata, settings)
-    if io := (known.config or {}).get("io-impl"):
-        written = replace(written, io=io)
+    told = known.config or {}
+    settings = io_settings(told, known.credentials, spec.destination, own_key)
+    written = written_table(metadata, settings, told.get(FILE_IO_SETTING))
     return plan_rows(spec, table, rows, written)
 
 
 def _partitions(metadata: Metadata) -> tuple[str, ...]:
     """Return the fields of the table's spec as `partition_by` writes them."""
     return written_table(metadata).partitions
-
-
-def _io_settings(
-    settings: Mapping[str, str], destination: DestinationSpec, own_key: Callable[[], str]
-) -> tuple[str, ...]:
-    """Return the names of a FileIO's settings, but for the destination's own: some catalogs tell
-    everyone the keys that they were started with."""
-    given = {str(name): str(value) for name, value in settings.items()}
-    properties = catalog_properties(destination)
-    own = {name for name, value in given.items() if properties.get(name) == value}
-    if destination.credentials.external_id:
-        own.add(EXTERNAL_ID_SETTING)
-    key = given.get(KEY_SETTING)
-    if key is not None and LENT_SETTING not in given and key == own_key():
-        own |= {KEY_SETTING, SECRET_SETTING}
-    return tuple(name for name in given if name not in own)
 
 
 def plan_rows(spec: JobSpec, table: TableSpec, rows: FittedRows, written: WrittenTable) -> Plan:
@@ -146,17 +125,16 @@ def plan_rows(spec: JobSpec, table: TableSpec, rows: FittedRows, written: Writte
     catalog, bucket = destination.iceberg.catalog, destination.bucket
     if reason := only_spark(written, table, catalog, bucket, names, rows.key):
         logger.info("Spark writes the data files of %s: %s", table.target, reason)
-        return Plan()
+        return Plan(reason=reason)
     if not _fits(spec, table, rows, written):
-        return Plan()
+        return Plan(reason="Spark makes its rows those of the table")
     return Plan(DirectWrite(rows.prepared.parts, written))
 
 
 def plan_before(spec: JobSpec, table: TableSpec) -> Plan | None:
     """Return the plan of a table that Spark writes whatever it is; None where that is open."""
-    if secrets_elsewhere(spec):
-        return Plan()
-    return Plan() if any(only_spark_by_settings(table, spec.destination.iceberg.catalog)) else None
+    reasons = settings_that_need_spark(spec, table)
+    return next((Plan(reason=reason) for reason in reasons), None)
 
 
 def _fits(spec: JobSpec, table: TableSpec, rows: FittedRows, written: WrittenTable) -> bool:

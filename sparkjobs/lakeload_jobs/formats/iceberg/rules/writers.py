@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from lakeload_jobs.contract.errors import JavaNeeded
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
     JobSpec,
@@ -27,11 +26,11 @@ from lakeload_jobs.formats.iceberg.rules.bloom_filters import (
     parse_fpp,
 )
 from lakeload_jobs.formats.iceberg.rules.facts import column_names, current_schema, default_spec
+from lakeload_jobs.formats.iceberg.rules.file_io import FILE_IO, FILE_IO_PREFIXES
 from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field, spec_field
 
 Codec = Literal["gzip", "zstd", "snappy", "uncompressed"]
 
-FILE_IO = "org.apache.iceberg.aws.s3.S3FileIO"
 MOST_COLUMNS = 1000
 """Leaf columns: the driver gets the footer of each file, which grows with them."""
 TARGET_FILE_SIZE = 512 << 20
@@ -102,13 +101,6 @@ _HARMLESS_NAMES = frozenset(
 )
 _NUMBERS = frozenset({_FILE_SIZE, _ROW_GROUP})
 
-KEY_SETTING = "s3.access-key-id"
-SECRET_SETTING = "s3.secret-access-key"  # noqa: S105 - its name
-LENT_SETTING = "s3.session-token"
-EXTERNAL_ID_SETTING = "client.assume-role.external-id"
-FILE_IO_PREFIXES = ("s3.", "client.", "http-client.", "io-impl", "kms.", "lakeformation.")
-"""What begins the names of properties that S3FileIO, its clients and their factories read. Others
-are the catalog's own."""
 _SAME_OBJECTS = (
     # How Java's client sends requests, lists, reads and deletes.
     *("s3.multipart.", "s3.staging-dir", "s3.checksum-enabled", "s3.chunked-encoding-enabled"),
@@ -203,19 +195,37 @@ def needs_java(spec: JobSpec, table: TableSpec, written: WrittenTable | None = N
 
 
 def _java_reasons(spec: JobSpec, table: TableSpec, written: WrittenTable | None) -> Iterator[str]:
-    yield "its loads commit through Spark"
     if spec.on_bad_value_of(table) == "QUARANTINE":
         yield "rejected records are set aside"
     if table.retries is not None:
         yield "rejected records are read again"
-    yield from only_spark_by_settings(table, spec.destination.iceberg.catalog)
-    if secrets_elsewhere(spec):
-        yield "tasks on other machines lack the secrets of the destination"
+    yield from settings_that_need_spark(spec, table)
     if written is not None:
         yield from _of_table(written, spec.destination.bucket)
+    else:
+        yield from _of_new_table(spec, table)
 
 
-def secrets_elsewhere(spec: JobSpec) -> bool:
+def _of_new_table(spec: JobSpec, table: TableSpec) -> Iterator[str]:
+    """Yield the reasons that a table has by the properties that it is created with."""
+    given = {**(spec.destination.iceberg.table_properties or {}), **(table.table_properties or {})}
+    # Which columns there are is not known yet.
+    of_table = {
+        name: value for name, value in given.items() if not name.startswith(BLOOM_FILTER_ENABLED)
+    }
+    yield from _properties(of_table, {})
+    if table.partition_by:
+        yield from _distribution(given)
+
+
+def settings_that_need_spark(spec: JobSpec, table: TableSpec) -> Iterator[str]:
+    """Yield why Spark writes the data files of a table, whatever it is."""
+    yield from only_spark_by_settings(table, spec.destination.iceberg.catalog)
+    if _secrets_elsewhere(spec):
+        yield "tasks on other machines lack the secrets of the destination"
+
+
+def _secrets_elsewhere(spec: JobSpec) -> bool:
     """Return whether tasks on other machines may lack the secrets that files are written with.
     Iceberg's FileIO takes them along."""
     credentials = spec.destination.credentials
@@ -226,15 +236,11 @@ def secrets_elsewhere(spec: JobSpec) -> bool:
     return not spec.runtime.tasks_share_driver and any(secrets)
 
 
-def check_java(spec: JobSpec, table: TableSpec, reason: str) -> None:
-    """Raise `JavaNeeded` where Spark was started without Iceberg's Java code. `reason` is why the
-    load has to use it now, as a clause."""
-    if not spec.format_jars:
-        raise JavaNeeded(table.target, reason)
-
-
-def written_table(metadata: Mapping[str, Any], io_settings: Collection[str] = ()) -> WrittenTable:
-    """Return what decides about a table, from its metadata as Iceberg's specification writes it."""
+def written_table(
+    metadata: Mapping[str, Any], io_settings: Collection[str] = (), io: str | None = None
+) -> WrittenTable:
+    """Return what decides about a table, from its metadata as Iceberg's specification writes it and
+    the FileIO that its catalog names."""
     schema = current_schema(metadata)
     names = column_names(schema)
     return WrittenTable(
@@ -250,6 +256,7 @@ def written_table(metadata: Mapping[str, Any], io_settings: Collection[str] = ()
         properties=metadata.get("properties", {}),
         location=metadata["location"],
         version=metadata["format-version"],
+        io=io or FILE_IO,
         io_settings=io_settings,
     )
 
@@ -295,9 +302,14 @@ def _partitions(written: WrittenTable) -> Iterator[str]:
         base = kind.partition("(")[0] if isinstance(kind, str) else ""
         if base not in _TRANSFORMS[field.transform]:
             yield f"the table is partitioned by `{text}`" + (f", a {kind}" if base else "")
+    if written.partitions:
+        yield from _distribution(written.properties)
+
+
+def _distribution(properties: Mapping[str, str]) -> Iterator[str]:
     # Tasks bring the rows of a partition together, as Spark's own writer does.
-    mode = written.properties.get(_DISTRIBUTION, "hash")
-    if written.partitions and mode.lower() != "hash":
+    mode = properties.get(_DISTRIBUTION, "hash")
+    if mode.lower() != "hash":
         yield f"the table has `{_DISTRIBUTION}` {mode}"
 
 

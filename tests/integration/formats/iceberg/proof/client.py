@@ -27,10 +27,13 @@ class Seen(StrEnum):
 
     LANDED = "landed"
     REFUSED = "refused"
-    """`CommitFailedException`: certainly not in."""
+    """Certainly not in: `CommitFailedException`, `CommitRejected`."""
     CONFLICT = "conflict"
     """Another exception of Iceberg's that is certain as well: nothing was sent."""
     EXISTS = "exists"
+    MOVED = "moved"
+    """Another commit is in, and ours is not unless it is that one: a read tells (our own client
+    alone says so)."""
     UNKNOWN = "unknown"
     """An exception that says nothing about what the catalog did."""
 
@@ -59,6 +62,10 @@ class Client:
 
     gateway: JavaGateway
     catalog: Any
+
+    def attempt(self, call: Callable[[], object]) -> tuple[Seen, str]:
+        """Make a call and return what became of it and the class of its exception, '' for none."""
+        return attempt(call)
 
     def identifier(self, table: str) -> Any:
         """Return the Java identifier of a table."""
@@ -155,9 +162,14 @@ class Client:
         planned.close()
         return sorted(name.rpartition("/")[2].removesuffix(".parquet") for name in found)
 
+    def property_of(self, table: str, name: str) -> str | None:
+        """Return a property of the table."""
+        found = self.load(table).properties().get(name)
+        return None if found is None else str(found)
+
     def jobs(self, table: str) -> list[str]:
         """Return the jobs in the table's property, oldest first."""
-        text = self.load(table).properties().get(JOBS) or ""
+        text = self.property_of(table, JOBS) or ""
         return [job for job in text.split(",") if job]
 
     def refs(self, table: str) -> list[str]:

@@ -8,23 +8,34 @@ import py4j.java_gateway
 import py4j.protocol
 import pytest
 
-from tests.integration.formats.iceberg.proof.places import Place, places
+from tests.integration.formats.iceberg.proof.own_client import GLUE_BUCKET
+from tests.integration.formats.iceberg.proof.places import (
+    Place,
+    Server,
+    places,
+    proxied,
+)
 from tests.servers.ministack import AwsServer
 from tests.servers.nessie import Nessie
 from tests.servers.seaweedfs import SeaweedFs
 
 
 @pytest.fixture(scope="session")
+def proxies(
+    aws: AwsServer, seaweedfs: SeaweedFs, rest_backend: str, nessie: Nessie
+) -> Iterator[dict[str, Server]]:
+    """Every catalog behind a proxy, by name."""
+    aws.s3.create_bucket(Bucket=GLUE_BUCKET)
+    with proxied(aws, seaweedfs, rest_backend, nessie) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
 def catalogs(
-    aws: AwsServer,
-    seaweedfs: SeaweedFs,
-    rest_backend: str,
-    nessie: Nessie,
-    tmp_path_factory: pytest.TempPathFactory,
+    proxies: dict[str, Server], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Place]]:
-    """Every catalog by name."""
-    folder = tmp_path_factory.mktemp("proof")
-    with places(aws, seaweedfs, rest_backend, nessie, folder) as found:
+    """Every catalog by name, with Java's client."""
+    with places(proxies, tmp_path_factory.mktemp("proof")) as found:
         yield found
 
 

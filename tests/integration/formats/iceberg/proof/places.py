@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from py4j.java_gateway import JavaGateway
 
+from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected
 from tests.integration.formats.iceberg.proof.client import NAMESPACE, Client
 from tests.integration.formats.iceberg.proof.jvm import iceberg_jvm, open_catalog
+from tests.integration.formats.iceberg.proof.own_client import GLUE_BUCKET, OwnClient, own_client
 from tests.servers import nessie as nessie_server
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, Forward, Response, Rule
@@ -22,7 +25,6 @@ from tests.servers.oauth2_gate import CATALOG, Gate
 from tests.servers.seaweedfs import KEY, SECRET, SeaweedFs
 
 CATALOGS = ("GLUE", "REST", "SEAWEEDFS", "NESSIE", "NESSIE_NATIVE")
-GLUE_BUCKET = "proof-lake"
 
 _COMMIT = re.compile(r"/namespaces/[^/?]+/tables/[^/?]+(\?|$)")
 _CREATE = re.compile(r"/namespaces/[^/?]+/tables(\?|$)")
@@ -52,10 +54,16 @@ class Place:
     """One catalog. `ours` goes through the proxy, `theirs` straight to the server."""
 
     name: str
-    ours: Client
-    theirs: Client
+    ours: Client | OwnClient
+    theirs: Client | OwnClient
     proxy: FaultProxy
     _made: list[str] = field(default_factory=list)
+
+    @property
+    def java(self) -> Client:
+        """Ours, for what Java's client alone can do."""
+        assert isinstance(self.ours, Client)
+        return self.ours
 
     def table(self, question: str, *files: str) -> str:
         """Make a table of this question and return its name."""
@@ -65,10 +73,15 @@ class Place:
 
     def name_of(self, question: str) -> str:
         """Return the name of a table that nobody has made yet."""
-        # Both of Nessie's interfaces show one catalog.
-        name = f"{self.name}_{question}_{len(self._made)}".lower()
+        # Both of Nessie's interfaces show one catalog, and places share their servers.
+        name = f"{self.name}_{question}_{secrets.token_hex(4)}".lower()
         self._made.append(name)
         return name
+
+    @property
+    def last(self) -> str:
+        """The name that was given last."""
+        return self._made[-1]
 
     @contextmanager
     def commits(
@@ -95,32 +108,60 @@ class Place:
             self.proxy.rules.remove(rule)
 
 
+@dataclass(frozen=True)
+class Server:
+    """Where a catalog is, behind a proxy and without it, and the store of its tables."""
+
+    uri: str
+    proxy: FaultProxy
+    s3: str
+
+
 @contextmanager
-def places(
-    aws: AwsServer, seaweedfs: SeaweedFs, rest: str, nessie: Nessie, folder: Path
-) -> Iterator[dict[str, Place]]:
-    """Open every catalog, twice, in one JVM."""
+def proxied(
+    aws: AwsServer, seaweedfs: SeaweedFs, rest: str, nessie: Nessie
+) -> Iterator[dict[str, Server]]:
+    """Put a proxy in front of every catalog."""
     with ExitStack() as stack:
-        gateway = stack.enter_context(iceberg_jvm(folder))
         gate = stack.enter_context(Gate(rest))
-        aws.s3.create_bucket(Bucket=GLUE_BUCKET)
         found = {}
-        for name, server in {
+        for name, uri in {
             "GLUE": aws.endpoint,
             "REST": gate.uri.removesuffix("/api/catalog"),
             "SEAWEEDFS": seaweedfs.catalog,
             "NESSIE": nessie.uri,
             "NESSIE_NATIVE": nessie.uri,
         }.items():
-            proxy = FaultProxy(server)
+            proxy = FaultProxy(uri)
             proxy.start()
             stack.callback(proxy.stop)
             s3 = aws.endpoint if name == "GLUE" else seaweedfs.s3_endpoint
-            ours = _client(gateway, name, proxy.endpoint, s3)
-            theirs = _client(gateway, name, server, s3)
-            found[name] = Place(name, ours, theirs, proxy)
+            found[name] = Server(uri, proxy, s3)
+        yield found
+
+
+@contextmanager
+def places(servers: Mapping[str, Server], folder: Path) -> Iterator[dict[str, Place]]:
+    """Open every catalog, twice, in one JVM."""
+    with iceberg_jvm(folder) as gateway:
+        found = {}
+        for name, server in servers.items():
+            ours = _client(gateway, name, server.proxy.endpoint, server.s3)
+            theirs = _client(gateway, name, server.uri, server.s3)
+            found[name] = Place(name, ours, theirs, server.proxy)
             _make_namespace(theirs)
         yield found
+
+
+def own_place(name: str, server: Server, version: int, theirs: Client | None = None) -> Place:
+    """Open a catalog with lakeload's own requests; the stranger is `theirs`, else another such
+    writer."""
+    namespace = NAMESPACE if theirs else f"{NAMESPACE}_own"
+    ours = own_client(name, server.proxy.endpoint, server.s3, namespace, version=version)
+    other = own_client(name, server.uri, server.s3, namespace, version=version)
+    with suppress(CommitRejected):
+        other.store.create_namespace(namespace, None)
+    return Place(name, ours, theirs or other, server.proxy)
 
 
 def _client(gateway: JavaGateway, name: str, server: str, s3: str) -> Client:

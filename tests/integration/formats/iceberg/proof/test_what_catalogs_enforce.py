@@ -25,6 +25,12 @@ SPECS = {
 pytestmark = pytest.mark.exhaustive
 """The responses change with the versions of the catalogs, and not with our code."""
 
+
+def compares(name: str) -> Compares:
+    """Return what a catalog compares a commit with."""
+    return catalog_traits(SPECS[name]).compares
+
+
 each_catalog = pytest.mark.parametrize("name", SPECS)
 
 OVERTAKEN: tuple[Question, ...] = (
@@ -60,7 +66,7 @@ def test_publish_to_a_recreated_table_is_rejected(name: str, catalogs: dict[str,
 def test_requirements_not_sent_are_enforced_by_some_catalogs_only(
     name: str, catalogs: dict[str, Place]
 ) -> None:
-    place, whole = catalogs[name], catalog_traits(SPECS[name]).compares is Compares.TABLE
+    place, whole = catalogs[name], compares(name) is Compares.TABLE
     assert races.foreign_property(place) is (Seen.REFUSED if whole else Seen.LANDED)
     # Iceberg's own server takes it; SeaweedFS refuses to remove what is not there.
     unasserted = races.branch_dropped_unasserted(place)
@@ -105,10 +111,10 @@ def test_reported_outcome_is_compared_with_the_observed_one() -> None:
 def test_nessie_over_rest_without_branches_is_rejected(catalogs: dict[str, Place]) -> None:
     place = catalogs["NESSIE"]
     table = place.table("branches", "base")
-    java = place.ours.load(table)
+    java = place.java.load(table)
     java.manageSnapshots().createBranch("staged").commit()
     assert place.ours.refs(table) == ["main"]
-    java.newAppend().appendFile(place.ours.file(java, "hidden")).toBranch("staged").commit()
+    java.newAppend().appendFile(place.java.file(java, "hidden")).toBranch("staged").commit()
     assert place.ours.files(table) == ["base", "hidden"]
     assert loading_problem(CatalogSpec(type="NESSIE", api="REST"))
     assert all(loading_problem(spec) is None for spec in SPECS.values())

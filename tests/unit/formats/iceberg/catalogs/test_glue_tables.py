@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.core.comments import MAX_COLUMN, MAX_TABLE
-from lakeload_jobs.formats.iceberg.catalogs.glue_tables import _table_input
+from lakeload_jobs.formats.iceberg.catalogs.glue_tables import _outcome, _table_input
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
+from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
 from lakeload_jobs.formats.iceberg.commits.metadata import Json
 
 PLACE = "s3://lake/shop/orders/metadata/00002-b.metadata.json"
@@ -64,3 +68,27 @@ def test_what_others_keep_in_glue_stays() -> None:
         "metadata_location": PLACE,
         "previous_metadata_location": "old",
     }
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "overtaken"),
+    [
+        # The client may have sent the request twice, and the first of them is in.
+        ("ConcurrentModificationException", 400, True),
+        ("OperationTimeoutException", 400, False),
+        ("InternalServiceException", 500, False),
+        ("ReadTimeoutError", None, False),
+    ],
+)
+def test_commit_that_may_be_in_is_unknown(code: str, status: int | None, overtaken: bool) -> None:
+    with pytest.raises(CommitUnknown) as raised, _outcome():
+        raise AwsError("changing `orders`", code=code, status=status)
+    assert raised.value.overtaken is overtaken
+
+
+def test_commit_that_glue_has_not_looked_at_may_be_sent_again_and_a_refused_one_may_not() -> None:
+    with pytest.raises(CommitRejected) as raised, _outcome():
+        raise AwsError("changing `orders`", code="ThrottlingException", status=400)
+    assert raised.value.busy
+    with pytest.raises(AwsError), _outcome():
+        raise AwsError("changing `orders`", code="AccessDeniedException", status=400)

@@ -350,14 +350,19 @@ def test_properties_are_set_and_removed_as_they_differ() -> None:
 
 
 def test_a_name_mapping_knows_new_columns_and_gives_them_their_names() -> None:
-    mapping = [{"field-id": 1, "names": ["id", "note"]}, {"names": ["left"]}]
+    mapping = [
+        {"field-id": 1, "names": ["number", "note"]},
+        {"field-id": 2, "names": ["moment"]},
+        {"names": ["left"]},
+    ]
     metadata = table(properties={NAME_MAPPING: json.dumps(mapping)})
     number = metadata["last-column-id"] + 1
     steps: tuple[Step, ...] = (("add", ("note",), list_of("int")), ("describe", ("id",), "one"))
     found = json.loads(after(metadata, *steps)["properties"][NAME_MAPPING])
     inner = [{"field-id": number + 1, "names": ["element"]}]
     assert found == [
-        {"field-id": 1, "names": ["id"]},
+        {"field-id": 1, "names": ["number", "id"]},
+        {"field-id": 2, "names": ["moment"]},
         {"names": ["left"]},
         {"field-id": number, "names": ["note"], "fields": inner},
     ]
@@ -380,6 +385,9 @@ def test_a_name_mapping_knows_new_columns_and_gives_them_their_names() -> None:
         (("widen", ("price",), "decimal(9, 2)"), "cannot become"),
         (("widen", ("price",), "decimal(12, 3)"), "cannot become"),
         (("widen", ("address",), "string"), "cannot become"),
+        (("widen", ("price",), "string"), "cannot become"),
+        (("widen", ("id",), "decimal(19, 0)"), "cannot become"),
+        (("widen", ("nosuch", "x", "y"), "long"), "there is no column"),
         (("identify", ("region",)), "may be null"),
         (("add", ("v",), "variant"), "format version 2"),
         (("add", ("at_day",), "int"), "`at_day` is the name of a column"),

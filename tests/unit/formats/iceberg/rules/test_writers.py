@@ -7,22 +7,31 @@ from typing import Any
 
 import pytest
 
+from lakeload_jobs.contract.secrets import SecretReference
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
+    CredentialsSpec,
+    DestinationSpec,
     FilesInput,
+    IcebergSpec,
+    JobSpec,
     PartitionField,
+    RejectedInput,
     RejectLimit,
+    RuntimeSpec,
     TableSpec,
 )
 from lakeload_jobs.formats.iceberg.rules.facts import table_facts
 from lakeload_jobs.formats.iceberg.rules.writers import (
     WrittenTable,
     file_settings,
+    needs_java,
     only_spark,
     partition_fields,
     written_table,
 )
 from tests.unit.formats.iceberg.metadata import metadata_of
+from tests.unit.launch.specs import SYNCED
 
 BY_LAKELOAD = {
     "commit.retry.num-retries": "20",
@@ -262,3 +271,70 @@ def test_old_metadata_of_version_1_is_read_too() -> None:
     facts = table_facts(old, None)
     assert (facts.refs, facts.uuid, facts.sorted) == ({"main": 7}, "", False)
     assert facts.identifiers == ("id",)
+
+
+DESTINATION = DestinationSpec("lake", "us-east-1", table_format="ICEBERG")
+JOB = JobSpec(1, "shop", "job-1", "a", SYNCED, DESTINATION, (TABLE,), "", "")
+VENDS = IcebergSpec(CatalogSpec("REST", uri="https://c", access_delegation="VENDED_CREDENTIALS"))
+KEYS = CredentialsSpec(access_key_id=SecretReference("env", "KEY"))
+ELSEWHERE = RuntimeSpec(tasks_share_driver=False)
+
+
+def test_appends_and_overwrites_of_plain_tables_need_no_java() -> None:
+    assert needs_java(JOB, TABLE) == ""
+    assert needs_java(JOB, replace(TABLE, mode="OVERWRITE"), PLAIN) == ""
+    assert needs_java(replace(JOB, runtime=ELSEWHERE), TABLE, PLAIN) == ""
+    with_keys = replace(JOB, destination=replace(DESTINATION, credentials=KEYS))
+    assert needs_java(with_keys, TABLE, PLAIN) == ""
+
+
+@pytest.mark.parametrize(
+    ("spec", "table", "reason"),
+    [
+        (JOB, replace(TABLE, mode="UPSERT"), "rows are merged"),
+        (
+            JOB,
+            replace(TABLE, max_deleted=RejectLimit(rows=3)),
+            "the keys of the source are compared with those of the table",
+        ),
+        (replace(JOB, on_bad_value="QUARANTINE"), TABLE, "rejected records are set aside"),
+        (
+            JOB,
+            replace(TABLE, input=RejectedInput("job-0", FilesInput("CSV", ("/a.csv",), {}))),
+            "rejected records are read again",
+        ),
+        (
+            replace(JOB, destination=replace(DESTINATION, iceberg=VENDS)),
+            TABLE,
+            "the catalog vends credentials for the files",
+        ),
+        (
+            replace(JOB, runtime=ELSEWHERE, destination=replace(DESTINATION, credentials=KEYS)),
+            TABLE,
+            "tasks on other machines lack the secrets of the destination",
+        ),
+    ],
+)
+def test_settings_that_need_java(spec: JobSpec, table: TableSpec, reason: str) -> None:
+    assert needs_java(spec, table) == reason
+
+
+def test_properties_of_new_tables_that_need_java() -> None:
+    orc = {"write.format.default": "orc"}
+    ours = {"write.parquet.compression-codec": "gzip", "write.distribution-mode": "none"}
+    every = replace(DESTINATION, iceberg=IcebergSpec(table_properties=orc))
+    reason = "the table has `write.format.default`"
+    assert needs_java(replace(JOB, destination=every), TABLE) == reason
+    assert needs_java(JOB, replace(TABLE, table_properties=orc)) == reason
+    assert needs_java(JOB, replace(TABLE, table_properties=orc), PLAIN) == ""
+    blooms = {"write.parquet.bloom-filter-enabled.column.id": "true"}
+    assert needs_java(JOB, replace(TABLE, table_properties={**ours, **blooms})) == ""
+    parted = replace(TABLE, partition_by=(PartitionField("day", "at"),), table_properties=ours)
+    assert needs_java(JOB, parted) == "the table has `write.distribution-mode` none"
+
+
+def test_tables_that_need_java() -> None:
+    assert needs_java(JOB, TABLE, replace(PLAIN, sorted=True)) == "the table has a sort order"
+    assert needs_java(JOB, TABLE, of("uuid")) == "column `more` is a uuid"
+    # Which columns the load has is not known yet.
+    assert needs_java(JOB, TABLE, of("long", required=True)) == ""

@@ -10,14 +10,14 @@ subtransactions, so `pg_visible_in_snapshot` calls rows visible that are not.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange
+from lakeload_jobs.contract.state import Bookmark, Evidence, StateChange, check_format
 from lakeload_jobs.core.yaml_lines import yaml_text
-from lakeload_jobs.sources.databases.bookmark import other_source
+from lakeload_jobs.sources.databases.bookmark import cursor_json
 from lakeload_jobs.sources.databases.columns import Fetch
 from lakeload_jobs.sources.databases.engines.base import XMIN
 from lakeload_jobs.sources.databases.relation_identity import (
@@ -25,7 +25,7 @@ from lakeload_jobs.sources.databases.relation_identity import (
     RelationIdentity,
     read_relation,
 )
-from lakeload_jobs.sources.databases.seen import LOAD_AGAIN, check_first
+from lakeload_jobs.sources.databases.seen import LOAD_AGAIN, SEEN_FORMAT, check_first
 
 EPOCH = 1 << 32
 _FIRST = 3
@@ -187,12 +187,11 @@ class XminState:
 
 
 def read_xmin_state(state: Any, name: str) -> XminState | None:
-    """Return what a commit holds; None where no load has kept a cursor. Raises `LoadFailed` for
-    the state of another cursor or kind of source, and for one that cannot be read."""
-    if not state or (isinstance(state, dict) and "cursor" not in state and "kind" not in state):
+    """Return what a commit holds; None where no load has kept a cursor. Raises `NewerFormat`, and
+    `LoadFailed` for the state of another cursor or kind of source, and for one that cannot be
+    read."""
+    if (state := cursor_json(state)) is None:
         return None
-    if not isinstance(state, dict) or "kind" in state:
-        raise other_source()
     try:
         if state["cursor"] != XMIN:
             raise LoadFailed(
@@ -206,6 +205,20 @@ def read_xmin_state(state: Any, name: str) -> XminState | None:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise LoadFailed(
             f"the state of `{name}` cannot be read: {error}", hint=LOAD_AGAIN
+        ) from error
+
+
+def read_seen_xids(noted: Sequence[Evidence], name: str) -> frozenset[int]:
+    """Return the visible ids that the newest of some loads has noted. Raises `NewerFormat`, and
+    `LoadFailed` where they are not there."""
+    try:
+        seen = noted[-1].inputs[0]
+        check_format(seen, SEEN_FORMAT, "the list of transactions that the last load has seen")
+        return frozenset(seen["xids"])
+    except (IndexError, KeyError, TypeError) as error:
+        raise LoadFailed(
+            f"what the last load of `{name}` has noted cannot be read: {error!r}",
+            hint=LOAD_AGAIN,
         ) from error
 
 
@@ -318,13 +331,7 @@ def _noted_xids(given: XminRequest, before: XminState, bookmark: Bookmark) -> fr
             f"the last load of `{given.name}` has not noted which transactions it has seen",
             hint=f"set `mode: UPSERT` again, or {LOAD_AGAIN}",
         )
-    try:
-        return frozenset(bookmark.evidence(before.seen)[-1].inputs[0]["xids"])
-    except (IndexError, KeyError, TypeError) as error:
-        raise LoadFailed(
-            f"what the last load of `{given.name}` has noted cannot be read: {error!r}",
-            hint=LOAD_AGAIN,
-        ) from error
+    return read_seen_xids(bookmark.evidence(before.seen), given.name)
 
 
 def _visible(given: XminRequest, wanted: Xids, fetch: Fetch) -> frozenset[int] | None:
