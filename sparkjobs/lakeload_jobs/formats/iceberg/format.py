@@ -212,7 +212,7 @@ class IcebergSession:
         if spark and caused_by(error, *LOST, *UNSURE):
             return f"a commit to `{table.target}` was rejected or not confirmed"
         if isinstance(error, CatalogError) and error.may_have_acted:
-            return f"the catalog did not answer a request about `{table.target}`"
+            return f"the catalog did not respond to a request about `{table.target}`"
         return None
 
     def of_job(self, spec: JobSpec) -> IcebergSession:

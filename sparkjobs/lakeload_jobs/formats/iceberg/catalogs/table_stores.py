@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 import time
 import uuid
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
@@ -28,6 +30,8 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
 
 _CODEC = "write.metadata.compression-codec"
 _GZIP = b"\x1f\x8b"
+_KNOWN_FILES = 16
+"""Metadata files that are held in memory: a load reads its table several times."""
 
 
 @dataclass(frozen=True)
@@ -99,15 +103,23 @@ class TableStore(Protocol):
 
 @dataclass(frozen=True)
 class MetadataWriter:
-    """Writes metadata files for the catalogs that hold no more than their names."""
+    """Writes metadata files for the catalogs that hold no more than their names. Thread-safe."""
 
     files: MetadataFiles
+    _known: OrderedDict[str, Json] = field(default_factory=OrderedDict)
+    """The metadata of the files that were read or written last: no file is ever changed."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def read(self, location: str) -> Json:
         """Return the metadata in a file, compressed or not. Raises `Unsupported`."""
+        with self._lock:
+            known = self._known.get(location)
+        if known is not None:
+            return known
         data = self.files.read(location)
         metadata: Json = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
-        return supported(metadata)
+        self._keep(location, supported(metadata))
+        return metadata
 
     def create(self, table: NewTable, location: str) -> tuple[Json, str]:
         """Write the metadata of a new table; return it with the place of its file."""
@@ -132,7 +144,14 @@ class MetadataWriter:
         name = f"{number:05d}-{uuid.uuid4()}{'.gz' if packed else ''}.metadata.json"
         place = f"{metadata_folder(metadata)}/{name}"
         self.files.write(place, gzip.compress(data) if packed else data)
+        self._keep(place, dict(metadata))
         return place
+
+    def _keep(self, location: str, metadata: Json) -> None:
+        with self._lock:
+            self._known[location] = metadata
+            while len(self._known) > _KNOWN_FILES:
+                self._known.popitem(last=False)
 
 
 def _number(location: str) -> int:

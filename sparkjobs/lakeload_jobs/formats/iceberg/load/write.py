@@ -124,6 +124,7 @@ class IcebergWriter:
             loaded=load.spec.destination.iceberg.branch,
             replaces=load.replaces,
             driver=load.driver,
+            known=self.ready.opened.table,
             begun=self.ready.opened.start.head,
             direct=self.plan.direct,
             changes=self.ready.changes,
