@@ -127,6 +127,12 @@ def set_branch(name: str, snapshot: int, **settings: int) -> Json:
     }
 
 
+def move_branch(metadata: Metadata, name: str, snapshot: int) -> Json:
+    """Move a branch, whose settings stay, or create it."""
+    settings = metadata.get("refs", {}).get(name, {})
+    return {**settings, **set_branch(name, snapshot)}
+
+
 def remove_ref(name: str) -> Json:
     """Remove a branch or a tag."""
     return {"action": "remove-snapshot-ref", "ref-name": name}

@@ -11,6 +11,7 @@ from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, now_ms
 from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
 from lakeload_jobs.formats.iceberg.commits.metadata import (
@@ -27,7 +28,6 @@ from lakeload_jobs.formats.iceberg.load.catalog_tables import (
     CatalogTables,
     committable,
     dropped,
-    facts_of,
 )
 from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import lineage

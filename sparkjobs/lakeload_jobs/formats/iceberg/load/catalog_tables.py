@@ -14,7 +14,6 @@ from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, Table
 from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
 from lakeload_jobs.formats.iceberg.catalogs.vended_files import files_for
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
-from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts
 
 
 @dataclass(frozen=True)
@@ -48,11 +47,6 @@ class CatalogTables:
     def files(self, table: ReadTable) -> LakeFiles:
         """Return the metadata files of a table, read and written as its catalog wants it."""
         return files_for(table, self.destination, self.aws, self.store)
-
-
-def facts_of(table: ReadTable) -> TableFacts:
-    """Return what the metadata of a table says."""
-    return table_facts(table.metadata, table.metadata_location)
 
 
 def dropped(target: str) -> LoadFailed:

@@ -195,10 +195,6 @@ def needs_java(spec: JobSpec, table: TableSpec, written: WrittenTable | None = N
 
 
 def _java_reasons(spec: JobSpec, table: TableSpec, written: WrittenTable | None) -> Iterator[str]:
-    if spec.on_bad_value_of(table) == "QUARANTINE":
-        yield "rejected records are set aside"
-    if table.retries is not None:
-        yield "rejected records are read again"
     yield from settings_that_need_spark(spec, table)
     if written is not None:
         yield from _of_table(written, spec.destination.bucket)
