@@ -66,5 +66,5 @@ def committable(target: str) -> Iterator[None]:
     except Unsupported as error:
         raise LoadFailed(
             f"the table `{target}` has {error}, to which this version of lakeload cannot commit",
-            hint=error.hint or "use a newer version of lakeload, or load into another `name`",
+            hint=error.hint or "use a newer version of lakeload",
         ) from None

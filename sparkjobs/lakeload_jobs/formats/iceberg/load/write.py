@@ -120,7 +120,7 @@ class IcebergWriter:
             table=load.table,
             rows=self.ready.rows,
             counted=counted,
-            branch=staging_branch(datetime.now(UTC), load.spec.attempt_id),
+            branch=staging_branch(datetime.now(UTC), load.spec.attempt_id, load.number),
             loaded=load.spec.destination.iceberg.branch,
             replaces=load.replaces,
             driver=load.driver,

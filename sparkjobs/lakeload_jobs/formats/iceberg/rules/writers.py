@@ -402,14 +402,6 @@ def unwritable(properties: Mapping[str, str]) -> str | None:
     return f"its data files are to have the codec `{codec}` (`{_CODEC}`), which Spark does not have"
 
 
-def unmergeable(version: int, properties: Mapping[str, str]) -> str | None:
-    """Return why Spark cannot merge rows into a table, as a clause; None where it can."""
-    merge_mode = properties.get(MERGE_MODE, "copy-on-write")
-    if version > 1 or merge_mode != "merge-on-read":
-        return None
-    return f"it has format version 1, which has no deletes, and `{MERGE_MODE}` is `{merge_mode}`"
-
-
 def metadata_columns(columns: Iterable[str]) -> list[str]:
     """Return those of these columns that Spark cannot merge into, because Iceberg's metadata has
     columns of these names."""
