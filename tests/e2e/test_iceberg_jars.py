@@ -17,7 +17,7 @@ from lakeload_jobs.contract.spec import CredentialsSpec
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import TableStore
 from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
 from lakeload_jobs.formats.iceberg.commits.metadata import add_sort_order
-from tests.e2e.command import Ended, sync
+from tests.e2e.command import Ended, lakeload, sync
 from tests.e2e.test_iceberg import DATABASE, allow, table, write
 from tests.servers.glue import glue_of
 from tests.servers.ministack import Lake
@@ -164,3 +164,22 @@ def test_upsert_beside_an_append_starts_spark_once(lake: Lake, folder: Path) -> 
     for name in ("orders", "customers"):
         assert rows(lake, name) == [(1, "a"), (2, "b"), (3, "c")]
     assert attempts(folder) == 1
+
+
+@pytest.mark.usefixtures("jars_cache")
+def test_driver_of_rounds_is_started_again_once(lake: Lake, folder: Path) -> None:
+    priced = {
+        "table": "priced",
+        "columns": {"types": {"price": "decimal(12,2)"}},
+        "partition_by": ["truncate(5, price)"],
+        "round_limit": {"files": 1},
+    }
+    documents(lake, folder, priced)
+    for number in (1, 2, 3):
+        write(folder / f"priced/{number}.csv", "id,name,price", f"{number},a,3.10")
+    ended = lakeload(lake, folder, "sync", "pipeline.yml")
+    assert ended.code == 0, ended.stdout + ended.stderr
+    assert ended.stderr.count(AGAIN) == 1
+    assert rows(lake, "priced") == [(1, "a"), (2, "a"), (3, "a")]
+    drivers = [path.name for path in (folder / "runs").glob("*-driver-*")]
+    assert len(drivers) == 2, drivers

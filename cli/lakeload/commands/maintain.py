@@ -251,8 +251,17 @@ def _in_spark(
     destination = job.destination
     preflight(Connections(destination, f"maintain-{job.attempt.attempt_id}"))
     context.begin("preparation")
-    # It reads no source.
-    settings, folder = prepared(job.document, settings, installation, (), job.attempt, context)
+    needed = FORMATS[destination.table_format].steps_with_jars
+    settings, folder = prepared(
+        job.document,
+        settings,
+        installation,
+        # It reads no source.
+        (),
+        job.attempt,
+        context,
+        format_jars=not needed.isdisjoint(wanted.steps),
+    )
     tables = maintained_tables(job.tables, job.document.model.on_bad_value, destination, wanted)
     spec = build_job_spec(job.document, destination, tables, job.attempt, folder)
     spec = replace(spec, job="maintain", maintain=wanted)

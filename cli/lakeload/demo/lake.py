@@ -73,7 +73,7 @@ class IcebergTables:
     def snapshots(self, table: str) -> list[SnapshotLine]:
         """Return the snapshots that jobs have published, oldest first: the empty one that a new
         table begins with is of none."""
-        from lakeload_jobs.formats.iceberg.catalogs.catalog import facts_of
+        from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 
         facts = facts_of(self._catalog.load_table(self._namespace, table))
         found = [facts.snapshots[number] for number in reversed(lineage(facts, "main").ids)]

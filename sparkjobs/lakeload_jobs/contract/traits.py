@@ -45,6 +45,8 @@ class FormatTraits:
     """What a Spark session must have from its start."""
     maintenance_steps: tuple[Step, ...] = ()
     """In the order they are taken: what is replaced first is what can be removed afterwards."""
+    steps_with_jars: frozenset[Step] = frozenset()
+    """Those that Spark's actions take, with the jars of the format."""
     has_catalog: bool = False
     """Tables are those of the catalog in the destination, which also takes the commits."""
     split_modes: tuple[Mode, ...] = ()
@@ -109,6 +111,7 @@ FORMATS: Mapping[TableFormat, FormatTraits] = {
             "expire",
             "orphans",
         ),
+        steps_with_jars=frozenset({"compact", "deletes", "manifests", "orphans"}),
         split_modes=("APPEND", "OVERWRITE"),
         lists_uploads=True,
         has_catalog=True,

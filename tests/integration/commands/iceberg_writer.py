@@ -15,7 +15,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 
-from lakeload_jobs.formats.iceberg.catalogs.catalog import facts_of
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.rules.admission import next_properties
 from lakeload_jobs.formats.iceberg.rules.branches import data_file_name, staging_branch

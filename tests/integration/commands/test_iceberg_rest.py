@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from pyiceberg.catalog import load_catalog
@@ -17,10 +18,10 @@ from lakeload.formats.tables import TableRef
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.iceberg.catalogs import CatalogError
-from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
-from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
+from lakeload_jobs.formats.iceberg.catalogs import CatalogError, changes
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import TableStore
 from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
+from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected
 from tests.integration.commands.iceberg_writer import IcebergWriter
 from tests.integration.formats.iceberg.catalogs.world import World, secret
 from tests.servers.oauth2_gate import CATALOG, Gate
@@ -63,9 +64,9 @@ def writer(polaris: Gate, seaweedfs: SeaweedFs) -> IcebergWriter:
     return made
 
 
-def opened(world: World) -> IcebergCatalog:
-    """Return the catalog as a command opens it."""
-    return open_catalog(world.destination, AwsSession(world.destination))
+def opened(world: World) -> TableStore:
+    """Return the tables of the catalog as a command opens it."""
+    return open_tables(world.destination, AwsSession(world.destination))
 
 
 def dropping(world: World) -> IcebergTables:
@@ -82,8 +83,7 @@ def place(writer: IcebergWriter, name: str = "orders") -> TableRef:
 def test_rest_table_is_inspected_recovered_and_reset(
     world: World, writer: IcebergWriter, seaweedfs: SeaweedFs
 ) -> None:
-    catalog, table = opened(world), place(writer)
-    tables = open_tables(world.destination, AwsSession(world.destination))
+    tables, table = opened(world), place(writer)
     head = writer.load("monday", 3)
     left = writer.stage(datetime.now(UTC) - timedelta(hours=30))
     history = read_snapshots(tables, [table, place(writer, "new")], "main", 20)
@@ -93,7 +93,7 @@ def test_rest_table_is_inspected_recovered_and_reset(
     assert [found["exists"] for found in history.document["tables"]] == [True, False]
     (refused,) = drop_tables(dropping(world), [table], act=True)
     assert "may be running" in str(refused.error)
-    found = drop_branches(catalog, table, DAY, dry_run=False)
+    found = drop_branches(tables, table, DAY, dry_run=False)
     assert [branch.name for branch in found.dropped] == [left]
     assert set(writer.table().metadata.refs) == {"main"}
     location = writer.table().location().removeprefix(f"s3://{BUCKET}/")
@@ -107,19 +107,19 @@ def test_rest_table_is_inspected_recovered_and_reset(
 def test_inspection_of_a_moving_branch_is_repeated(
     world: World, writer: IcebergWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catalog, table = opened(world), place(writer)
+    tables, table = opened(world), place(writer)
     writer.load("monday", 3)
     left = writer.stage(datetime.now(UTC) - timedelta(hours=30))
-    real, calls = IcebergCatalog.drop_branches, []
+    real, calls = changes.drop_branches, []
 
-    def lose_the_first(self: IcebergCatalog, *given: object) -> tuple[str, ...]:
+    def lose_the_first(*given: Any) -> tuple[str, ...]:
         calls.append(given)
         if len(calls) == 1:
-            raise CatalogError("lost", code="CommitFailedException", status=409, retryable=True)
-        return real(self, *given)  # type: ignore[arg-type]
+            raise CommitRejected("lost")
+        return real(*given)
 
-    monkeypatch.setattr(IcebergCatalog, "drop_branches", lose_the_first)
-    found = drop_branches(catalog, table, DAY, dry_run=False)
+    monkeypatch.setattr(changes, "drop_branches", lose_the_first)
+    found = drop_branches(tables, table, DAY, dry_run=False)
     assert ([branch.name for branch in found.dropped], len(calls)) == ([left], 2)
 
 

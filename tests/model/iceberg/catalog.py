@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.model.iceberg.run import Run
-from tests.model.iceberg.world import Actor, Process, Snap, Table, World
+from tests.model.iceberg.world import Actor, Process, Round, Snap, Table, World
 
 _ENDED = Actor("end", told="loaded")
 
@@ -51,17 +51,23 @@ def commit(
     Returns the world after it, the snapshot it published, and what it broke.
     """
     base, now = run.tables[actor.at], run.tables[world.table]
-    if run.rules.compare_and_set and not _same(run, base, now, index):
+    if run.rules.compare_and_set and not _same(run, base, now, (index, actor.round)):
         return None
     snap = _published(run, world, base, index, actor)
-    if snap is None or (snap.id == actor.staged and snap not in now.held):
+    if snap is None:
         return None
-    after = now.with_snap(snap).without_branch(index)._replace(head=snap.id)
+    if run.by_spark(index):
+        if snap.id == actor.staged and snap not in now.held:
+            return None
+    elif snap.id in {one.id for one in now.held}:
+        return None
+    after = now.with_snap(snap).without_branch((index, actor.round))._replace(head=snap.id)
     properties = {**dict(now.properties), **run.properties(actor.at, index, snap)}
     after = after._replace(properties=tuple(sorted(properties.items())))
     landed = world._replace(
         table=run.number(after),
         truth=tuple(sorted({*world.truth, snap})),
+        written=world.written - {snap.id},
         landed=world.landed | {index},
     )
     return landed, snap.id, _broken(world, landed, now, after)
@@ -74,7 +80,9 @@ def properties_only(run: Run, world: World, index: int) -> tuple[str, World, str
     now = run.tables[world.table]
     snap = Snap(now.head or 0, None, index, False, actor.before, actor.after)
     properties = {**dict(now.properties), **run.properties(actor.at, index, snap)}
-    after = now.without_branch(index)._replace(properties=tuple(sorted(properties.items())))
+    after = now.without_branch((index, actor.round))._replace(
+        properties=tuple(sorted(properties.items()))
+    )
     actors = (*world.actors[:index], _ENDED, *world.actors[index + 1 :])
     landed = world._replace(table=run.number(after), actors=actors)
     back = run.state(world.table, me) > actor.after
@@ -82,16 +90,19 @@ def properties_only(run: Run, world: World, index: int) -> tuple[str, World, str
     return "commit properties alone", landed, broken
 
 
-def _same(run: Run, base: Table, now: Table, index: int) -> bool:
+def _same(run: Run, base: Table, now: Table, of: Round) -> bool:
     if not run.scenario.rest:
         return base == now
-    if run.rules.branch_asserted and base.branch(index) != now.branch(index):
+    if run.rules.branch_asserted and base.branch(of) != now.branch(of):
         return False
     return base.head == now.head
 
 
 def _published(run: Run, world: World, base: Table, index: int, actor: Actor) -> Snap | None:
-    """Return what the transaction makes the head: the staged snapshot, or a copy of it."""
+    """Return what the transaction makes the head: the staged snapshot, a copy of it, or a new one
+    with the files of the load."""
+    if not run.by_spark(index):
+        return _added(run, world, base, index, actor)
     staged = next(snap for snap in world.truth if snap.id == actor.staged)
     if base.head == actor.base:
         return staged
@@ -108,6 +119,24 @@ def _published(run: Run, world: World, base: Table, index: int, actor: Actor) ->
         copy_of=staged.id,
         filled=staged.rows or filled,
         version=staged.version if merges else version,
+    )
+
+
+def _added(run: Run, world: World, base: Table, index: int, actor: Actor) -> Snap:
+    """Return the snapshot of files that are in none, on top of the head: the same in each try."""
+    me = run.everybody[index]
+    head = next((snap for snap in world.truth if snap.id == base.head), None)
+    rows = me.kind != "empty"
+    return Snap(
+        actor.staged,
+        base.head,
+        index,
+        rows,
+        actor.before,
+        actor.after,
+        me.kind == "overwrite",
+        filled=rows or (head is not None and head.filled),
+        version=head.version if head is not None else 0,
     )
 
 

@@ -47,10 +47,10 @@ def _to_the_table(run: Run, world: World) -> Iterator[Next]:
     if world.expiries:
         yield "maintenance expires all but the heads", _expired(run, world), None
     if world.drops:
-        for attempt, _ in table.branches:
-            dropped = run.number(table.without_branch(attempt))
+        for one, _ in table.branches:
+            dropped = run.number(table.without_branch(one))
             after = world._replace(table=dropped, drops=world.drops - 1)
-            yield f"another start drops the branch of {run.everybody[attempt].name}", after, None
+            yield f"another start drops the branch of {run.everybody[one[0]].name}", after, None
     if world.orphans and world.written and run.orphaned(table):
         after = world._replace(deleted=world.deleted | world.written, orphans=world.orphans - 1)
         yield "maintenance removes orphans", after, None

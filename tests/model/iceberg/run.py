@@ -70,6 +70,10 @@ class Run:
             self._facts[number] = self._read(self.tables[number])
         return self._facts[number]
 
+    def by_spark(self, index: int) -> bool:
+        """Whether Spark commits the rows of an attempt to its branch."""
+        return self.scenario.by_spark or self.everybody[index].kind == "merge"
+
     def find(self, number: int, me: Process) -> JobAnswer:
         """Ask for the job of an attempt."""
         return find_job(self.facts(number), "main", me.pipeline, me.job_id)
@@ -94,7 +98,7 @@ class Run:
 
     def verdict(self, number: int, index: int, actor: Actor) -> Verdict:
         """Ask whether an attempt may publish."""
-        key = (number, index, actor.seen, actor.base, actor.staged, actor.sent)
+        key = (number, index, actor.seen, actor.base, actor.staged, actor.sent, actor.round)
         if key not in self._verdicts:
             self._verdicts[key] = self._decide(number, index, actor)
         return self._verdicts[key]
@@ -119,11 +123,8 @@ class Run:
     def fate(self, number: int, one: Round) -> Fate:
         """Ask what becomes of the rejected records of a round."""
         me, facts = self.everybody[one[0]], self.facts(number)
-        branch = _branch(one)
-        if (head := facts.refs.get(_name(one[0]))) is not None:
-            # Metadata here has one name for the branches of all rounds.
-            facts = replace(facts, refs={**facts.refs, branch: head})
-        fate = fate_of(facts, "main", PendingRejects(branch, me.name, me.pipeline, me.job_id))
+        pending = PendingRejects(_name(one), me.name, me.pipeline, me.job_id)
+        fate = fate_of(facts, "main", pending)
         waits = self.rules.rejects_wait_for_the_branch
         return "GONE" if fate == "WAITS" and not waits else fate
 
@@ -147,7 +148,7 @@ class Run:
 
     def orphaned(self, table: Table) -> bool:
         """Whether files that a load wrote two days ago, after making its branch, are orphans."""
-        refs = {_name(attempt): snapshot for attempt, snapshot in table.branches}
+        refs = {_name(one): snapshot for one, snapshot in table.branches}
         refs = refs if self.rules.orphans_spare_loads else {}
         written = _BEGUN + timedelta(minutes=1)
         return written < orphans_before(refs, _BEGUN + timedelta(days=2))
@@ -172,14 +173,14 @@ class Run:
             me.job,
             mode="replace" if replaces else "append",
             base=actor.base,
-            staging_branch=_name(index),
+            staging_branch=_name((index, actor.round)),
             sets_state=me.goes_on and self.rules.one_writer_of_state,
-            staged=actor.staged,
+            staged=actor.staged if self.by_spark(index) else actor.base or 0,
             unknown=actor.sent[-1] if actor.sent and looks else None,
         )
 
     def _read(self, table: Table) -> TableFacts:
-        refs = {_name(attempt): snapshot for attempt, snapshot in table.branches}
+        refs = {_name(one): snapshot for one, snapshot in table.branches}
         if table.head is not None:
             refs["main"] = table.head
         properties = dict(table.properties)
@@ -206,7 +207,7 @@ class Run:
             summary[SUMMARY_REJECTED] = "1"
             if me.retries is not None:
                 summary[SUMMARY_RETRIED] = me.retries
-            summary[SUMMARY_BRANCH] = _branch(snap.round)
+            summary[SUMMARY_BRANCH] = _name(snap.round)
         if snap.copy_of:
             summary["source-snapshot-id"] = str(snap.copy_of)
         return Snapshot(snap.id, snap.parent, 0, summary)
@@ -239,12 +240,8 @@ def rules_of(scenario: Scenario) -> Iterator[None]:
 
 
 @functools.cache
-def _name(attempt: int) -> str:
-    return staging_branch(_BEGUN, str(UUID(int=attempt + 1)))
-
-
-def _branch(one: Round) -> str:
-    return f"{_name(one[0])}.{one[1]}"
+def _name(one: Round) -> str:
+    return staging_branch(_BEGUN, str(UUID(int=one[0] + 1)), one[1])
 
 
 def _always(*_: object) -> bool:

@@ -47,7 +47,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "branches are dropped": Scenario((_A, _B), drops=1, expiries=1, foreign=1, rounds=0),
     "branches are dropped, REST": Scenario(
-        (_A, _B), drops=1, expiries=1, foreign=1, rounds=0, rest=True
+        (_A, _B), drops=1, expiries=1, foreign=1, orphans=1, rounds=0, rest=True
     ),
     "late commits": Scenario((_A, _B), delays=1, lost=1),
     "late commits, REST": Scenario((_A, _B), delays=1, lost=1, drops=1, rest=True),
@@ -129,3 +129,7 @@ WITHOUT: dict[str, tuple[str, str]] = {
     "rejects_wait_for_the_branch": ("rejected records", "REJECTS"),
 }
 """Each rule: in which scenario its absence shows, and as what."""
+
+OF_SPARK = frozenset({"exact_base"})
+"""Rules whose absence shows only where Spark commits to the branch: an overwrite that the publish
+adds replaces what is there then, whatever it is."""

@@ -49,21 +49,19 @@ class Table(NamedTuple):
     """One metadata file. `held` are the snapshots that are not expired."""
 
     head: int | None = None
-    branches: tuple[tuple[int, int], ...] = ()
-    """Staging branches: the attempt, and the snapshot; 0 is the empty one of an empty table."""
+    branches: tuple[tuple[Round, int], ...] = ()
+    """Staging branches: the round, and the snapshot; 0 is the empty one of an empty table."""
     held: tuple[Snap, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
 
-    def branch(self, attempt: int) -> int | None:
-        return dict(self.branches).get(attempt)
+    def branch(self, of: Round) -> int | None:
+        return dict(self.branches).get(of)
 
-    def with_branch(self, attempt: int, snapshot: int) -> Table:
-        return self._replace(
-            branches=tuple(sorted({**dict(self.branches), attempt: snapshot}.items()))
-        )
+    def with_branch(self, of: Round, snapshot: int) -> Table:
+        return self._replace(branches=tuple(sorted({**dict(self.branches), of: snapshot}.items())))
 
-    def without_branch(self, attempt: int) -> Table:
-        return self._replace(branches=tuple(b for b in self.branches if b[0] != attempt))
+    def without_branch(self, of: Round) -> Table:
+        return self._replace(branches=tuple(b for b in self.branches if b[0] != of))
 
     def with_snap(self, snap: Snap) -> Table:
         return self._replace(held=tuple(sorted({*self.held, snap})))
@@ -103,7 +101,7 @@ class World(NamedTuple):
     landed: frozenset[int] = frozenset()
     """Attempts whose commit came in."""
     written: frozenset[int] = frozenset()
-    """Files that no snapshot names yet; those of one load have the number of its snapshot."""
+    """Files that no snapshot names yet; those of one round have the number of its snapshot."""
     deleted: frozenset[int] = frozenset()
     """Files that are gone."""
     side: tuple[Round, ...] = ()
@@ -177,6 +175,9 @@ class Scenario:
     source_rows: int = 1
     rounds: int = 1
     """How often a load begins anew."""
+    by_spark: bool = False
+    """Spark commits what it has written to the staging branch; else the publish adds a snapshot of
+    files that are in none. Merges are always Spark's."""
     rejects: bool = False
     """Each load sets records aside."""
     kills: int = 0

@@ -77,7 +77,7 @@ def _create(run: Run, world: World, index: int) -> list[Next]:
 
 def _branch(run: Run, world: World, index: int) -> list[Next]:
     table = run.tables[world.table]
-    made = run.number(table.with_branch(index, table.head or 0))
+    made = run.number(table.with_branch(_round(world, index), table.head or 0))
     world = change(world._replace(table=made), index, step="write", base=table.head)
     return [("make the branch", world, None)]
 
@@ -88,12 +88,14 @@ def _write(run: Run, world: World, index: int) -> list[Next]:
     if me.kind == "empty" and not run.rules.empty_snapshot:
         return [("no rows", change(world, index, step="properties", at=world.table), None)]
     world = world._replace(written=world.written | {_number(world, index)})
+    if not run.by_spark(index):
+        return [("write files", _staged(run, world, index), None)]
     return [("write files", world, None)]
 
 
 def _stage(run: Run, world: World, index: int) -> list[Next]:
     table, actor, me = run.tables[world.table], world.actors[index], run.everybody[index]
-    if table.branch(index) is None:
+    if table.branch(_round(world, index)) is None:
         return [("stage: the branch is gone", end(world, index, "failed"), None)]
     before = {snap.id: snap for snap in world.truth}.get(actor.base or 0)
     version = before.version if before is not None else 0
@@ -112,19 +114,24 @@ def _stage(run: Run, world: World, index: int) -> list[Next]:
         filled=filled,
         version=me.version if me.kind == "merge" and rows else version,
     )
-    staged = table.with_snap(snap).with_branch(index, snap.id)
+    staged = table.with_snap(snap).with_branch(_round(world, index), snap.id)
     world = world._replace(
         table=run.number(staged),
         truth=tuple(sorted({*world.truth, snap})),
         written=world.written - {snap.id},
     )
+    return [("stage", _staged(run, world, index), None)]
+
+
+def _staged(run: Run, world: World, index: int) -> World:
     aside = run.scenario.rejects and run.rules.rejects_before_publish
     step = "remember" if aside else "publish"
-    return [("stage", change(world, index, step=step, staged=snap.id), None)]
+    return change(world, index, step=step, staged=_number(world, index))
 
 
 def _number(world: World, index: int) -> int:
-    """The snapshot that an attempt stages in this round; copies of it are numbered after it."""
+    """The snapshot that an attempt stages in this round, or publishes in each try of it; copies of
+    one that is staged are numbered after it."""
     return 10 * index + 4 * world.actors[index].round + 1
 
 
@@ -176,8 +183,9 @@ def _commit(run: Run, world: World, index: int) -> list[Next]:
 
 def _drop(run: Run, world: World, index: int) -> list[Next]:
     table, actor = run.tables[world.table], world.actors[index]
-    dropped = table.branch(index) is not None
-    world = world._replace(table=run.number(table.without_branch(index)))
+    own = _round(world, index)
+    dropped = table.branch(own) is not None
+    world = world._replace(table=run.number(table.without_branch(own)))
     label = "drop the branch" if dropped else "drop the branch: it is gone"
     if actor.why == "look":
         return [(label, change(world, index, step="look", why="gone" * (not dropped)), None)]

@@ -25,20 +25,18 @@ from lakeload.formats.reports import (
 from lakeload.formats.tables import TableRef, TablesRequest, each_table
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
-from lakeload_jobs.contract.traits import vends
+from lakeload_jobs.contract.traits import catalog_traits, vends
+from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.core.sizes import counted, minute
-from lakeload_jobs.formats.iceberg.catalogs import CatalogError
-from lakeload_jobs.formats.iceberg.catalogs.catalog import (
-    IcebergCatalog,
-    facts_of,
-    find_table,
-    read_facts,
-)
+from lakeload_jobs.formats.iceberg.catalogs import CatalogError, changes
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles, bucket_and_key
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of, read_table
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import TableStore
+from lakeload_jobs.formats.iceberg.catalogs.vended_files import files_for
 from lakeload_jobs.formats.iceberg.left_files import find_left_files, remove_left_files
 from lakeload_jobs.formats.iceberg.left_uploads import abort_left_uploads, find_left_uploads
 from lakeload_jobs.formats.iceberg.rules.branches import StagingBranch, staging_branches
-from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_PIPELINE
+from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_PIPELINE, TableFacts
 from lakeload_jobs.formats.iceberg.rules.rejects import (
     REJECTED_OF,
     ROUND_COLUMN,
@@ -104,20 +102,21 @@ def report(found: Sequence[BranchRecovery], *, dry_run: bool) -> RecoveryReport:
 
 
 def drop_branches(
-    catalog: IcebergCatalog, table: TableRef, age: timedelta, *, dry_run: bool
+    tables: TableStore, table: TableRef, age: timedelta, *, dry_run: bool
 ) -> BranchRecovery:
     """Drop the branches of a table that are older than an age."""
     place, before = table.location, datetime.now(UTC) - age
 
     def once() -> BranchRecovery:
-        facts = read_facts(catalog, place.schema, place.table)
-        if facts is None:
+        opened = read_table(tables, place.schema, place.table)
+        if opened is None:
             return BranchRecovery(table.target, exists=False)
-        found = staging_branches(facts.refs)
+        found = staging_branches(facts_of(opened).refs)
         old = tuple(branch for branch in found if branch.created_at <= before)
         young = tuple(branch for branch in found if branch.created_at > before)
         if old and not dry_run:
-            gone = catalog.drop_branches(place.schema, place.table, [b.name for b in old])
+            with changes.catalog_errors(f"dropping branches of the table `{table.target}`"):
+                gone = changes.drop_branches(tables, opened, [branch.name for branch in old])
             old = tuple(branch for branch in old if branch.name in gone)
         return BranchRecovery(table.target, True, old, young)
 
@@ -146,7 +145,7 @@ class _Recovery:
 
     def table(self, table: TableRef) -> BranchRecovery:
         """Take the steps in a table; after one that fails there is none."""
-        found = drop_branches(self.lake.catalog, table, self.age, dry_run=self.dry_run)
+        found = drop_branches(self.lake.store, table, self.age, dry_run=self.dry_run)
         for step in (self._with_rejects, self._with_uploads, self._with_files):
             if not found.exists or found.error is not None:
                 break
@@ -155,6 +154,11 @@ class _Recovery:
             except LakeloadError as error:
                 found = replace(found, error=error)
         return found
+
+    def _facts(self, table: TableRef) -> TableFacts | None:
+        place = table.location
+        found = read_table(self.lake.store, place.schema, place.table)
+        return None if found is None else facts_of(found)
 
     def _with_rejects(self, table: TableRef, found: BranchRecovery) -> BranchRecovery:
         """Settle what dead attempts have left in the side table, now that their branches are
@@ -165,7 +169,7 @@ class _Recovery:
 
     def _with_uploads(self, table: TableRef, found: BranchRecovery) -> BranchRecovery:
         """Abort the uploads that dead attempts have left open."""
-        destination, place = self.lake.destination, table.location
+        destination = self.lake.destination
         if vends(destination.iceberg.catalog):
             return found
         objects = Objects(self.lake.session, destination)
@@ -173,7 +177,7 @@ class _Recovery:
             left = find_left_uploads(
                 objects,
                 destination.bucket,
-                lambda: read_facts(self.lake.catalog, place.schema, place.table),
+                lambda: self._facts(table),
                 datetime.now(UTC),
                 self.age,
                 dropped=[branch.name for branch in found.dropped],
@@ -194,11 +198,12 @@ class _Recovery:
             left = find_left_files(
                 Objects(self.lake.session, destination),
                 destination.bucket,
-                lambda: find_table(self.lake.catalog, place.schema, place.table),
+                lambda: read_table(self.lake.store, place.schema, place.table),
                 files,
                 datetime.now(UTC),
                 self.age,
                 dropped=[branch.name for branch in found.dropped],
+                shared=catalog_traits(destination.iceberg.catalog).keeps_history,
             )
         except AwsError as error:
             return replace(found, files_denied=_denied(error))
@@ -242,11 +247,12 @@ def _settled(
     if not (sides := place.with_side_table[1:]):
         return ()
     (side,) = sides
-    opened = find_table(lake.catalog, side.schema, side.table)
+    opened = read_table(lake.store, side.schema, side.table)
     if opened is None or opened.properties.get(REJECTED_OF) != table.target:
         return ()
     for one in pending_rejects(facts_of(opened)):
-        facts = read_facts(lake.catalog, place.schema, place.table)
+        main = read_table(lake.store, place.schema, place.table)
+        facts = None if main is None else facts_of(main)
         if facts is not None and dry_run:
             facts = replace(facts, refs={k: v for k, v in facts.refs.items() if k not in gone})
         fate = fate_of(facts, lake.destination.iceberg.branch, one)
@@ -255,18 +261,30 @@ def _settled(
         forget = fate == "COUNTS" or is_forgotten(one, None, datetime.now(UTC))
         changed = True
         if not dry_run:
-            now = lake.catalog.load_table(side.schema, side.table)
-            changed = lake.catalog.settle_partition(
-                side.schema,
-                side.table,
-                lake.catalog.files_for(now, lake.destination, lake.session),
+            changed = _settle(
+                lake,
+                side,
                 (ROUND_COLUMN, one.branch) if fate == "GONE" else None,
-                summary={SUMMARY_PIPELINE: lake.pipeline},
-                forget=one.name if forget else None,
+                one.name if forget else None,
             )
         if changed:
             settled.append(SettledRejects(one.branch, one.attempt, one.job, fate == "COUNTS"))
     return tuple(settled)
+
+
+def _settle(
+    lake: IcebergTables, side: TableLocation, partition: tuple[str, str] | None, forget: str | None
+) -> bool:
+    """Remove a partition of a side table, and a property; return whether there was any of it."""
+    now = read_table(lake.store, side.schema, side.table)
+    if now is None:
+        return False
+    files = files_for(now, lake.destination, lake.session, lake.store)
+    summary = {SUMMARY_PIPELINE: lake.pipeline}
+    with changes.catalog_errors(f"committing to the table `{now.target}`"):
+        return changes.settle_partition(
+            lake.store, files, now, partition, summary=summary, forget=forget
+        )
 
 
 def _recovered(table: BranchRecovery, *, dry_run: bool) -> RecoveredTable:

@@ -6,22 +6,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lakeload.config.document import quoted
-from lakeload.formats.iceberg.tables import IcebergTables, open_tables
+from lakeload.formats.iceberg.tables import IcebergTables, open_tables, pipeline_of
 from lakeload.formats.reports import ResetReport, ResetTable
 from lakeload.formats.tables import TableRef, TablesRequest, about, each_table
 from lakeload_jobs.contract.errors import FollowUpFailed, InvalidInput, LakeloadError, LoadFailed
+from lakeload_jobs.contract.traits import catalog_traits
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.core.sizes import counted, format_size
-from lakeload_jobs.formats.iceberg.catalogs import CatalogError
-from lakeload_jobs.formats.iceberg.catalogs.catalog import (
+from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
+from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of, read_table
+from lakeload_jobs.formats.iceberg.catalogs.table_files import (
     Removal,
     TableFiles,
-    facts_of,
     remove_files,
     table_files,
 )
-from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
+from lakeload_jobs.formats.iceberg.catalogs.vended_files import files_for
 from lakeload_jobs.formats.iceberg.commits.metadata import MAIN
 from lakeload_jobs.formats.iceberg.file_ledger import ledger_folder
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branches
@@ -69,6 +71,11 @@ def reset(request: TablesRequest, *, with_log: bool, act: bool) -> ResetReport:
             "is removed with it",
             hint="leave it out",
         )
+    if catalog_traits(pipeline_of(request).destination.model.iceberg.catalog).spark_only:
+        raise InvalidInput(
+            "`lakeload reset` cannot use Nessie's native interface: only Spark has a client for it",
+            hint="drop the table in Spark: `DROP TABLE lake.<schema>.<table> PURGE`",
+        )
     lake = open_tables(request)
     return report(drop_tables(lake, [*_with_side_tables(lake)], act=act), done=act)
 
@@ -105,12 +112,7 @@ def drop_tables(
 
 
 def _open(lake: IcebergTables, table: TableRef) -> ReadTable | None:
-    try:
-        return lake.catalog.load_table(table.location.schema, table.location.table)
-    except CatalogError as error:
-        if error.missing:
-            return None
-        raise
+    return read_table(lake.store, table.location.schema, table.location.table)
 
 
 def _found(lake: IcebergTables, table: TableRef, opened: ReadTable, files: LakeFiles) -> TableDrop:
@@ -138,7 +140,7 @@ def _drop(lake: IcebergTables, table: TableRef, *, act: bool) -> TableDrop:
     opened = _open(lake, table)
     if opened is None:
         return TableDrop(table.target)
-    files = lake.catalog.files_for(opened, lake.destination, lake.session)
+    files = files_for(opened, lake.destination, lake.session, lake.store)
     found = _found(lake, table, opened, files)
     if not act:
         return found
@@ -149,7 +151,8 @@ def _drop(lake: IcebergTables, table: TableRef, *, act: bool) -> TableDrop:
             hint="make sure that no load of it runs, and run the same command again",
         )
     # Without purge: catalogs refuse it, or leave the files to somebody else, each its own way.
-    lake.catalog.drop_table(table.location.schema, table.location.table)
+    catalog = open_catalog(lake.destination, lake.session)
+    catalog.drop_table(table.location.schema, table.location.table)
     places = found.files.all if found.files else ()
     about(table, lake.notify)(f"dropped from the catalog; removing {len(places):,} files")
     removal = remove_files(files, places)

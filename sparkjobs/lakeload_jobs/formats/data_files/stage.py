@@ -242,7 +242,22 @@ def _counted(part: int, rows: LoadedRows) -> int:
         return rows.count()
 
 
-def stage_parts(driver: Driver, rows: TableParts, writer: PartitionWriter) -> list[PartitionReport]:
+class PartStager(Protocol):
+    """What stages the files of each part; it travels to the tasks."""
+
+    def __call__(self, part: int, rows: Iterator[pa.RecordBatch]) -> PartitionReport:
+        """Do what `stage` does, with failures as they cross to the driver."""
+
+    def stage(
+        self,
+        partition: int,
+        batches: Iterator[pa.RecordBatch],
+        connection: tuple[Objects, UploadPool] | None = None,
+    ) -> PartitionReport:
+        """Stage the files of a part, with the connection of this process where none is given."""
+
+
+def stage_parts(driver: Driver, rows: TableParts, writer: PartStager) -> list[PartitionReport]:
     """Stage each part of the rows, and return their reports in the order of parts. Raises what
     tasks raise, and `Interrupted`."""
     if not rows.parts:

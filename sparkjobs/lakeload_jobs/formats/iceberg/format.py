@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
+import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -31,12 +32,15 @@ from lakeload_jobs.formats.base import (
     RetryLoad,
 )
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.commits.metadata import Metadata
 from lakeload_jobs.formats.iceberg.file_ledger import Ledger, bookmark_of
 from lakeload_jobs.formats.iceberg.left_uploads import abort_left_uploads, find_left_uploads
 from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
-from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables, facts_of
+from lakeload_jobs.formats.iceberg.load.catalog_tables import (
+    CatalogTables,
+)
 from lakeload_jobs.formats.iceberg.load.definition import (
     Definition,
     definition,
@@ -59,7 +63,7 @@ from lakeload_jobs.formats.iceberg.load.prepare import (
     spark_types,
 )
 from lakeload_jobs.formats.iceberg.load.rejects import read_rejects, settle_rejects
-from lakeload_jobs.formats.iceberg.load.tables import LOST, UNSURE, caused_by, load
+from lakeload_jobs.formats.iceberg.load.tables import LOST, UNSURE, caused_by
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, IcebergWriter
 from lakeload_jobs.formats.iceberg.maintenance import STEPS, Work, not_possible, nothing, shown
 from lakeload_jobs.formats.iceberg.rules.admission import check_only_pipeline, is_empty
@@ -131,8 +135,7 @@ class IcebergSession:
         if table.max_deleted is not None and opened.facts is not None:
             check_only_pipeline(opened.facts, job)
         if spec.on_bad_value_of(table) == "QUARANTINE" or table.retries is not None:
-            self.catalog.open_in(given.spark, table.target, "rejected records are set aside")
-            settle_rejects(given.spark, spec, table)
+            settle_rejects(self.tables, spec, table)
         return OpenIceberg(given, opened)
 
     def _load(self, table: TableSpec, spark: SparkSession) -> IcebergLoad:
@@ -155,12 +158,9 @@ class IcebergSession:
 
     def maintenance(self, table: TableSpec, wanted: MaintainSpec) -> Iterator[MaintenanceStep]:
         """Yield the steps for a table that exists."""
-        self.catalog.open_in(self.spark, table.target, "it is maintained")
-        found = load(self.spark, table.schema, table.table)
-        if found is None:
+        if self.tables.read(table.schema, table.table) is None:
             return
-        branch = self.spec.destination.iceberg.branch
-        work = Work(self.spark, found, table.schema, table.table, branch, wanted)
+        work = Work(self.spark, self.tables, self.catalog, table, wanted)
         for step in wanted.steps:
             if step == "uploads":
                 act = partial(self._abort_uploads, work)
@@ -173,7 +173,7 @@ class IcebergSession:
     def _drop_branches(self, table: TableSpec, work: Work) -> StepResult:
         """Drop the branches of dead attempts, and settle the rejected records that they leave."""
         result = STEPS["branches"](work)
-        settle_rejects(self.spark, self.spec, table)
+        settle_rejects(self.tables, self.spec, table)
         return result
 
     def _abort_uploads(self, work: Work) -> StepResult:
@@ -212,7 +212,7 @@ class IcebergSession:
         if spark and caused_by(error, *LOST, *UNSURE):
             return f"a commit to `{table.target}` was rejected or not confirmed"
         if isinstance(error, CatalogError) and error.may_have_acted:
-            return f"the catalog did not answer a request about `{table.target}`"
+            return f"the catalog did not respond to a request about `{table.target}`"
         return None
 
     def of_job(self, spec: JobSpec) -> IcebergSession:
@@ -290,7 +290,11 @@ class IcebergTable:
         found, staging = find_rejected(self._facts, branch, given.spec.pipeline, job)
         if found.status != "THERE":
             return found
-        return replace(found, read=lambda: read_rejects(given.spark, given.table, job, staging))
+        return replace(found, read=partial(self._read_rejects, job, staging))
+
+    def _read_rejects(self, job: str, staging: str | None) -> pa.Table:
+        given = self._given
+        return read_rejects(given.tables, given.catalog, given.spark, given.table, job, staging)
 
     def expected(self) -> ExpectedColumns:
         """Return the types and names of earlier loads."""

@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.formats.iceberg.catalogs.catalog import (
+from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
+from lakeload_jobs.formats.iceberg.catalogs.table_files import (
     Removal,
     data_files,
-    facts_of,
     remove_files,
 )
-from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.left_uploads import data_prefix
 from lakeload_jobs.formats.iceberg.rules.branches import STAGING_PREFIX, left_by
@@ -33,6 +33,8 @@ def find_left_files(
     now: datetime,
     age: timedelta,
     dropped: Collection[str] = (),
+    *,
+    shared: bool = False,
 ) -> tuple[ObjectEntry, ...]:
     """Return the data files of tasks that no commit will name. `read` reads the table.
 
@@ -42,10 +44,11 @@ def find_left_files(
     older than `age` and than every staging branch as well, and a name alone tells nothing, because
     the branch of a committed file is gone too.
 
-    A table whose files may belong to others has none. Raises `AwsError`, `CatalogError`.
+    A table whose files may belong to others has none: `shared` are those of a catalog with branches
+    of its own. Raises `AwsError`, `CatalogError`.
     """
     opened = read()
-    if opened is None or keeps_files(opened.properties):
+    if opened is None or keeps_files(opened.properties, shared=shared):
         return ()
     prefix = data_prefix(facts_of(opened), bucket)
     listed = [] if prefix is None else list(objects.list(prefix + STAGING_PREFIX))

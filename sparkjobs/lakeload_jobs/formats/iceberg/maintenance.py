@@ -1,13 +1,17 @@
-"""Maintenance of an Iceberg table, through Spark's actions: one function a step."""
+"""Maintenance of an Iceberg table: one function a step.
+
+Spark's actions rewrite and list files. What changes metadata alone is a commit without Java.
+"""
 
 from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import TypeVar
 
 from py4j.protocol import Py4JJavaError
@@ -15,11 +19,37 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
+from lakeload_jobs.aws import AwsError
+from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import LISTED, MaintainSpec, StepResult
+from lakeload_jobs.contract.spec import TableSpec
+from lakeload_jobs.contract.traits import catalog_traits
 from lakeload_jobs.formats.base import CommitConflict
-from lakeload_jobs.formats.iceberg.load.tables import Java, caused_by, jvm, read_facts, spark_name
+from lakeload_jobs.formats.iceberg.catalogs.changes import commit
+from lakeload_jobs.formats.iceberg.catalogs.changes import drop_branches as drop_refs
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
+from lakeload_jobs.formats.iceberg.catalogs.table_files import remove_files
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, now_ms
+from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
+from lakeload_jobs.formats.iceberg.commits.expiry import Expired, FreedFiles, expired, freed_files
+from lakeload_jobs.formats.iceberg.commits.expiry import requirements as expiry_requirements
+from lakeload_jobs.formats.iceberg.commits.expiry import updates as expiry_updates
+from lakeload_jobs.formats.iceberg.commits.manifests import metadata_folder
+from lakeload_jobs.formats.iceberg.commits.metadata import Metadata, updated
+from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
+from lakeload_jobs.formats.iceberg.load.catalog_tables import (
+    CatalogTables,
+    committable,
+    dropped,
+)
+from lakeload_jobs.formats.iceberg.load.tables import (
+    Java,
+    caused_by,
+    jvm,
+    load,
+    spark_name,
+)
 from lakeload_jobs.formats.iceberg.rules.branches import (
     left_branches,
     orphans_before,
@@ -32,6 +62,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     pipelines_of,
     state_of,
 )
+from lakeload_jobs.storage.backoff import pause
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +70,9 @@ T = TypeVar("T")
 
 TRIES = 3
 """Each has Iceberg's own retries of the commit in it; what is left takes the work anew."""
+
+COMMIT_TRIES = 60
+"""Tries of a commit without Java, each on fresh metadata."""
 
 _RACES = ("CommitFailedException", "ValidationException")
 
@@ -58,8 +92,29 @@ def until_won(work: Work, act: Callable[[], T]) -> T:
                 "attempt %d of %d conflicted with another commit", number, TRIES, exc_info=True
             )
         work.table.refresh()
-    raise CommitConflict(
-        f"{TRIES} attempts conflicted with other commits to `{work.target}`",
+    raise _conflict(work, TRIES)
+
+
+def until_committed(work: Work, act: Callable[[], T]) -> T:
+    """Return what `act` returns, whose commit is one without Java: it reads the table first.
+
+    Raises `CommitConflict`, and what the catalog says of a commit of which nobody knows the end.
+    """
+    for tries in range(COMMIT_TRIES):
+        try:
+            with committable(work.target):
+                return act()
+        except (CommitRejected, CommitUnknown) as error:
+            last = error
+        pause(tries)
+    if isinstance(last, CommitUnknown) and isinstance(last.__cause__, LakeloadError):
+        raise last.__cause__ from None
+    raise _conflict(work, COMMIT_TRIES)
+
+
+def _conflict(work: Work, tries: int) -> CommitConflict:
+    return CommitConflict(
+        f"{tries} attempts conflicted with other commits to `{work.target}`",
         hint=(
             "run it again when fewer loads run, or rewrite less at once with `--where` or "
             "`--max-bytes`"
@@ -70,15 +125,27 @@ def until_won(work: Work, act: Callable[[], T]) -> T:
 
 @dataclass(frozen=True)
 class Work:
-    """One table, as Java has it, and what is to be done with it."""
+    """One table, and what is to be done with it. Spark opens the catalog where a step needs it."""
 
     spark: SparkSession
-    table: Java
-    """`org.apache.iceberg.Table`."""
-    schema: str
-    name: str
-    branch: str
+    tables: CatalogTables
+    catalog: SparkCatalog
+    of: TableSpec
     spec: MaintainSpec
+
+    @cached_property
+    def table(self) -> Java:
+        """`org.apache.iceberg.Table`, for the steps that rewrite or list files."""
+        self.catalog.open_in(self.spark, self.target, "Spark rewrites and lists its files")
+        found = load(self.spark, self.of.schema, self.of.table)
+        if found is None:
+            raise dropped(self.target)
+        return found
+
+    @property
+    def branch(self) -> str:
+        """The branch that is loaded."""
+        return self.tables.destination.iceberg.branch
 
     @property
     def java(self) -> Java:
@@ -94,17 +161,25 @@ class Work:
     @property
     def target(self) -> str:
         """`schema.table`, for messages."""
-        return f"{self.schema}.{self.name}"
+        return self.of.target
 
     @property
     def identifier(self) -> str:
         """The table in Spark SQL."""
-        return spark_name(self.schema, self.name)
+        return spark_name(self.of.schema, self.of.table)
+
+    def read(self) -> ReadTable:
+        """Read the table's metadata anew."""
+        return self.tables.existing(self.of)
 
     def facts(self) -> TableFacts:
         """Read the table's metadata anew."""
-        self.table.refresh()
-        return read_facts(self.spark, self.table)
+        return facts_of(self.read())
+
+    def why_files_stay(self, table: ReadTable) -> str | None:
+        """Return why no file of the table may be removed, None when it may."""
+        shared = catalog_traits(self.tables.destination.iceberg.catalog).keeps_history
+        return keeps_files(table.properties, shared=shared)
 
     def head(self) -> Java:
         """Return the newest snapshot of the branch, None when it has none."""
@@ -147,13 +222,13 @@ def check_deleting(work: Work) -> None:
     The object does not exist: S3 looks at permissions first, and deleting nothing is no error. Its
     name is that of a manifest: a bucket for tables alone denies all but Iceberg's.
     """
-    location = str(work.table.location()).rstrip("/")
-    key = f"{location}/metadata/{uuid.uuid4()}-m0.avro"
+    table = work.read()
+    key = f"{metadata_folder(table.metadata)}/{uuid.uuid4()}-m0.avro"
     try:
-        work.table.io().deleteFile(key)
-    except Py4JJavaError as error:
-        if caused_by(error, "AccessDeniedException"):
-            raise denied(work.target, key, location) from error
+        work.tables.files(table).delete(key)
+    except AwsError as error:
+        if error.denied:
+            raise denied(work.target, key, table.location) from error
         raise
 
 
@@ -419,107 +494,111 @@ def kept_snapshots(facts: TableFacts, branch: str, now: datetime) -> frozenset[i
     return frozenset(own[: depth + 1])
 
 
-_BEGINNING = 1
-"""Milliseconds since 1970: expires nothing, so that only the snapshots that are named go."""
-
-
 @dataclass(frozen=True)
 class Expiry:
-    """The snapshots to expire, and how many old ones stay because loads need them."""
+    """What is to expire, and how many old snapshots stay because loads need them."""
 
-    snapshots: tuple[int, ...]
+    gone: Expired
     kept: int
 
 
 def expire(work: Work) -> StepResult:
     """Expire old snapshots, or say how many, with the files that they alone refer to."""
-    if why := keeps_files(work.facts().properties):
+    table = work.read()
+    if why := work.why_files_stay(table):
         return not_possible("expire", why)
-    found = _old(work)
+    found = _old(work, table)
     notes = (_kept_note(found.kept),) if found.kept else ()
-    if not found.snapshots:
+    if not found.gone.snapshots:
         return nothing("expire", *notes)
-    files, size = _freed(work, found.snapshots)
-    if work.spec.apply:
-        check_deleting(work)
-        until_won(work, lambda: _expire(work))
-    return StepResult(
-        "expire",
-        "DONE" if work.spec.apply else "WOULD_DO",
-        files=files,
-        bytes=size,
-        snapshots=len(found.snapshots),
-        notes=notes,
+    if not work.spec.apply:
+        with committable(work.target):
+            freed = _freed(work, table, found.gone)
+            files, size = _total(freed)
+        snapshots = len(found.gone.snapshots)
+        return StepResult(
+            "expire", "WOULD_DO", files=files, bytes=size, snapshots=snapshots, notes=notes
+        )
+    check_deleting(work)
+    before, after = until_committed(work, lambda: _expire(work))
+    there = {one["snapshot-id"] for one in after.get("snapshots", ())}
+    gone = [one for one in before.get("snapshots", ()) if one["snapshot-id"] not in there]
+    with committable(work.target):
+        files, size = _remove(work, table, freed_files(work.tables.files(table), before, after))
+    return StepResult("expire", "DONE", files=files, bytes=size, snapshots=len(gone), notes=notes)
+
+
+def _old(work: Work, table: ReadTable) -> Expiry:
+    """Return what is old by the retention of the table, but for what loads need."""
+    now, age = work.now(), work.spec.older_than
+    old = expired(
+        table.metadata,
+        int(now.timestamp() * 1000),
+        older_than_ms=None if age is None else int((now.timestamp() - age) * 1000),
+        retain_last=work.spec.retain_last,
     )
+    needed = kept_snapshots(facts_of(table), work.branch, now)
+    left = tuple(number for number in old.snapshots if number not in needed)
+    return Expiry(replace(old, snapshots=left), len(old.snapshots) - len(left))
 
 
-def _old(work: Work) -> Expiry:
-    """Ask Iceberg what it would expire, and leave out what loads need."""
-    facts = work.facts()
-    update = work.table.expireSnapshots()
-    if work.spec.older_than is not None:
-        age = work.spec.older_than
-        update = update.expireOlderThan(int((work.now().timestamp() - age) * 1000))
-    if work.spec.retain_last is not None:
-        update = update.retainLast(work.spec.retain_last)
-    old = [snapshot.snapshotId() for snapshot in update.apply()]
-    needed = kept_snapshots(facts, work.branch, work.now())
-    return Expiry(
-        tuple(number for number in old if number not in needed),
-        sum(number in needed for number in old),
-    )
+def _freed(work: Work, table: ReadTable, gone: Expired) -> Iterator[FreedFiles]:
+    """Yield the files that would go. Nothing is written."""
+    files, metadata = work.tables.files(table), table.metadata
+    changes = expiry_updates(files, metadata, gone)
+    after = updated(metadata, changes, replaces=None, now_ms=now_ms())
+    return freed_files(files, metadata, after)
 
 
-def _expire(work: Work) -> Java:
+def _expire(work: Work) -> tuple[Metadata, Metadata]:
+    """Commit, and return the metadata before and after."""
     # What is old is asked anew: a try that lost may have lost to an expiry.
-    found = _old(work)
-    action = work.actions.expireSnapshots(work.table)
-    for number in found.snapshots:
-        action = action.expireSnapshotId(number)
-    action = action.expireOlderThan(_BEGINNING).cleanExpiredMetadata(True)
-    return action.option("stream-results", "true").execute()
-
-
-def _freed(work: Work, snapshots: Collection[int]) -> tuple[int, int]:
-    """Return the files that would go and their bytes, without the bytes of manifest lists.
-
-    As Iceberg's action finds them: what its metadata tables have now, and have no longer after an
-    expiry that is made up in memory.
-    """
-    after = _without(work, snapshots)
-    sizes = _files(work, work.table).groupBy("path").agg(sql.max("size").alias("size"))
-    freed = sizes.join(_files(work, after).select("path").distinct(), "path", "left_anti")
-    (row,) = freed.agg(sql.count("path").alias("files"), sql.sum("size").alias("size")).collect()
-    # Each snapshot has a manifest list of its own.
-    return int(row["files"]) + len(snapshots), int(row["size"] or 0)
-
-
-def _without(work: Work, snapshots: Collection[int]) -> Java:
-    """Return the table as it would be without some snapshots. Nothing is written."""
-    iceberg = work.java.org.apache.iceberg
-    transaction = work.table.newTransaction()
-    update = transaction.expireSnapshots().expireOlderThan(_BEGINNING)
-    for number in snapshots:
-        update = update.expireSnapshotId(number)
-    update.cleanExpiredFiles(False).commit()
-    now = work.table.operations().current().metadataFileLocation()
-    metadata = iceberg.TableMetadata.buildFrom(transaction.table().operations().current())
-    # Metadata tables are known by the file they are of.
-    located = metadata.discardChanges().withMetadataLocation(now).build()
-    return iceberg.BaseTable(
-        iceberg.StaticTableOperations(located, work.table.io()), work.table.name()
+    table = work.read()
+    gone = _old(work, table).gone
+    if not gone.snapshots:
+        return table.metadata, table.metadata
+    ids = set(gone.snapshots)
+    now = commit(
+        work.tables.store,
+        table,
+        expiry_requirements(table.metadata),
+        expiry_updates(work.tables.files(table), table.metadata, gone),
+        lambda now: not any(one["snapshot-id"] in ids for one in now.metadata["snapshots"]),
     )
+    return table.metadata, now.metadata
 
 
-def _files(work: Work, table: Java) -> DataFrame:
-    """Return path and size of every data file, delete file and manifest of a table's snapshots."""
+def _total(freed: Iterable[FreedFiles]) -> tuple[int, int]:
+    """Return how many files there are and their bytes, without the bytes of manifest lists."""
+    files = size = 0
+    for one in freed:
+        files += len(one.files) + len(one.lists)
+        size += sum(one.files.values())
+    return files, size
 
-    def read(kind: str, path: str, size: str) -> DataFrame:
-        rows = metadata_table(work, table, kind)
-        return rows.selectExpr(f"{path} AS path", f"{size} AS size")
 
-    files = read("ALL_FILES", "file_path", "file_size_in_bytes")
-    return files.union(read("ALL_MANIFESTS", "path", "length"))
+def _remove(work: Work, table: ReadTable, freed: Iterator[FreedFiles]) -> tuple[int, int]:
+    """Delete files as they are found, and return their total. Raises `LoadFailed` when some could
+    not be deleted."""
+    files, size = 0, 0
+    left: list[str] = []
+    place = work.tables.files(table)
+    for one in freed:
+        more, bytes_ = _total([one])
+        files, size = files + more, size + bytes_
+        removal = remove_files(place, [*one.files, *one.lists])
+        left += removal.left
+        error = removal.error
+        if error is not None:
+            logger.warning("files of %s are left: %s", work.target, removal.left, exc_info=error)
+    if left:
+        raise LoadFailed(
+            f"{len(left)} of {files} files of expired snapshots of `{work.target}` could not be "
+            "deleted",
+            hint="no snapshot has them: the step `orphans` removes them; spark.log lists them",
+            retryable=True,
+        )
+    return files, size
 
 
 def _kept_note(kept: int) -> str:
@@ -534,7 +613,7 @@ def drop_branches(work: Work) -> StepResult:
         return nothing("branches")
     if not work.spec.apply:
         return StepResult("branches", "WOULD_DO", items=shown(found))
-    dropped = until_won(work, lambda: _drop(work))
+    dropped = until_committed(work, lambda: _drop(work))
     return StepResult("branches", "DONE", items=shown(dropped)) if dropped else nothing("branches")
 
 
@@ -545,13 +624,10 @@ def _left(work: Work) -> list[str]:
 
 def _drop(work: Work) -> list[str]:
     # Found anew each time: a slow load may have published and removed its branch meanwhile.
-    found = _left(work)
-    if found:
-        change = work.table.manageSnapshots()
-        for name in found:
-            change = change.removeBranch(name)
-        change.commit()
-    return found
+    table = work.read()
+    age = timedelta(seconds=work.spec.abort_older_than)
+    found = left_branches(facts_of(table).refs, work.now(), age)
+    return list(drop_refs(work.tables.store, table, found))
 
 
 MEASURED = 1000
@@ -565,11 +641,11 @@ def remove_orphans(work: Work) -> StepResult:
     Older than `orphans_older_than`, and than every staging branch: the files of a load that runs
     for longer are in no snapshot yet (I10).
     """
-    facts = work.facts()
-    if why := keeps_files(facts.properties):
+    table = work.read()
+    if why := work.why_files_stay(table):
         return not_possible("orphans", why)
     age = timedelta(seconds=work.spec.orphans_older_than)
-    before = orphans_before(facts.refs, work.now(), age)
+    before = orphans_before(facts_of(table).refs, work.now(), age)
     found = _find(work, int(before.timestamp() * 1000))
     if not found:
         return nothing("orphans")

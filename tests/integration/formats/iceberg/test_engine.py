@@ -14,8 +14,8 @@ import pytest
 from pyiceberg.table import Table
 
 from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.formats.iceberg.catalogs.changes import drop_branches
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
-from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from lakeload_jobs.formats.iceberg.catalogs.pyiceberg_files import PyIcebergFiles
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore, now_ms
 from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
@@ -271,7 +271,7 @@ def test_a_namespace_is_created_once_with_its_location(
 
 
 @pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize("name", ["glue", "rest"])
+@pytest.mark.parametrize("name", ["glue", "rest", "nessie"])
 def test_what_recover_does_works_with_each_version_of_the_format(
     name: str, version: int, made: Callable[[str], CatalogWorld]
 ) -> None:
@@ -279,10 +279,13 @@ def test_what_recover_does_works_with_each_version_of_the_format(
     table.begin("job")
     table.publish("job", table.manifest(1))
     table.begin("left")
-    catalog = open_catalog(table.world.destination, AwsSession(table.world.destination))
-    schema = table.world.schema
-    assert catalog.drop_branches(schema, table.name, ["left", "nosuch"]) == ("left",)
-    catalog.set_property(schema, table.name, "who", "we")
+    store = open_tables(table.world.destination, AwsSession(table.world.destination))
+    known = store.load(table.world.schema, table.name)
+    assert known is not None
+    assert drop_branches(store, known, ["left", "nosuch"]) == ("left",)
+    known = store.load(table.world.schema, table.name)
+    assert known is not None
+    store.commit(known, [], [set_properties({"who": "we"})])
     assert table.read().metadata.refs.keys() == {"main"}
     assert (table.read().properties["who"], table.ids()) == ("we", [1])
 

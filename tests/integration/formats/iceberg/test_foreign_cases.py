@@ -141,12 +141,16 @@ DELETES = (
     "DELETE FROM {t} WHERE id = 9",
 )
 MERGES_ON_READ = "'write.delete.mode' = 'merge-on-read', 'write.merge.mode' = 'merge-on-read'"
+VERSION_1 = "it has format version 1, to which loads do not commit"
 NESTED = "id BIGINT, v STRUCT<a: BIGINT, l: ARRAY<STRUCT<x: STRING>>>"
 BY_NAME = "PARTITIONED BY (name)"
 
 PYICEBERG = {
     "as it is": Case(pyiceberg()),
-    "version 1": Case(pyiceberg(properties={"format-version": "1"})),
+    "version 1": Case(
+        pyiceberg(properties={"format-version": "1"}),
+        refused=refused(VERSION_1),
+    ),
     "version 3": Case(pyiceberg(properties={"format-version": "3"}), old=()),
     "required": Case(pyiceberg(ID, column(StringType(), "name", required=True))),
     "identifiers": Case(
@@ -179,7 +183,8 @@ PYICEBERG = {
         pyiceberg(
             partition_spec=spec((1, VoidTransform(), "nothing")),
             properties={"format-version": "1"},
-        )
+        ),
+        refused=refused(VERSION_1),
     ),
     "sorted": Case(
         pyiceberg(
@@ -280,10 +285,9 @@ PYICEBERG = {
 PLAIN = "id BIGINT, name STRING"
 SPARKS = {
     "as it is": Case(spark(PLAIN)),
-    "version 1": Case(spark(PLAIN, properties="'format-version' = '1'")),
-    "version 1, merge-on-read": Case(
-        spark(PLAIN, properties=f"'format-version' = '1', {MERGES_ON_READ}"),
-        refused=refused("it has format version 1, which has no deletes", "UPSERT"),
+    "version 1": Case(
+        spark(PLAIN, properties="'format-version' = '1'"),
+        refused=refused(VERSION_1),
     ),
     "version 3": Case(spark(PLAIN, properties="'format-version' = '3'")),
     "deletes": Case(spark(PLAIN, *DELETES, properties=MERGES_ON_READ)),

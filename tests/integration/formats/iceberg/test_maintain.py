@@ -12,8 +12,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.maintain import StepResult
+from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.formats.iceberg import maintenance
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import now_ms
+from lakeload_jobs.formats.iceberg.commits.expiry import expired
 from lakeload_jobs.formats.iceberg.load.branches import create_branch, drop_branch
+from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
 from lakeload_jobs.formats.iceberg.rules.branches import data_file_name, staging_branch
 from tests.integration.formats.iceberg.test_publish_races import before_publishing
 from tests.integration.formats.iceberg.upkeep import (
@@ -98,6 +102,34 @@ def test_maintain_dry_run_lists_the_steps_and_writes_nothing(upkeep: Upkeep) -> 
     # The state's snapshot is still there: the next load goes on from it.
     upkeep.file([{"id": 11}])
     assert upkeep.loaded(table).rows == 1
+
+
+def test_steps_of_metadata_alone_do_without_java(
+    upkeep: Upkeep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = upkeep.table(upkeep.file([{"id": 1}]))
+    upkeep.loaded(table)
+    small_files(upkeep, commits=2)
+    dead = staging_branch(datetime.now(UTC) - timedelta(days=2), ATTEMPT)
+    create_branch(upkeep.tables, upkeep.schema, "orders", dead, "main")
+    rows, before = upkeep.rows(), upkeep.objects()
+    with_jars = FORMATS["ICEBERG"].steps_with_jars
+
+    def open_in(_: SparkCatalog, *given: object) -> None:
+        raise AssertionError(given)
+
+    monkeypatch.setattr(SparkCatalog, "open_in", open_in)
+    steps = [step for step in FORMATS["ICEBERG"].maintenance_steps if step not in with_jars]
+    did = upkeep.keep(table, *steps, **NOW)
+    for step in sorted(with_jars):
+        with pytest.raises(AssertionError):
+            upkeep.keep(table, step)
+    monkeypatch.undo()
+
+    assert statuses(did) == {"branches": "DONE", "uploads": "NOTHING_TO_DO", "expire": "DONE"}
+    assert did["expire"].snapshots == 3
+    assert upkeep.objects().keys() < before.keys()
+    assert upkeep.rows() == rows
 
 
 def test_maintain_aborts_uploads_that_no_load_will_complete(upkeep: Upkeep) -> None:
@@ -192,6 +224,41 @@ def test_compaction_with_conflicts_is_retried_and_then_reported(
     assert (lost.status, lost.error.exit_code, lost.error.retryable) == ("CONFLICT", 5, True)
     assert won.status == "DONE"
     assert {row["id"] for row in upkeep.rows()} == {*range(4, 10), *range(100, 106)}
+
+
+def test_snapshots_that_expire_are_those_of_icebergs_own_expiry(upkeep: Upkeep) -> None:
+    upkeep.loaded(upkeep.table(upkeep.file([{"id": 1}])))
+    small_files(upkeep, commits=3)
+    (first, *_, last) = [one.snapshot_id for one in upkeep.read().snapshots()]
+    settings = {
+        "two": "WITH SNAPSHOT RETENTION 2 SNAPSHOTS",
+        "aged": "WITH SNAPSHOT RETENTION 1 SNAPSHOTS 9 DAYS",
+        "old": f"AS OF VERSION {first} RETAIN 1 MINUTES",
+        "plain": f"AS OF VERSION {first}",
+    }
+    for name, setting in settings.items():
+        upkeep.sql(f"ALTER TABLE {{t}} CREATE BRANCH {name} {setting}")
+    small_files(upkeep, branch="plain")
+    small_files(upkeep, branch="two", commits=2)
+    upkeep.sql(f"ALTER TABLE {{t}} CREATE TAG kept AS OF VERSION {last}")
+    upkeep.sql("ALTER TABLE {t} DROP BRANCH aged")
+    times = [one.timestamp_ms for one in upkeep.read().snapshots()]
+    metadata = upkeep.read().metadata.model_dump(mode="json", by_alias=True, exclude_none=True)
+    java, found = upkeep.java(), {}
+
+    for older_than in (None, times[0], times[2], times[4] + 1, times[-1] + 1):
+        for retain_last in (None, 2, 4):
+            update = java.expireSnapshots()
+            if older_than is not None:
+                update = update.expireOlderThan(older_than)
+            if retain_last is not None:
+                update = update.retainLast(retain_last)
+            ours = expired(metadata, now_ms(), older_than_ms=older_than, retain_last=retain_last)
+            theirs = {int(one.snapshotId()) for one in update.apply()}
+            assert set(ours.snapshots) == theirs, (older_than, retain_last)
+            found[older_than, retain_last] = len(theirs)
+
+    assert len(set(found.values())) > 2, found
 
 
 def test_maintain_respects_limits_and_permissions(upkeep: Upkeep) -> None:

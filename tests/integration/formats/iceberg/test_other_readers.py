@@ -314,6 +314,9 @@ class Memory:
     def write(self, location: str, data: bytes) -> None:
         self.held[location] = data
 
+    def delete(self, location: str) -> None:
+        del self.held[location]
+
     def upload(self, locations: Iterable[str]) -> None:
         """Write these to the bucket, for others."""
         with ThreadPoolExecutor(8) as pool:

@@ -11,8 +11,10 @@ import pytest
 
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
+from lakeload_jobs.formats.iceberg.catalogs.changes import drop_branches, settle_partition
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
+from lakeload_jobs.formats.iceberg.catalogs.vended_files import files_for
 from tests.integration.formats.iceberg.catalog_world import CatalogWorld
 from tests.integration.formats.iceberg.catalog_worlds import worlds
 
@@ -56,7 +58,9 @@ def test_table_is_created_and_its_properties_and_branches_change(
     )
     assert where.startswith("s3://")
     catalog.set_property(world.schema, table, "who", "we")
-    assert catalog.drop_branches(world.schema, table, ["nosuch"]) == ()
+    store = catalog._tables
+    known = catalog.load_table(world.schema, table)
+    assert drop_branches(store, known, ["nosuch"]) == ()
     now = world.read(world.schema, table)
     assert (now.format_version, now.properties["who"]) == (version, "we")
     assert [field.name for field in now.schema().fields] == ["id", "city"]
@@ -87,18 +91,18 @@ def test_what_recover_removes_is_gone_and_the_rest_stays(
         upgrade = {"action": "upgrade-format-version", "format-version": 3}
         catalog._tables.commit(known, [], [upgrade])
 
-    files = catalog.files_for(
-        catalog.load_table(world.schema, table), world.destination, AwsSession(world.destination)
-    )
-    gone = ("round", "a")
+    store, session = catalog._tables, AwsSession(world.destination)
     catalog.set_property(world.schema, table, "pending", "{}")
-    assert catalog.settle_partition(
-        world.schema, table, files, gone, summary={"who": "we"}, forget="pending"
-    )
-    assert not catalog.settle_partition(
-        world.schema, table, files, gone, summary={}, forget="pending"
-    )
-    assert catalog.drop_branches(world.schema, table, ["left", "nosuch"]) == ("left",)
+
+    def settled(who: str) -> bool:
+        now = catalog.load_table(world.schema, table)
+        files = files_for(now, world.destination, session, store)
+        gone = ("round", "a")
+        return settle_partition(store, files, now, gone, summary={"who": who}, forget="pending")
+
+    assert (settled("we"), settled("nobody")) == (True, False)
+    dropped = drop_branches(store, catalog.load_table(world.schema, table), ["left", "nosuch"])
+    assert dropped == ("left",)
     now = world.read(world.schema, table)
     assert now.format_version == version
     assert now.scan().to_arrow()["round"].to_numpy(zero_copy_only=False).tolist() == ["b", "b"]

@@ -9,7 +9,8 @@ import pytest
 
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import PartitionField, TableSpec
-from lakeload_jobs.formats.iceberg.load.tables import load, read_facts
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
+from lakeload_jobs.formats.iceberg.load.tables import load
 from tests.integration.formats.iceberg.conftest import Loads, Row
 from tests.integration.formats.iceberg.test_publish_races import before_publishing
 
@@ -104,9 +105,9 @@ def test_an_overwrite_changes_the_spec_and_keeps_what_fits_of_it_with_replaced_c
     assert left == ["identity(region)"]
     assert any("no longer by `bucket(2, id)`" in note for note in lost.notes)
     assert (loads.rows(), spec_now(loads)) == (numbers, [])
-    java_table = load(loads.spark, loads.schema, "orders")
-    assert java_table is not None
-    assert read_facts(loads.spark, java_table).partitions == ()
+    known = loads.tables.read(loads.schema, "orders")
+    assert known is not None
+    assert facts_of(known).partitions == ()
 
 
 TABLES, LOWER = ("Order_ID", "Seen_At", "Region_Name"), ("order_id", "seen_at", "region_name")

@@ -23,9 +23,11 @@ from lakeload_jobs.contract.spec import (
 )
 from lakeload_jobs.formats.iceberg.load import rejects, write
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
+from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
 from lakeload_jobs.jobs import maintain
 from lakeload_jobs.jobs.event_log import EventLog
 from tests.integration.formats.iceberg.conftest import Loads, Row
+from tests.integration.formats.iceberg.spark_catalog import open_in_spark
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import Forward, MakeProxy, Response, drop_answer
 
@@ -214,15 +216,44 @@ def test_side_table_name_of_an_existing_table_is_rejected(loads: Loads) -> None:
     assert len(loads.read().metadata.refs) == 0
 
 
+def test_spark_writes_and_reads_a_side_table_that_tasks_cannot(loads: Loads) -> None:
+    spec = table(loads, "id,n\n1,10\n2,2.000\n3,3.000\n")
+    loads.loaded(spec, **QUARANTINE)
+    open_in_spark(loads.spark, loads.destination)
+    name = f"lake.{loads.schema}.orders_rejected"
+    loads.spark.sql(f"ALTER TABLE {name} WRITE ORDERED BY _supa_index")
+
+    again = loads.loaded(table(loads, "id,n\n4,4.000\n5,5.000\n"), **QUARANTINE)
+    job = last(loads).job_id
+    # Deletes of single rows: an operator has done one of them.
+    loads.spark.sql(f"DELETE FROM {name} WHERE raw_record IN ('2,2.000', '5,5.000')")
+    given = RejectedInput(job, with_marks(spec))
+    retried = loads.loaded(replace(spec, input=given, fingerprint="retry"), **QUARANTINE)
+
+    assert (again.rejected, retried.rows, retried.writer) == (2, 1, "direct")
+    assert loads.rows() == [{"id": 1, "n": 10}, {"id": 4, "n": 4000}]
+    assert {row["raw_record"] for row in side(loads)} == {"3,3.000", "4,4.000"}
+    assert pending(loads) == []
+
+
+def with_marks(spec: TableSpec) -> FilesInput:
+    """The files of a table whose numbers have marks for thousands."""
+    assert isinstance(spec.input, FilesInput)
+    options = {**spec.input.options, "thousands_mark": ".", "decimal_mark": ","}
+    return replace(spec.input, options=options)
+
+
 def test_retry_without_a_commit_response_reads_the_records_once(
-    loads: Loads, make_proxy: MakeProxy
+    loads: Loads, make_proxy: MakeProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def open_in(_: SparkCatalog, *given: object) -> None:
+        raise AssertionError(given)
+
+    monkeypatch.setattr(SparkCatalog, "open_in", open_in)
     spec = table(loads, "id,n\n1,10\n2,2.000\n")
     first = loads.loaded(spec, **QUARANTINE)
     job = last(loads).job_id
-    assert isinstance(spec.input, FilesInput)
-    options = {**spec.input.options, "thousands_mark": ".", "decimal_mark": ","}
-    given = RejectedInput(job, replace(spec.input, options=options))
+    given = RejectedInput(job, with_marks(spec))
     proxy = make_proxy(loads.uri)
     lost: list[Request] = []
 

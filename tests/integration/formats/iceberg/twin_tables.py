@@ -220,7 +220,10 @@ _NO_PARTITIONS: Json = {"fields": []}
 
 
 def encode(
-    schema: Json, rows: pa.Table, properties: Mapping[str, str], spec: Json = _NO_PARTITIONS
+    schema: Mapping[str, Any],
+    rows: pa.Table,
+    properties: Mapping[str, str],
+    spec: Json = _NO_PARTITIONS,
 ) -> Iterator[_File]:
     """Encode rows as tasks do it, a file for each partition; their places are open."""
     settings = file_settings(properties)

@@ -19,7 +19,8 @@ from lakeload.ui import recover as recover_ui
 from lakeload.ui import reset as reset_ui
 from lakeload.ui import runs as runs_ui
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.formats.iceberg.catalogs.catalog import Removal, TableFiles, facts_of
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
+from lakeload_jobs.formats.iceberg.catalogs.table_files import Removal, TableFiles
 from lakeload_jobs.formats.iceberg.rules.branches import StagingBranch, staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, job_key
 from tests.unit.formats.iceberg.metadata import open_table, snapshot

@@ -11,7 +11,7 @@ from lakeload.formats.iceberg.plan import plan_states
 from lakeload.formats.inspection import InspectionRequest
 from lakeload.launch.spec import Attempt
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec
-from lakeload_jobs.formats.iceberg.catalogs.catalog import facts_of
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from tests.unit.formats.iceberg.metadata import LOCATION, open_table, snapshot
 from tests.unit.launch.specs import ATTEMPT, SYNCED, table

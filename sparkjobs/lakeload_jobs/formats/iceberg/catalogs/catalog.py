@@ -2,53 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from http import HTTPStatus
-from typing import Any
 
 import requests
 from pyiceberg import exceptions as iceberg_errors
 from pyiceberg.catalog import Catalog
 
-from lakeload_jobs.aws import AwsError, AwsSession, aws_call
-from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.aws import AwsError, aws_call
 from lakeload_jobs.contract.secrets import Secret
-from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.formats.iceberg.catalogs.errors import NO_STATE, NOT_ICEBERG, CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.changes import catalog_errors, commit
+from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_ICEBERG, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.http import error_from, http_call, not_a_catalog, origin
-from lakeload_jobs.formats.iceberg.catalogs.reading import refuses_overtaken, unsupported
-from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore, now_ms
-from lakeload_jobs.formats.iceberg.catalogs.vended_files import files_for
+from lakeload_jobs.formats.iceberg.catalogs.reading import refuses_overtaken
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore
 from lakeload_jobs.formats.iceberg.commits.errors import (
     CommitRejected,
-    CommitUnknown,
-    Unsupported,
-)
-from lakeload_jobs.formats.iceberg.commits.manifests import (
-    MetadataFiles,
-    read_list,
-    read_paths,
 )
 from lakeload_jobs.formats.iceberg.commits.metadata import (
-    MAIN,
     Json,
     NewTable,
-    add_snapshot,
-    assert_ref,
-    ref,
-    remove_properties,
-    remove_ref,
-    set_branch,
     set_properties,
-    snapshot_of,
 )
-from lakeload_jobs.formats.iceberg.commits.snapshots import new_snapshot_id, without_partition
-from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts
 
 _NAMES: dict[type[Exception], tuple[str, int | None, str]] = {
     iceberg_errors.NoSuchTableError: ("NoSuchTableException", 404, "the table does not exist"),
@@ -198,10 +175,12 @@ class IcebergCatalog:
     def set_property(self, namespace: str, name: str, key: str, value: str) -> None:
         """Commit a change of one property; 409 when another commit came first."""
         with self._call(f"committing to the table `{namespace}.{name}`") as doing:
-            self._commit(
+            commit(
+                self._tables,
                 self._read(namespace, name, doing),
+                [],
                 [set_properties({key: value})],
-                lambda now: now.metadata["properties"].get(key) == value,
+                lambda now: now.properties.get(key) == value,
             )
 
     def refuses_overtaken(self, namespace: str, name: str, branch: str) -> bool:
@@ -215,96 +194,12 @@ class IcebergCatalog:
         with self._call(doing):
             return refuses_overtaken(self._tables, namespace, name, branch)
 
-    def drop_branches(
-        self, namespace: str, name: str, branches: Collection[str]
-    ) -> tuple[str, ...]:
-        """Drop those of the branches that are there, in one commit that asserts each; return them.
-
-        409 when another commit came first: look again.
-        """
-        with self._call(f"dropping branches of the table `{namespace}.{name}`") as doing:
-            table = self._read(namespace, name, doing)
-            refs = table.metadata.get("refs", {})
-            there = tuple(branch for branch in branches if branch in refs)
-            if there:
-                self._commit(
-                    table,
-                    [remove_ref(branch) for branch in there],
-                    lambda now: not any(one in now.metadata.get("refs", {}) for one in there),
-                    [assert_ref(branch, ref(table.metadata, branch)) for branch in there],
-                )
-            return there
-
-    def settle_partition(
-        self,
-        namespace: str,
-        name: str,
-        files: MetadataFiles,
-        partition: tuple[str, str] | None,
-        *,
-        summary: Mapping[str, str],
-        forget: str | None,
-    ) -> bool:
-        """Remove a partition, given its column and value, and the property `forget`, in one commit;
-        None leaves either. Return whether there was anything of it.
-
-        409 when another commit came first: look again.
-        """
-        with self._call(f"committing to the table `{namespace}.{name}`") as doing:
-            table = self._read(namespace, name, doing)
-            updates: list[Json] = []
-            left, number = None, new_snapshot_id()
-            if partition is not None:
-                left = without_partition(
-                    files, table.metadata, partition, number, summary, now_ms=now_ms()
-                )
-            if left is not None:
-                updates += [add_snapshot(left), set_branch(MAIN, number)]
-            if forget is not None and forget in table.metadata["properties"]:
-                updates.append(remove_properties([forget]))
-
-            def is_in(now: ReadTable) -> bool:
-                if left is not None:
-                    return snapshot_of(now.metadata, number) is not None
-                return forget not in now.metadata["properties"]
-
-            if updates:
-                head = ref(table.metadata, MAIN)
-                self._commit(table, updates, is_in, [assert_ref(MAIN, head)])
-            return bool(updates)
-
     def _read(self, namespace: str, name: str, doing: str) -> ReadTable:
         table = self._tables.load(namespace, name)
         if table is None:
             code, status, meaning = _NAMES[iceberg_errors.NoSuchTableError]
             raise CatalogError(f"{doing}: {meaning}", code=code, status=status)
         return table
-
-    def _commit(
-        self,
-        table: ReadTable,
-        updates: Sequence[Json],
-        is_in: Callable[[ReadTable], bool],
-        requirements: Sequence[Json] = (),
-    ) -> None:
-        """Send a commit once. Where only a read can tell, `is_in` says by the table, read again,
-        whether it is in."""
-        try:
-            self._tables.commit(table, requirements, updates)
-        except CommitUnknown as error:
-            now = self._tables.load(table.namespace, table.name)
-            if now is not None and is_in(now):
-                return
-            if error.overtaken:
-                raise CommitRejected(str(error)) from error
-            raise
-
-    def files_for(
-        self, table: ReadTable, destination: DestinationSpec, session: AwsSession
-    ) -> LakeFiles:
-        """Return the files of a table, with the credentials that the catalog has vended with it,
-        else with the destination's own."""
-        return files_for(table, destination, session, self._tables)
 
     def drop_table(self, namespace: str, name: str, *, purge: bool = False) -> None:
         """Drop a table; 404 when there is none. With `purge` its files go too, where the catalog
@@ -322,153 +217,9 @@ class IcebergCatalog:
     def _call(self, doing: str) -> Iterator[str]:
         """Translate what the block raises, in sentences that begin with the text it is given."""
         place = f"{doing} in the catalog `{self.place}`"
-        try:
-            with catalog_call(place, self._uri, self._hidden):
-                yield place
-        except CommitRejected as error:
-            if error.busy and isinstance(error.__cause__, LakeloadError):
-                raise error.__cause__ from None
-            raise CatalogError(
-                f"{place}: another commit came first",
-                code="CommitFailedException",
-                status=HTTPStatus.CONFLICT,
-                retryable=True,
-            ) from error
-        except CommitUnknown as error:
-            if isinstance(error.__cause__, LakeloadError):
-                raise error.__cause__ from None
-            raise CatalogError(f"{place}: commit state unknown", code=NO_STATE) from error
-        except Unsupported as error:
-            raise unsupported(place, error) from error
+        with catalog_errors(place), catalog_call(place, self._uri, self._hidden):
+            yield place
 
 
 UNPARTITIONED: Json = {"spec-id": 0, "fields": []}
 UNSORTED: Json = {"order-id": 0, "fields": []}
-
-AT_ONCE = 8
-"""Files read or removed at once."""
-
-
-@dataclass(frozen=True)
-class TableFiles:
-    """Locations of files below the table's own location, and `elsewhere` those that are not.
-
-    `data` are data and delete files with their bytes; `metadata` manifests, their lists, statistics
-    and the metadata files that the table still remembers.
-    """
-
-    data: dict[str, int]
-    metadata: tuple[str, ...]
-    elsewhere: tuple[str, ...]
-
-    @property
-    def bytes(self) -> int:
-        """The bytes of data and delete files."""
-        return sum(self.data.values())
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        """Everything that goes with the table, data first."""
-        return (*self.data, *self.metadata)
-
-
-def data_files(table: ReadTable, files: LakeFiles) -> dict[str, int]:
-    """Read the locations of the data and delete files that any snapshot the table still has names,
-    with their bytes. Costs and raises as `table_files`."""
-    return _data_of(_manifests(table, files), files)
-
-
-def table_files(table: ReadTable, files: LakeFiles) -> TableFiles:
-    """Read which files belong to any snapshot the table still has: a GET for each manifest and each
-    list of manifests. Raises `AwsError` when one cannot be read."""
-    metadata = table.metadata
-    manifests = _manifests(table, files)
-    data = _data_of(manifests, files)
-    known = [
-        *(row["manifest_path"] for row in manifests),
-        *(one["manifest-list"] for one in metadata.get("snapshots", ()) if "manifest-list" in one),
-        *(one["statistics-path"] for one in metadata.get("statistics", ())),
-        *(one["statistics-path"] for one in metadata.get("partition-statistics", ())),
-        *(one["metadata-file"] for one in metadata.get("metadata-log", ())),
-        table.metadata_location,
-    ]
-    inside = f"{table.location}/"
-    return TableFiles(
-        data={place: size for place, size in data.items() if place.startswith(inside)},
-        metadata=tuple(dict.fromkeys(place for place in known if place.startswith(inside))),
-        elsewhere=tuple(place for place in (*data, *known) if not place.startswith(inside)),
-    )
-
-
-@dataclass(frozen=True)
-class Removal:
-    """What became of files: how many went, which are still there and why the first one is."""
-
-    removed: int
-    left: tuple[str, ...] = ()
-    error: LakeloadError | None = None
-
-
-def remove_files(files: LakeFiles, places: Sequence[str]) -> Removal:
-    """Delete files; a missing one is no error.
-
-    Raises nothing: the table that named them is gone already, so all that can be done is done.
-    """
-
-    def remove(place: str) -> tuple[str, LakeloadError] | None:
-        try:
-            files.delete(place)
-        except AwsError as error:
-            return place, error
-        return None
-
-    refused = [found for found in _together(remove, places) if found is not None]
-    left = tuple(place for place, _ in refused)
-    return Removal(len(places) - len(left), left, refused[0][1] if refused else None)
-
-
-def _manifests(table: ReadTable, files: LakeFiles) -> list[Json]:
-    """Return what lists say of each manifest of the table."""
-    listed = _together(partial(_listed, files), table.metadata.get("snapshots", ()))
-    return list({row["manifest_path"]: row for rows in listed for row in rows}.values())
-
-
-def _listed(files: LakeFiles, snapshot: Json) -> list[Json]:
-    # Version 1 of the format knows snapshots without a list.
-    named = snapshot.get("manifests")
-    return [{"manifest_path": place} for place in named] if named else read_list(files, snapshot)
-
-
-def _data_of(manifests: Sequence[Json], files: LakeFiles) -> dict[str, int]:
-    found = _together(partial(read_paths, files), manifests)
-    return {place: size for paths in found for place, size in paths.items()}
-
-
-def _together(work: Callable[[Any], Any], things: Iterable[Any]) -> list[Any]:
-    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="table-files") as pool:
-        return list(pool.map(work, things))
-
-
-def find_table(catalog: IcebergCatalog, namespace: str, name: str) -> ReadTable | None:
-    """Return a table; None where there is none. One or two requests.
-
-    Raises `CatalogError` for what the catalog refuses, and for a table of Glue that is not one of
-    Iceberg; `AwsError` for what Glue and S3 refuse.
-    """
-    try:
-        return catalog.load_table(namespace, name)
-    except CatalogError as error:
-        if error.missing:
-            return None
-        raise
-
-
-def read_facts(catalog: IcebergCatalog, namespace: str, name: str) -> TableFacts | None:
-    """Return the facts of a table; None where there is none. Costs and raises as `find_table`."""
-    table = find_table(catalog, namespace, name)
-    return facts_of(table) if table else None
-
-
-def facts_of(table: ReadTable) -> TableFacts:
-    """Return the facts of a table that has been read. Asks nobody."""
-    return table_facts(table.metadata, table.metadata_location)

@@ -14,13 +14,16 @@ from lakeload_jobs.aws.glue_calls import GlueCalls, is_iceberg
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.core.comments import MAX_COLUMN, MAX_TABLE, one_line
 from lakeload_jobs.formats.iceberg.catalogs.errors import not_iceberg
-from lakeload_jobs.formats.iceberg.catalogs.table_stores import MetadataWriter, ReadTable
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import (
+    MetadataWriter,
+    ReadTable,
+    RemovableFiles,
+)
 from lakeload_jobs.formats.iceberg.commits.errors import (
     CommitRejected,
     CommitUnknown,
     Unsupported,
 )
-from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles
 from lakeload_jobs.formats.iceberg.commits.metadata import Json, Metadata, NewTable, schema_of
 
 if TYPE_CHECKING:
@@ -47,7 +50,7 @@ class GlueTables:
     """The tables of one account and region; implements `TableStore`."""
 
     def __init__(
-        self, session: AwsSession, destination: DestinationSpec, files: MetadataFiles
+        self, session: AwsSession, destination: DestinationSpec, files: RemovableFiles
     ) -> None:
         owner = destination.iceberg.catalog.glue_id
         role = destination.credentials.role_arn
@@ -105,6 +108,7 @@ class GlueTables:
                 _table_input(table.name, metadata, place, table),
                 table.version["VersionId"],
             )
+        self._writer.delete_old(table.metadata, metadata)
         return ReadTable(table.namespace, table.name, metadata, place)
 
 

@@ -12,9 +12,12 @@ from typing import Any
 
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError, not_iceberg
 from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi, namespace_content
-from lakeload_jobs.formats.iceberg.catalogs.table_stores import MetadataWriter, ReadTable
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import (
+    MetadataWriter,
+    ReadTable,
+    RemovableFiles,
+)
 from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
-from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles
 from lakeload_jobs.formats.iceberg.commits.metadata import NO_SNAPSHOT, Json, Metadata, NewTable
 
 _TABLE = "ICEBERG_TABLE"
@@ -24,7 +27,7 @@ _NO_CONTENT = "CONTENT_NOT_FOUND"
 class NessieTables:
     """The tables of one branch of Nessie; implements `TableStore`."""
 
-    def __init__(self, api: NessieApi, branch: str, files: MetadataFiles, warehouse: str) -> None:
+    def __init__(self, api: NessieApi, branch: str, files: RemovableFiles, warehouse: str) -> None:
         self._api = api
         self._branch = branch
         self._writer = MetadataWriter(files)

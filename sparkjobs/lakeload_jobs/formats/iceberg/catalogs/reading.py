@@ -17,6 +17,7 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     ref,
     remove_properties,
 )
+from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts
 
 _FALSE_COMMITS: tuple[tuple[Json, ...], ...] = ((), (remove_properties(["lakeload.compared"]),))
 """Updates that change nothing. The second is for catalogs that do not read a commit without any; no
@@ -30,6 +31,11 @@ def read_table(store: TableStore, namespace: str, name: str) -> ReadTable | None
         return store.load(namespace, name)
     except Unsupported as error:
         raise unsupported(f"reading the table `{namespace}.{name}`", error) from None
+
+
+def facts_of(table: ReadTable) -> TableFacts:
+    """Return what the metadata of a table says."""
+    return table_facts(table.metadata, table.metadata_location)
 
 
 def unsupported(doing: str, found: Unsupported) -> CatalogError:

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
+import threading
 import time
 import uuid
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
 from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles, metadata_folder
 from lakeload_jobs.formats.iceberg.commits.metadata import (
@@ -26,8 +30,14 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     updated,
 )
 
+logger = logging.getLogger(__name__)
+
 _CODEC = "write.metadata.compression-codec"
+_DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
+_KEY = "encryption.key-id"
 _GZIP = b"\x1f\x8b"
+_KNOWN_FILES = 16
+"""Metadata files that are held in memory: a load reads its table several times."""
 
 
 @dataclass(frozen=True)
@@ -97,17 +107,34 @@ class TableStore(Protocol):
         """
 
 
+class RemovableFiles(MetadataFiles, Protocol):
+    """Files of which old ones may be deleted."""
+
+    def delete(self, location: str) -> None:
+        """Delete a file; a missing one is no error."""
+
+
 @dataclass(frozen=True)
 class MetadataWriter:
-    """Writes metadata files for the catalogs that hold no more than their names."""
+    """Writes metadata files for the catalogs that hold no more than their names. Thread-safe."""
 
-    files: MetadataFiles
+    files: RemovableFiles
+    _known: OrderedDict[str, Json] = field(default_factory=OrderedDict)
+    """The metadata of the files that were read or written last: no file is ever changed."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _stay: threading.Event = field(default_factory=threading.Event)
+    """Set once an old file could not be deleted."""
 
     def read(self, location: str) -> Json:
         """Return the metadata in a file, compressed or not. Raises `Unsupported`."""
+        with self._lock:
+            known = self._known.get(location)
+        if known is not None:
+            return known
         data = self.files.read(location)
         metadata: Json = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
-        return supported(metadata)
+        self._keep(location, supported(metadata))
+        return metadata
 
     def create(self, table: NewTable, location: str) -> tuple[Json, str]:
         """Write the metadata of a new table; return it with the place of its file."""
@@ -126,13 +153,37 @@ class MetadataWriter:
         metadata = updated(table.metadata, updates, replaces=before, now_ms=now_ms())
         return metadata, self._write(metadata, _number(before) + 1)
 
+    def delete_old(self, before: Metadata, after: Metadata) -> None:
+        """Delete the metadata files that a commit has dropped from the log, where the table says
+        so. The commit is in: files that cannot be deleted are left to `maintain`."""
+        wanted = after.get("properties", {}).get(_DELETE_AFTER_COMMIT, "false").lower() == "true"
+        if not wanted:
+            return
+        kept = {entry["metadata-file"] for entry in after.get("metadata-log", ())}
+        for entry in before.get("metadata-log", ()):
+            if entry["metadata-file"] in kept or self._stay.is_set():
+                continue
+            try:
+                self.files.delete(entry["metadata-file"])
+            except AwsError as error:
+                # A load needs no permission for it, and asks once.
+                self._stay.set()
+                logger.info("old metadata files stay: %s", error.message)
+
     def _write(self, metadata: Metadata, number: int) -> str:
         data = json.dumps(metadata, separators=(",", ":")).encode()
         packed = metadata.get("properties", {}).get(_CODEC, "none").lower() == "gzip"
         name = f"{number:05d}-{uuid.uuid4()}{'.gz' if packed else ''}.metadata.json"
         place = f"{metadata_folder(metadata)}/{name}"
         self.files.write(place, gzip.compress(data) if packed else data)
+        self._keep(place, dict(metadata))
         return place
+
+    def _keep(self, location: str, metadata: Json) -> None:
+        with self._lock:
+            self._known[location] = metadata
+            while len(self._known) > _KNOWN_FILES:
+                self._known.popitem(last=False)
 
 
 def _number(location: str) -> int:
@@ -146,7 +197,7 @@ def supported(metadata: Json) -> Json:
     version = metadata.get("format-version")
     if version not in FORMAT_VERSIONS:
         raise Unsupported(f"the format version {version}")
-    if metadata.get("encryption-keys"):
+    if metadata.get("encryption-keys") or _KEY in metadata.get("properties", {}):
         raise Unsupported("encryption keys of the table")
     return metadata
 

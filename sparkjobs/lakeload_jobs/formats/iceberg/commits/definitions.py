@@ -207,7 +207,7 @@ def _plain(schema: Mapping[str, Any]) -> Any:
 
 
 def _without_nothing(kind: Any) -> Any:
-    """Return a type without keys that say nothing, as `doc: null`."""
+    """Return a type without keys that say nothing, such as a `doc` that is null."""
     if isinstance(kind, Mapping):
         return {key: _without_nothing(part) for key, part in kind.items() if part is not None}
     return [_without_nothing(part) for part in kind] if isinstance(kind, list) else kind

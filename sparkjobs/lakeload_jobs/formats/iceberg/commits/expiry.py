@@ -178,8 +178,6 @@ def freed_files(files: MetadataFiles, before: Metadata, after: Metadata) -> Iter
     old = [row for place, row in _manifests(files, gone).items() if place not in kept]
     lists = {one["manifest-list"] for one in gone if "manifest-list" in one}
     lists -= {one.get("manifest-list") for one in after.get("snapshots", ())}
-    manifests = {row["manifest_path"]: row["manifest_length"] for row in old}
-    yield FreedFiles(manifests | _statistics(before, after), lists)
     count = sum(row["added_files_count"] + row["existing_files_count"] for row in old)
     parts = 1 + count // _HELD
     for part in range(parts):
@@ -194,6 +192,9 @@ def freed_files(files: MetadataFiles, before: Metadata, after: Metadata) -> Iter
             for place in paths:
                 found.pop(place, None)
         yield FreedFiles(found)
+    # Last: they were read above.
+    manifests = {row["manifest_path"]: row["manifest_length"] for row in old}
+    yield FreedFiles(manifests | _statistics(before, after), lists)
 
 
 def _statistics(before: Metadata, after: Metadata) -> dict[str, int]:

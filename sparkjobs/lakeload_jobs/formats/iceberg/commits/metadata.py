@@ -127,6 +127,12 @@ def set_branch(name: str, snapshot: int, **settings: int) -> Json:
     }
 
 
+def move_branch(metadata: Metadata, name: str, snapshot: int) -> Json:
+    """Move a branch, whose settings stay, or create it."""
+    settings = metadata.get("refs", {}).get(name, {})
+    return {**settings, **set_branch(name, snapshot)}
+
+
 def remove_ref(name: str) -> Json:
     """Remove a branch or a tag."""
     return {"action": "remove-snapshot-ref", "ref-name": name}
@@ -301,7 +307,7 @@ def int_property(metadata: Metadata, name: str, default: int) -> int:
     try:
         return int(given)
     except ValueError:
-        raise Unsupported(f"the value `{given}` of the table property `{name}`") from None
+        raise Unsupported(f"the value `{given}` in its property `{name}`") from None
 
 
 def _assign_uuid(commit: _Commit, update: Mapping[str, Any]) -> None:

@@ -195,8 +195,8 @@ def without_partition(
     """Write a list of manifests without the files of one partition, given its field and text, on
     top of `main`; return the snapshot, None where there is no such file.
 
-    Raises `Unsupported` where files are not partitioned by the field, and where some may be deleted
-    row by row.
+    Deletes of single rows go with the partition that they are for. Raises `Unsupported` where files
+    are not partitioned by the field.
     """
     head = ref(metadata, MAIN)
     parent = None if head is None else snapshot_of(metadata, head)
@@ -205,8 +205,6 @@ def without_partition(
     for row in read_list(files, parent):
         if not _has_live_files(row):
             continue
-        if row["content"] != DATA:
-            raise Unsupported("deletes of single rows")
         rows.append(_row_without(files, metadata, row, partition, snapshot_id, changes))
     if not changes.counts:
         return None
@@ -227,6 +225,9 @@ def _row_without(
     name, text = partition
     names = [field["name"] for field in spec_of(metadata, row["partition_spec_id"])["fields"]]
     if name not in names:
+        if row["content"] != DATA:
+            # Deletes for any partition: they are for others too.
+            return row
         raise Unsupported(f"files that are not partitioned by `{name}`")
     at, manifest, entries = names.index(name), read_manifest(files, row), []
     for entry in manifest.entries:

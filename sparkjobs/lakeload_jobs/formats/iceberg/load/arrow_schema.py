@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-_FIELD_ID = "PARQUET:field_id"
+FIELD_ID = "PARQUET:field_id"
 """arrow-rs and pyarrow write it into the Parquet schema."""
 
 _PRIMITIVES: Mapping[str, pa.DataType] = {
@@ -69,7 +69,7 @@ def _field_of(field: Mapping[str, Any]) -> pa.Field[Any]:
 
 
 def _field(name: str, kind: Any, number: int, *, nullable: bool) -> pa.Field[Any]:
-    return pa.field(name, _type(kind), nullable, {_FIELD_ID: str(number)})
+    return pa.field(name, _type(kind), nullable, {FIELD_ID: str(number)})
 
 
 def _type(kind: Any) -> pa.DataType:

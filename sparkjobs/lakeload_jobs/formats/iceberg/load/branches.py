@@ -10,6 +10,8 @@ from typing import TypeVar
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.contract.traits import Compares, catalog_traits
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, now_ms
 from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
 from lakeload_jobs.formats.iceberg.commits.metadata import (
@@ -26,7 +28,6 @@ from lakeload_jobs.formats.iceberg.load.catalog_tables import (
     CatalogTables,
     committable,
     dropped,
-    facts_of,
 )
 from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import lineage
@@ -53,17 +54,24 @@ class StagingBranch:
 
 
 def create_branch(
-    tables: CatalogTables, schema: str, table: str, name: str, of: str
+    tables: CatalogTables,
+    schema: str,
+    table: str,
+    name: str,
+    of: str,
+    known: ReadTable | None = None,
 ) -> StagingBranch:
-    """Make a branch from where the branch `of` is now.
+    """Make a branch from where the branch `of` is now, or was when the table was last read
+    (`known`), if nobody has committed since.
 
     Where `of` has no snapshot the new branch begins with one that adds nothing. Raises
     `LoadFailed`.
     """
     target = f"{schema}.{table}"
+    first = iter([known])
 
     def once() -> StagingBranch:
-        now = _needed(tables, schema, table)
+        now = next(first, None) or _needed(tables, schema, table)
         metadata = now.metadata
         head, begun = ref(metadata, of), ref(metadata, name)
         if begun is not None:
@@ -77,7 +85,13 @@ def create_branch(
             snapshot = added(tables.files(now), metadata, empty, now_ms=now_ms())
             updates, at = [add_snapshot(snapshot)], empty.snapshot_id
         updates.append(set_branch(name, at, min_snapshots_to_keep=_KEPT))
-        made = tables.store.commit(now, [assert_ref(name, None)], updates)
+        try:
+            made = tables.store.commit(now, [assert_ref(name, None)], updates)
+        except CatalogError as error:
+            if now is not known:
+                raise
+            # A snapshot that has expired since makes the request a bad one.
+            raise CommitRejected(error.message) from error
         if ref(made.metadata, name) is None:
             raise branch_is_gone(target, name)
         return StagingBranch(made, head, at)

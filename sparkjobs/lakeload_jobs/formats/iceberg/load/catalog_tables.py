@@ -14,7 +14,6 @@ from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, Table
 from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
 from lakeload_jobs.formats.iceberg.catalogs.vended_files import files_for
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
-from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts
 
 
 @dataclass(frozen=True)
@@ -50,11 +49,6 @@ class CatalogTables:
         return files_for(table, self.destination, self.aws, self.store)
 
 
-def facts_of(table: ReadTable) -> TableFacts:
-    """Return what the metadata of a table says."""
-    return table_facts(table.metadata, table.metadata_location)
-
-
 def dropped(target: str) -> LoadFailed:
     """Return the error of a load whose table is gone."""
     return LoadFailed(
@@ -72,5 +66,5 @@ def committable(target: str) -> Iterator[None]:
     except Unsupported as error:
         raise LoadFailed(
             f"the table `{target}` has {error}, to which this version of lakeload cannot commit",
-            hint=error.hint or "use a newer version of lakeload, or load into another `name`",
+            hint=error.hint or "use a newer version of lakeload",
         ) from None

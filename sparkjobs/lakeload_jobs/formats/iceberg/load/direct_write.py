@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import FileResult
-from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.formats.base import RetryLoad, Writer
 from lakeload_jobs.formats.data_files.encode import ROW_GROUP_BYTES, Encoding
 from lakeload_jobs.formats.data_files.parts import TableParts, same_shape
@@ -49,6 +49,7 @@ from lakeload_jobs.formats.iceberg.load.arrow_schema import arrow_schema
 from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
 from lakeload_jobs.formats.iceberg.load.partitioned import stage_partitions
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
+from lakeload_jobs.formats.iceberg.load.rejects_writer import RejectsWriter
 from lakeload_jobs.formats.iceberg.rules.file_io import FILE_IO_SETTING, io_settings
 from lakeload_jobs.formats.iceberg.rules.writers import (
     WrittenTable,
@@ -107,10 +108,17 @@ def plan_write(
 ) -> Plan:
     """Decide who writes the rows of a load into a table that is `known`, and will have this
     `metadata`. `own_key` returns the access key id of the destination's own identity."""
-    told = known.config or {}
-    settings = io_settings(told, known.credentials, spec.destination, own_key)
-    written = written_table(metadata, settings, told.get(FILE_IO_SETTING))
+    written = existing_table(spec.destination, known, metadata, own_key)
     return plan_rows(spec, table, rows, written)
+
+
+def existing_table(
+    destination: DestinationSpec, known: ReadTable, metadata: Metadata, own_key: Callable[[], str]
+) -> WrittenTable:
+    """Return what decides about a table that is `known`, and will have this `metadata`."""
+    told = known.config or {}
+    settings = io_settings(told, known.credentials, destination, own_key)
+    return written_table(metadata, settings, told.get(FILE_IO_SETTING))
 
 
 def _partitions(metadata: Metadata) -> tuple[str, ...]:
@@ -140,7 +148,7 @@ def plan_before(spec: JobSpec, table: TableSpec) -> Plan | None:
 def _fits(spec: JobSpec, table: TableSpec, rows: FittedRows, written: WrittenTable) -> bool:
     """Whether the rows are those of the table as they are."""
     prepared = rows.prepared
-    if not rows.columns.fields or not prepared.rows.names or table.retries is not None:
+    if not rows.columns.fields or not prepared.rows.names:
         return False
     if spec.options.full_refresh and table.mode == "UPSERT":
         return False
@@ -183,6 +191,8 @@ class Target:
     key: tuple[str, ...]
     tracking: Tracking
     driver: Driver
+    rejects: bool = False
+    """The table takes the rejected records of the rows, in a partition of the branch's name."""
 
 
 @dataclass(frozen=True)
@@ -296,20 +306,21 @@ def _staged(given: Target, write: DirectWrite, registry: UploadRegistry) -> list
         partitions=len(parts),
         registry=str(registry.folder) if shared else None,
         on_executor=not shared,
-        progress=new_progress_file(spec, given.table),
+        progress=None if given.rejects else new_progress_file(spec, given.table),
         writes_rejects=False,
     )
-    if written.partitions:
+    if written.partitions and not given.rejects:
         fields = partition_fields(written.partitions)
         reports = stage_partitions(given.spark, write.rows, writer, fields)
         told = sum(report.rows.rows for report in reports)
         counts = given.tracking.counts
         expected = told if counts is None else sum(counts)
     else:
-        reports = stage_parts(given.driver, write.rows, writer)
+        stager = RejectsWriter(writer, given.branch) if given.rejects else writer
+        reports = stage_parts(given.driver, write.rows, stager)
         told, expected = len(reports), len(parts)
     if told != expected:
-        what = "rows" if written.partitions else "partitions"
+        what = "rows" if written.partitions and not given.rejects else "partitions"
         raise LoadFailed(
             f"tasks reported {told:,} of {expected:,} {what}",
             hint="the source changed while it was read; run again",

@@ -48,9 +48,9 @@ class IcebergFiles:
 
     def key(self, seq: int, *, rejects: bool) -> str:
         """Return a key that names the branch: by it a clean-up knows whose upload it is. Raises
-        `ValueError` for a file of rejected records, which Spark writes."""
+        `ValueError` for a file of rejected records, which are in a table of their own."""
         if rejects:
-            raise ValueError("rejected records are not written by tasks")
+            raise ValueError("rejected records are not in this table")
         return self.prefix + data_file_name(self.branch, seq, uuid.uuid4())
 
     def encode(

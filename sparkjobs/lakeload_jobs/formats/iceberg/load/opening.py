@@ -13,11 +13,14 @@ from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.maintain import DEAD_AFTER
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import RetryLoad
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.commits.metadata import Metadata
 from lakeload_jobs.formats.iceberg.load.asked_rows import AskedTable
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
-from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables, facts_of
+from lakeload_jobs.formats.iceberg.load.catalog_tables import (
+    CatalogTables,
+)
 from lakeload_jobs.formats.iceberg.load.definition import (
     Definition,
     check_location,

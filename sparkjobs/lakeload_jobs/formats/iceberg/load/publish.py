@@ -12,6 +12,7 @@ from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.result import FileResult, RowChanges, SameKey
 from lakeload_jobs.formats.base import RetryLoad
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, now_ms
 from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
 from lakeload_jobs.formats.iceberg.commits.manifests import Manifest
@@ -38,7 +39,6 @@ from lakeload_jobs.formats.iceberg.load.catalog_tables import (
     CatalogTables,
     committable,
     dropped,
-    facts_of,
 )
 from lakeload_jobs.formats.iceberg.load.evolution import TableChanges, requirements
 from lakeload_jobs.formats.iceberg.rules.admission import Start, next_properties

@@ -3,11 +3,13 @@ published, and stay if they were."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -15,14 +17,41 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.formats.data_files.tracked import rejected_frame
+from lakeload_jobs.formats.iceberg.catalogs.changes import settle_partition
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, now_ms
+from lakeload_jobs.formats.iceberg.commits.metadata import (
+    MAIN,
+    add_snapshot,
+    assert_ref,
+    move_branch,
+    ref,
+    set_properties,
+    snapshot_of,
+)
+from lakeload_jobs.formats.iceberg.commits.snapshots import Addition, added
+from lakeload_jobs.formats.iceberg.load.branches import until_committed
+from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
+from lakeload_jobs.formats.iceberg.load.catalog_tables import (
+    CatalogTables,
+    committable,
+)
 from lakeload_jobs.formats.iceberg.load.definition import (
     create,
     definition,
     ensure_namespace,
     new_location,
 )
+from lakeload_jobs.formats.iceberg.load.direct_write import (
+    DirectWrite,
+    Target,
+    Written,
+    existing_table,
+    write_files,
+)
+from lakeload_jobs.formats.iceberg.load.small_tables import UnreadableFiles, read_batches
 from lakeload_jobs.formats.iceberg.load.stage import Stage, summary_of
-from lakeload_jobs.formats.iceberg.load.tables import Java, jvm, load, read_facts, spark_name
+from lakeload_jobs.formats.iceberg.load.tables import spark_name
 from lakeload_jobs.formats.iceberg.rules.rejects import (
     REJECTED_OF,
     ROUND_COLUMN,
@@ -31,39 +60,119 @@ from lakeload_jobs.formats.iceberg.rules.rejects import (
     is_forgotten,
     pending_rejects,
 )
+from lakeload_jobs.formats.iceberg.rules.writers import only_spark, settings_that_need_spark
+from lakeload_jobs.rows.arrow import pc
 from lakeload_jobs.rows.rejects import (
     SIDE_COLUMNS,
     SIDE_SCHEMA,
 )
 
+logger = logging.getLogger(__name__)
 
-def add_rejects(given: Stage) -> None:
+
+def add_rejects(given: Stage, own_key: Callable[[], str]) -> None:
     """Append the rejected records of a staged load to the side table, which is made first.
 
     Raises `InvalidInput` where a table of its own has that name, and what the catalog refuses.
     """
-    spark, spec, table = given.spark, given.spec, given.table
-    given.catalog.open_in(spark, table.target, "rejected records are set aside")
-    side = _side_table(table)
-    java_table = load(spark, side.schema, side.table) or _created(given, side)
-    _check(spark, java_table, table, side)
+    spec, tables, side = given.spec, given.tables, _side_table(given.table)
+    known = tables.read(side.schema, side.table) or _created(given, side)
+    _check(known, given.table, side)
     pending = PendingRejects(given.branch, spec.attempt_id, spec.pipeline, spec.job_id)
-    java_table.updateProperties().set(pending.name, pending.to_property()).commit()
-    # Read once more, in the same order.
-    rows = rejected_frame(spark, given.rows.prepared.parts, given.tracking).withColumn(
-        ROUND_COLUMN, F.lit(given.branch)
-    )
-    writer = rows.select(*_COLUMNS).writeTo(spark_name(side.schema, side.table))
-    for name, value in summary_of(spec, table, None).items():
-        writer = writer.option(f"snapshot-property.{name}", value)
-    writer.append()
+    _remember(tables, side, pending)
+    known = tables.existing(side)
+    if reason := _spark_reason(given, side, known, own_key):
+        _append_by_spark(given, side, reason)
+    else:
+        _append(given, side, known, own_key)
 
 
 _COLUMNS = {**SIDE_COLUMNS, ROUND_COLUMN: "string"}
 
 
+def _remember(tables: CatalogTables, side: TableSpec, pending: PendingRejects) -> None:
+    values = {pending.name: pending.to_property()}
+
+    def once() -> None:
+        now = tables.existing(side)
+        # An earlier try may have come in unheard.
+        if pending.name not in now.properties:
+            tables.store.commit(now, [], [set_properties(values)])
+
+    until_committed(once, f"remembering this load in `{side.target}`")
+
+
+def _spark_reason(
+    given: Stage, side: TableSpec, known: ReadTable, own_key: Callable[[], str]
+) -> str:
+    """Return why Spark has to write the records, as a clause; '' where it has not."""
+    destination = given.spec.destination
+    if reason := next(settings_that_need_spark(given.spec, side), ""):
+        return reason
+    written = existing_table(destination, known, known.metadata, own_key)
+    catalog, bucket = destination.iceberg.catalog, destination.bucket
+    return only_spark(written, side, catalog, bucket, [*_COLUMNS], ())
+
+
+def _append_by_spark(given: Stage, side: TableSpec, reason: str) -> None:
+    spark = given.spark
+    given.catalog.open_in(spark, side.target, reason)
+    # Read once more, in the same order.
+    rows = rejected_frame(spark, given.rows.prepared.parts, given.tracking).withColumn(
+        ROUND_COLUMN, F.lit(given.branch)
+    )
+    writer = rows.select(*_COLUMNS).writeTo(spark_name(side.schema, side.table))
+    for name, value in summary_of(given.spec, given.table, None).items():
+        writer = writer.option(f"snapshot-property.{name}", value)
+    writer.append()
+
+
+def _append(given: Stage, side: TableSpec, known: ReadTable, own_key: Callable[[], str]) -> None:
+    """Have tasks read the rows once more, in the same order, and write the records; commit their
+    files."""
+    spec, tables = given.spec, given.tables
+    target = Target(
+        spark=given.spark,
+        spec=spec,
+        table=given.table,
+        objects=given.objects,
+        metadata=known.metadata,
+        metadata_files=tables.files(known),
+        branch=given.branch,
+        key=(),
+        tracking=given.tracking,
+        driver=given.driver,
+        rejects=True,
+    )
+    table = existing_table(spec.destination, known, known.metadata, own_key)
+    written = write_files(target, DirectWrite(given.rows.prepared.parts, table))
+    commit_records(tables, side, written, summary_of(spec, given.table, None))
+
+
+def commit_records(
+    tables: CatalogTables, side: TableSpec, written: Written, summary: dict[str, str]
+) -> None:
+    """Add files of records to the side table, once. Raises `LoadFailed`, and what the catalog says
+    of a commit of which nobody knows the end."""
+
+    def once() -> None:
+        now = tables.existing(side)
+        metadata = now.metadata
+        if snapshot_of(metadata, written.snapshot_id) is not None:
+            # An earlier try came in unheard.
+            return
+        head = ref(metadata, MAIN)
+        addition = Addition(written.snapshot_id, head, written.manifests, summary)
+        snapshot = added(tables.files(now), metadata, addition, now_ms=now_ms())
+        moves = move_branch(metadata, MAIN, written.snapshot_id)
+        tables.store.commit(now, [assert_ref(MAIN, head)], [add_snapshot(snapshot), moves])
+
+    with committable(side.target):
+        until_committed(once, f"adding rejected records to `{side.target}`")
+
+
 def settle_rejects(
-    spark: SparkSession, spec: JobSpec, table: TableSpec, own: str | None = None
+    tables: CatalogTables, spec: JobSpec, table: TableSpec, own: str | None = None
 ) -> None:
     """Remove the rejected records of rounds that were not published and cannot be any more.
 
@@ -71,55 +180,101 @@ def settle_rejects(
     while: one that was paused may yet add its records.
     """
     side = _side_table(table)
-    java_table = load(spark, side.schema, side.table)
-    if java_table is None:
+    known = tables.read(side.schema, side.table)
+    if known is None:
         return
-    pending = tuple(pending_rejects(read_facts(spark, java_table)))
+    pending = tuple(pending_rejects(facts_of(known)))
     if not pending:
         return
     # Read after what is pending: an attempt publishes after it is remembered.
-    main = load(spark, table.schema, table.table)
-    facts = None if main is None else read_facts(spark, main)
+    main = tables.read(table.schema, table.table)
+    facts = None if main is None else facts_of(main)
     for one in pending:
         fate = fate_of(facts, spec.destination.iceberg.branch, one)
         if fate == "WAITS":
             continue
-        if fate == "GONE":
-            _remove(spark, spec, table, java_table, one)
-            if not is_forgotten(one, own, datetime.now(UTC)):
-                continue
-        java_table.updateProperties().remove(one.name).commit()
+        forget = fate == "COUNTS" or is_forgotten(one, own, datetime.now(UTC))
+        _settle(
+            tables,
+            side,
+            (ROUND_COLUMN, one.branch) if fate == "GONE" else None,
+            one.name if forget else None,
+            summary_of(spec, table, None),
+        )
 
 
-def read_rejects(spark: SparkSession, table: TableSpec, job: str, branch: str | None) -> pa.Table:
+def _settle(
+    tables: CatalogTables,
+    side: TableSpec,
+    partition: tuple[str, str] | None,
+    forget: str | None,
+    summary: dict[str, str],
+) -> None:
+    def once() -> None:
+        now = tables.read(side.schema, side.table)
+        if now is not None:
+            files = tables.files(now)
+            settle_partition(tables.store, files, now, partition, summary=summary, forget=forget)
+
+    with committable(side.target):
+        until_committed(once, f"settling the rejected records in `{side.target}`")
+
+
+def read_rejects(
+    tables: CatalogTables,
+    catalog: SparkCatalog,
+    spark: SparkSession,
+    table: TableSpec,
+    job: str,
+    branch: str | None,
+) -> pa.Table:
     """Return the rejected records of a job that is loaded, as an Arrow table: those of the round
     that staged on `branch`. Where that is not known they are those that wait for no round."""
     side = _side_table(table)
-    java_table = load(spark, side.schema, side.table)
-    if java_table is None or java_table.currentSnapshot() is None:
+    known = tables.read(side.schema, side.table)
+    if known is None or ref(known.metadata, MAIN) is None:
         return SIDE_SCHEMA.empty_table()
-    rows = spark.read.table(spark_name(side.schema, side.table))
-    rows = rows.where(F.col("_supa_job_id") == job)
-    if branch is not None:
-        rows = rows.where(F.col(ROUND_COLUMN) == branch)
-    else:
-        waiting = [one.branch for one in pending_rejects(read_facts(spark, java_table))]
-        rows = rows.where(~F.col(ROUND_COLUMN).isin(waiting))
-    return rows.select(*SIDE_COLUMNS).toArrow()
+    waiting = () if branch else (one.branch for one in pending_rejects(facts_of(known)))
+    asked = _Asked(job, branch, frozenset(waiting))
+    try:
+        found = list(asked.records(tables, known))
+    except UnreadableFiles as error:
+        catalog.open_in(spark, side.target, str(error))
+        return asked.by_spark(spark.read.table(spark_name(side.schema, side.table))).toArrow()
+    return pa.Table.from_batches(found, SIDE_SCHEMA)
 
 
-def _remove(
-    spark: SparkSession, spec: JobSpec, table: TableSpec, java_table: Java, one: PendingRejects
-) -> None:
-    """Remove the partition of one round, if there is any."""
-    java_table.refresh()
-    if java_table.currentSnapshot() is None:
-        return
-    equal = jvm(spark).org.apache.iceberg.expressions.Expressions.equal
-    delete = java_table.newDelete().deleteFromRowFilter(equal(ROUND_COLUMN, one.branch))
-    for name, value in summary_of(spec, table, None).items():
-        delete.set(name, value)
-    delete.commit()
+@dataclass(frozen=True)
+class _Asked:
+    """Which records are asked for: those of a job, of the round `branch`, or of none that waits."""
+
+    job: str
+    branch: str | None
+    waiting: frozenset[str]
+
+    def records(self, tables: CatalogTables, known: ReadTable) -> Iterator[pa.RecordBatch]:
+        """Yield them, read from the files of their partitions. Raises `UnreadableFiles`."""
+        columns = SIDE_SCHEMA.append(pa.field(ROUND_COLUMN, pa.string()))
+        files = tables.files(known)
+        for batch in read_batches(files, known.metadata, columns, (ROUND_COLUMN, self._is_asked)):
+            rounds = batch.column(ROUND_COLUMN)
+            of_round = pc.invert(pc.is_in(rounds, pa.array(self.waiting, pa.string())))
+            if self.branch is not None:
+                of_round = pc.equal(rounds, self.branch)
+            of_job = pc.equal(batch.column("_supa_job_id"), self.job)
+            yield batch.filter(pc.and_(of_job, of_round)).select(SIDE_SCHEMA.names)
+
+    def _is_asked(self, value: str | None) -> bool:
+        return value == self.branch if self.branch is not None else value not in self.waiting
+
+    def by_spark(self, rows: DataFrame) -> DataFrame:
+        """Return them of all rows of the table."""
+        rows = rows.where(F.col("_supa_job_id") == self.job)
+        if self.branch is not None:
+            rows = rows.where(F.col(ROUND_COLUMN) == self.branch)
+        else:
+            rows = rows.where(~F.col(ROUND_COLUMN).isin(list(self.waiting)))
+        return rows.select(*SIDE_COLUMNS)
 
 
 def _side_table(table: TableSpec) -> TableSpec:
@@ -128,13 +283,14 @@ def _side_table(table: TableSpec) -> TableSpec:
         table=table.table + REJECTED_SUFFIX,
         mode="APPEND",
         primary_key=(),
+        max_deleted=None,
         table_properties=None,
         bloom_filters=(),
     )
 
 
-def _created(given: Stage, side: TableSpec) -> Java:
-    spark, spec = given.spark, given.spec
+def _created(given: Stage, side: TableSpec) -> ReadTable:
+    spec, tables = given.spec, given.tables
     columns = T.StructType(
         [T.StructField(name, T.DataType.fromDDL(kind)) for name, kind in _COLUMNS.items()]
     )
@@ -142,23 +298,21 @@ def _created(given: Stage, side: TableSpec) -> Java:
     partitions = (PartitionField("identity", ROUND_COLUMN),)
     made = definition(spec, side, columns, (), partitions)
     made = replace(made, properties={**made.properties, REJECTED_OF: given.table.target})
-    store = given.tables.store
-    place = ensure_namespace(store, spec.destination, side.schema)
-    create(store, side, made, new_location(spec.destination, side.schema, side.table, place))
-    java_table = load(spark, side.schema, side.table)
-    if java_table is None:
+    place = ensure_namespace(tables.store, spec.destination, side.schema)
+    create(tables.store, side, made, new_location(spec.destination, side.schema, side.table, place))
+    known = tables.read(side.schema, side.table)
+    if known is None:
         raise LoadFailed(
             f"the catalog did not confirm that it created the table `{side.target}`, and does not "
             "have it",
             hint="run again: nothing was committed",
             retryable=True,
         )
-    return java_table
+    return known
 
 
-def _check(spark: SparkSession, java_table: Java, table: TableSpec, side: TableSpec) -> None:
-    facts = read_facts(spark, java_table)
-    if facts.properties.get(REJECTED_OF) == table.target:
+def _check(known: ReadTable, table: TableSpec, side: TableSpec) -> None:
+    if known.properties.get(REJECTED_OF) == table.target:
         return
     raise InvalidInput(
         f"the rejected records of `{table.target}` would go to `{side.target}`, which is "

@@ -29,6 +29,7 @@ from lakeload_jobs.formats.data_files.parts import LoadedRows, of_frame
 from lakeload_jobs.formats.data_files.stage import Driver
 from lakeload_jobs.formats.data_files.tracked import Tracking
 from lakeload_jobs.formats.deletes import DeletedKeys, find_deleted, newest_keys, source_keys
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     Json,
     Metadata,
@@ -153,6 +154,8 @@ class Stage:
     replaces: bool
     """Every row of the table is replaced."""
     driver: Driver
+    known: ReadTable | None = None
+    """The table as it was read last."""
     begun: int | None = None
     """The snapshot of the branch that is loaded, when the load began: before the source was read.
     """
@@ -193,7 +196,9 @@ def stage(given: Stage) -> Staged:
     deleted, and `RetryLoad` where keys would be compared with those of later rows.
     """
     table = given.table
-    branch = create_branch(given.tables, table.schema, table.table, given.branch, given.loaded)
+    branch = create_branch(
+        given.tables, table.schema, table.table, given.branch, given.loaded, given.known
+    )
     if branch.base is None:
         # A table without a snapshot is new: nobody could ask about it before Spark.
         catalog = given.spec.destination.iceberg.catalog

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -13,7 +12,6 @@ from lakeload_jobs.contract.errors import LakeloadError, LoadFailed, Refused
 from lakeload_jobs.contract.secrets import Secret, without_secrets
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.formats.iceberg.catalogs.errors import advice
-from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts
 
 CATALOG = "lake"
 """The name of the catalog in Spark: `` lake.`schema`.`table` ``."""
@@ -177,14 +175,3 @@ def load(spark: SparkSession, schema: str, table: str) -> Java | None:
         if failure := catalog_rejection(error, f"reading the table `{schema}.{table}`"):
             raise failure from None
         raise
-
-
-def read_facts(spark: SparkSession, java_table: Java) -> TableFacts:
-    """Return what the metadata of a table, as it was read, says."""
-    return facts_of(spark, java_table.operations().current())
-
-
-def facts_of(spark: SparkSession, metadata: Java) -> TableFacts:
-    """Return the facts of Iceberg's `TableMetadata`, in one call of the JVM."""
-    text = jvm(spark).org.apache.iceberg.TableMetadataParser.toJson(metadata)
-    return table_facts(json.loads(str(text)), metadata.metadataFileLocation())

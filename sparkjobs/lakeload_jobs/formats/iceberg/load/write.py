@@ -120,10 +120,11 @@ class IcebergWriter:
             table=load.table,
             rows=self.ready.rows,
             counted=counted,
-            branch=staging_branch(datetime.now(UTC), load.spec.attempt_id),
+            branch=staging_branch(datetime.now(UTC), load.spec.attempt_id, load.number),
             loaded=load.spec.destination.iceberg.branch,
             replaces=load.replaces,
             driver=load.driver,
+            known=self.ready.opened.table,
             begun=self.ready.opened.start.head,
             direct=self.plan.direct,
             changes=self.ready.changes,
@@ -218,7 +219,7 @@ class StagedIceberg:
         """Add them to the side table. What fails here leaves nothing of the load behind, or what
         the next load removes."""
         try:
-            add_rejects(self._given)
+            add_rejects(self._given, self._load.own_key)
         except BaseException as error:
             self.abandon()
             self._settle()
@@ -236,7 +237,7 @@ class StagedIceberg:
             return True
         load = self._load
         try:
-            settle_rejects(load.spark, load.spec, load.table, self._given.branch)
+            settle_rejects(load.tables, load.spec, load.table, self._given.branch)
         except (LakeloadError, Py4JError, PySparkException, OSError):
             logger.warning("rejected records are not settled", exc_info=True)
             return False

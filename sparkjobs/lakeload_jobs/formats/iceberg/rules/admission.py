@@ -35,9 +35,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
 )
 from lakeload_jobs.formats.iceberg.rules.summaries import loaded_rows
 from lakeload_jobs.formats.iceberg.rules.writers import (
-    MERGE_MODE,
     metadata_columns,
-    unmergeable,
     unmergeable_columns,
     unwritable,
 )
@@ -309,12 +307,16 @@ def check_same_load(facts: TableFacts, branch: str, job: TableAttempt) -> None:
 
 
 def check_writable(facts: TableFacts, job: TableAttempt) -> None:
-    """Raise `LoadFailed` for a table whose files or rows Spark cannot write as it asks for."""
+    """Raise `LoadFailed` for a table to which loads do not commit, or whose files or rows Spark
+    cannot write as it asks for."""
     merges = job.mode == "UPSERT"
-    if problem := unwritable(facts.properties):
+    problem: str | None
+    if facts.format_version == 1:
+        problem = "it has format version 1, to which loads do not commit"
+        alter = f"ALTER TABLE lake.{job.target} SET TBLPROPERTIES ('format-version' = '2')"
+        hint = f"raise its version: `{alter}` in Spark"
+    elif problem := unwritable(facts.properties):
         hint = "set the table's property to a codec such as `zstd`"
-    elif merges and (problem := unmergeable(facts.format_version, facts.properties)):
-        hint = f"set `{MERGE_MODE}` of the table to `copy-on-write`, or its `format-version` to `2`"
     elif merges and (names := metadata_columns(facts.columns)):
         problem = unmergeable_columns(names)
         hint = f"rename the column in the table: {_renamed(job.target, names[0])}"

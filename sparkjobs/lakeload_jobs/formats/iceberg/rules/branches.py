@@ -30,9 +30,14 @@ class StagingBranch:
     snapshot_id: int
 
 
-def staging_branch(now: datetime, attempt: str) -> str:
-    """Return the branch of an attempt (a UUID): its age and attempt are read from the name."""
-    return f"{STAGING_PREFIX}{now.astimezone(UTC).strftime(_TIME)}_{uuid.UUID(attempt).hex}"
+def staging_branch(now: datetime, attempt: str, number: int = 0) -> str:
+    """Return the branch of an attempt (a UUID): its age and attempt are read from the name.
+
+    `number` tells the rounds of the attempt apart, also those of one second: a late commit of an
+    earlier round must not find its branch there (I7).
+    """
+    begun = now.astimezone(UTC) + timedelta(seconds=number)
+    return f"{STAGING_PREFIX}{begun.strftime(_TIME)}_{uuid.UUID(attempt).hex}"
 
 
 def parse_staging_branch(name: str) -> tuple[datetime, str] | None:

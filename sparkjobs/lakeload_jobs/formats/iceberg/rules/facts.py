@@ -234,15 +234,16 @@ def source_state_of(facts: TableFacts, pipeline: str) -> Any:
     return None
 
 
-def keeps_files(properties: Mapping[str, str]) -> str | None:
-    """Return why no file of the table may be removed, None when it may.
+def keeps_files(properties: Mapping[str, str], *, shared: bool = False) -> str | None:
+    """Return why no file of the table may be removed, None when it may. `shared`: the catalog has
+    branches and tags of its own, which share files unless the table says otherwise.
 
     Somebody else may own them: https://iceberg.apache.org/docs/latest/configuration/. Nessie's
     client makes every table so: https://projectnessie.org/nessie-latest/gc/
     """
-    if properties.get(_GC_ENABLED, "true").lower() != "false":
+    if properties.get(_GC_ENABLED, "false" if shared else "true").lower() != "false":
         return None
-    if _NESSIE_COMMIT in properties:
+    if shared or _NESSIE_COMMIT in properties:
         return (
             f"Nessie keeps files for its branches and tags (`{_GC_ENABLED}=false`): use "
             "`nessie-gc` to remove files that no branch needs"

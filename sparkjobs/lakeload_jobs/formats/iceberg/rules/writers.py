@@ -195,10 +195,6 @@ def needs_java(spec: JobSpec, table: TableSpec, written: WrittenTable | None = N
 
 
 def _java_reasons(spec: JobSpec, table: TableSpec, written: WrittenTable | None) -> Iterator[str]:
-    if spec.on_bad_value_of(table) == "QUARANTINE":
-        yield "rejected records are set aside"
-    if table.retries is not None:
-        yield "rejected records are read again"
     yield from settings_that_need_spark(spec, table)
     if written is not None:
         yield from _of_table(written, spec.destination.bucket)
@@ -404,14 +400,6 @@ def unwritable(properties: Mapping[str, str]) -> str | None:
     if not parquet or codec.lower() in (*_LEVELS, *_SPARKS_CODECS):
         return None
     return f"its data files are to have the codec `{codec}` (`{_CODEC}`), which Spark does not have"
-
-
-def unmergeable(version: int, properties: Mapping[str, str]) -> str | None:
-    """Return why Spark cannot merge rows into a table, as a clause; None where it can."""
-    merge_mode = properties.get(MERGE_MODE, "copy-on-write")
-    if version > 1 or merge_mode != "merge-on-read":
-        return None
-    return f"it has format version 1, which has no deletes, and `{MERGE_MODE}` is `{merge_mode}`"
 
 
 def metadata_columns(columns: Iterable[str]) -> list[str]:

@@ -24,6 +24,7 @@ from lakeload_jobs.contract.spec import (
     IcebergSpec,
 )
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
+from lakeload_jobs.formats.iceberg.catalogs.changes import drop_branches, settle_partition
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from lakeload_jobs.formats.iceberg.commits.metadata import ref
@@ -157,10 +158,15 @@ def test_glue_catalog_commit_that_the_sdk_repeats_is_in_and_stays_readable(
         return update(**arguments)
 
     monkeypatch.setattr(glue, "update_table", repeated)
-    settled = catalog.settle_partition(
-        DATABASE, table, files, ("name", "goes"), summary={}, forget="pending"
-    )
-    dropped = catalog.drop_branches(DATABASE, table, ["left", "nosuch"])
+    store = catalog._tables
+
+    def settle() -> bool:
+        known = catalog.load_table(DATABASE, table)
+        gone = ("name", "goes")
+        return settle_partition(store, files, known, gone, summary={}, forget="pending")
+
+    settled = settle()
+    dropped = drop_branches(store, catalog.load_table(DATABASE, table), ["left", "nosuch"])
     catalog.set_property(DATABASE, table, "who", "we")
 
     now = read(base_identity, table)
@@ -168,9 +174,7 @@ def test_glue_catalog_commit_that_the_sdk_repeats_is_in_and_stays_readable(
     assert [file.file.partition[0] for file in now.scan().plan_files()] == ["stays"]
     assert now.metadata.refs.keys() == {"main"}
     assert "pending" not in now.properties
-    assert not catalog.settle_partition(
-        DATABASE, table, files, ("name", "goes"), summary={}, forget="pending"
-    )
+    assert not settle()
 
 
 def test_glue_catalog_missing_and_existing_tables_raise_the_common_errors(

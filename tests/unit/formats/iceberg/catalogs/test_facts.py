@@ -20,7 +20,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from lakeload_jobs.formats.iceberg.catalogs.catalog import facts_of
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch, staging_branches
 from tests.unit.formats.iceberg.metadata import LOCATION, open_table, snapshot

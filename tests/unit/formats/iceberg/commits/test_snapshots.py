@@ -41,6 +41,7 @@ from lakeload_jobs.formats.iceberg.commits.manifests import (
     read_list,
     read_manifest,
     read_paths,
+    write_list,
 )
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     MAIN,
@@ -51,6 +52,7 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
 )
 from lakeload_jobs.formats.iceberg.commits.snapshots import new_snapshot_id, without_partition
 from lakeload_jobs.formats.iceberg.commits.values import avro_name, binary, leaves, ordered, stored
+from tests.unit.formats.iceberg.commits.own_table import BY_CITY, OwnTable, data_file
 
 
 class Folder:
@@ -301,3 +303,35 @@ def test_primitive_fields_are_found_at_every_depth() -> None:
         5: "int",
         7: "date",
     }
+
+
+def test_deletes_of_single_rows_go_with_their_partition(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path, spec=BY_CITY)
+    table.append(*(data_file(name, 3, city=name) for name in "ab"))
+    snapshot = table.snapshot()
+    deletes = table.manifest(
+        *({**data_file(f"{name}-deletes", 1, city=name), "content": 1} for name in "ab")
+    )
+    numbers = {"sequence_number": 1, "min_sequence_number": 1, "content": 1}
+    rows = [*table.rows(), {**deletes.row, **numbers}]
+    snapshot["manifest-list"] = write_list(
+        table.files,
+        table.metadata,
+        rows,
+        snapshot_id=snapshot["snapshot-id"],
+        parent=None,
+        sequence=1,
+        first_row_id=None,
+    )
+
+    number = new_snapshot_id()
+    made = without_partition(
+        table.files, table.metadata, ("city", "a"), number, {}, now_ms=9_999_999_999_999
+    )
+
+    assert made is not None
+    table.commit(made)
+    places = [entry["data_file"]["file_path"] for entry in table.entries()]
+    assert places == ["s3://lake/b-deletes.parquet", "s3://lake/b.parquet"]
+    told = made["summary"]
+    assert (told["deleted-records"], told["removed-position-deletes"]) == ("3", "1")

@@ -72,6 +72,8 @@ class Load:
     comment: str = ""
     bloom_filters: tuple[str, ...] = ()
     nulls: dict[str, int] = field(default_factory=dict)
+    asked: list[tuple[str, ...]] = field(default_factory=list)
+    """The columns whose nulls were counted."""
 
     @property
     def spec(self) -> JobSpec:
@@ -96,6 +98,7 @@ class Load:
         facts = table_facts(self.metadata, None)
 
         def nulls(names: Sequence[str]) -> dict[str, int]:
+            self.asked.append(tuple(names))
             return {name: self.nulls.get(name, 0) for name in names}
 
         plan = plan_changes(self.spec, self.table, facts, fitted, made, nulls)
@@ -187,6 +190,18 @@ def test_a_new_key_with_nulls_is_refused_or_left(load: Callable[..., Load]) -> N
     assert given.changes.updates(before, STAGING) == []
 
 
+def test_nulls_are_counted_only_in_rows_that_may_have_some(load: Callable[..., Load]) -> None:
+    rows = with_rows(table(PLAIN, ("id",)))
+    for before, key, asked in (
+        (rows, ("region", "id"), [("region",)]),
+        (rows, ("id",), []),
+        (table(PLAIN), ("region",), []),
+    ):
+        given = load(before, key=key, mode="UPSERT")
+        assert given.changes.plan.require == ("region",) * ("region" in key)
+        assert given.asked == asked
+
+
 def test_partitions_change_with_the_columns(load: Callable[..., Load]) -> None:
     before = table(PLAIN, partitions=(DAY,))
     given = load(before, partition_by=(PartitionField("bucket", "name", 4), DAY))
@@ -221,7 +236,7 @@ def replaced(one: T.StructField, comment: str) -> T.StructField:
 
 
 def test_rows_and_columns_are_replaced_and_what_fits_stays(load: Callable[..., Load]) -> None:
-    before = with_rows(table(PLAIN, ("id",), (REGION, DAY), ("id",)))
+    before = with_rows(table(PLAIN, ("id", "at"), (REGION, DAY), ("id",)))
     other = columns(
         at=T.TimestampType(), region=T.LongType(), name=T.StringType(), extra=T.StringType()
     )
@@ -235,7 +250,7 @@ def test_rows_and_columns_are_replaced_and_what_fits_stays(load: Callable[..., L
         "at": 2, "name": 4, "region": last + 1, "extra": last + 2,
     }  # fmt: skip
     assert schema_of(now)["identifier-field-ids"] == [4]
-    assert fields["name"]["required"]
+    assert [name for name, one in fields.items() if one["required"]] == ["name"]
     # The table keeps the partitions that the new columns can have.
     assert [(one["name"], one["source-id"]) for one in spec_of(now)["fields"]] == [
         ("region", last + 1), ("at_day", 2),

@@ -11,11 +11,12 @@ import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.commits.metadata import remove_ref, set_branch
 from lakeload_jobs.formats.iceberg.load import branches, publish
 from lakeload_jobs.formats.iceberg.load.branches import create_branch, drop_branch
-from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables, facts_of
+from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.formats.iceberg.load.publish import NewFiles, Publish, Published, Staged
 from lakeload_jobs.formats.iceberg.rules.admission import open_table
 from lakeload_jobs.formats.iceberg.rules.facts import (

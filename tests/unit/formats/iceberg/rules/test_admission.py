@@ -218,11 +218,7 @@ def test_keys_are_compared_with_a_table_of_this_pipeline_alone() -> None:
     ("changes", "problem", "modes"),
     [
         ({"properties": {"write.parquet.compression-codec": "BROTLI"}}, "`BROTLI`", ("APPEND",)),
-        (
-            {"format_version": 1, "properties": {"write.merge.mode": "merge-on-read"}},
-            "format version 1, which has no deletes",
-            (),
-        ),
+        ({"format_version": 1}, "format version 1", ("APPEND", "OVERWRITE")),
         ({"columns": {"id": "long", "_Spec_ID": "int"}}, "`_Spec_ID`", ()),
     ],
 )
@@ -239,7 +235,8 @@ def test_table_that_spark_cannot_write_or_merge_is_rejected(
     if not modes:
         open_table(facts, "main", replace(JOB, table_handling="APPEND"))
     orc = {"write.format.default": "orc", "write.parquet.compression-codec": "brotli"}
-    open_table(replace(facts, properties=orc), "main", replace(JOB, table_handling="APPEND"))
+    now = replace(Table().facts, properties=orc)
+    open_table(now, "main", replace(JOB, table_handling="APPEND"))
 
 
 AGAIN = AppendAgain("WARN", "set `mode: OVERWRITE`")

@@ -23,6 +23,12 @@ def _branch(hours: float) -> str:
     return staging_branch(_NOW - timedelta(hours=hours), new_attempt_id())
 
 
+def test_rounds_of_one_second_have_branches_of_their_own() -> None:
+    names = [staging_branch(_NOW, _ATTEMPT, number) for number in range(3)]
+    assert len(set(names)) == 3
+    assert {name.rpartition("_")[2] for name in names} == {_ATTEMPT.replace("-", "")}
+
+
 def test_staging_branch_name_has_age_and_attempt() -> None:
     name = staging_branch(_NOW.astimezone(timezone(timedelta(hours=5))), _ATTEMPT)
     assert name == "lakeload_20261121t123005z_0d9e2b7c6c1f4a709f5e2b8f6f7f0a11"
