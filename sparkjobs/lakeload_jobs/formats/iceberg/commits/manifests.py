@@ -327,7 +327,10 @@ def check_can_add(metadata: Metadata) -> None:
     """Raise `Unsupported` where data files cannot be added to a table: before any is written."""
     version = metadata["format-version"]
     if version not in DATA_VERSIONS:
-        raise Unsupported(f"new rows in a table of the format version {version}")
+        raise Unsupported(
+            f"the format version {version}, to which lakeload adds no rows",
+            hint="raise it with `ALTER TABLE … SET TBLPROPERTIES ('format-version' = '2')`",
+        )
     _partition_record(partition_fields(schema_of(metadata), spec_of(metadata)["fields"]))
 
 

@@ -307,7 +307,7 @@ def int_property(metadata: Metadata, name: str, default: int) -> int:
     try:
         return int(given)
     except ValueError:
-        raise Unsupported(f"the value `{given}` of the table property `{name}`") from None
+        raise Unsupported(f"the value `{given}` in its property `{name}`") from None
 
 
 def _assign_uuid(commit: _Commit, update: Mapping[str, Any]) -> None:

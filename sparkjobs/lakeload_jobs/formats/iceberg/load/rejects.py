@@ -45,6 +45,7 @@ from lakeload_jobs.formats.iceberg.load.definition import (
 from lakeload_jobs.formats.iceberg.load.direct_write import (
     DirectWrite,
     Target,
+    Written,
     existing_table,
     write_files,
 )
@@ -145,7 +146,14 @@ def _append(given: Stage, side: TableSpec, known: ReadTable, own_key: Callable[[
     )
     table = existing_table(spec.destination, known, known.metadata, own_key)
     written = write_files(target, DirectWrite(given.rows.prepared.parts, table))
-    summary = summary_of(spec, given.table, None)
+    commit_records(tables, side, written, summary_of(spec, given.table, None))
+
+
+def commit_records(
+    tables: CatalogTables, side: TableSpec, written: Written, summary: dict[str, str]
+) -> None:
+    """Add files of records to the side table, once. Raises `LoadFailed`, and what the catalog says
+    of a commit of which nobody knows the end."""
 
     def once() -> None:
         now = tables.existing(side)

@@ -1,0 +1,239 @@
+"""Manifests of every spec, content and writer, and what cannot be written is refused before."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+
+from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
+from lakeload_jobs.formats.iceberg.commits.manifests import (
+    DATA,
+    DELETES,
+    EXISTING,
+    check_can_add,
+    read_list,
+    read_manifest,
+    write_added,
+    write_list,
+)
+from lakeload_jobs.formats.iceberg.commits.metadata import MAIN, Json, add_spec, ref, updated
+from tests.unit.formats.iceberg.commits.own_table import (
+    BY_CITY,
+    NOW,
+    UNPARTITIONED,
+    OwnTable,
+    data_file,
+)
+
+MERGING = {"commit.manifest.min-count-to-merge": "2"}
+
+
+def spec(name: str, transform: str = "identity", source: int = 2, number: int = 0) -> Json:
+    field = {"name": name, "transform": transform, "source-id": source, "field-id": 1000}
+    return {"spec-id": number, "fields": [field]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"format-version": 1}, "the format version 1, to which lakeload adds no rows"),
+        ({"format-version": 4}, "the format version 4"),
+        ({"partition-specs": [spec("city", "geohash[4]")]}, "the partition transform `geohash"),
+        ({"partition-specs": [spec("city", source=9)]}, "`city`, whose column is gone"),
+    ],
+)
+def test_table_that_cannot_get_rows_is_refused_before_anything_is_written(
+    changes: Json, says: str, tmp_path: Path
+) -> None:
+    table = OwnTable.new(tmp_path)
+    metadata = table.metadata | changes
+    with pytest.raises(Unsupported, match=says):
+        check_can_add(metadata)
+    with pytest.raises(Unsupported, match=says):
+        write_added(table.files, metadata, 1, [data_file("a", 1)])
+    assert table.files.written == []
+
+
+def test_number_that_is_none_is_refused_by_the_name_of_its_property(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path, properties={"commit.manifest.min-count-to-merge": "many"})
+    with pytest.raises(Unsupported, match="the value `many` in its property"):
+        table.append(data_file("a", 1))
+
+
+def test_partition_field_of_any_name_is_read_by_its_id(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path, spec=spec("the city, 東"))
+    for city in ("bern", None, "bonn"):
+        table.append(data_file(str(city), 1, **{"the city, 東": city}))
+    row = table.rows()[0]
+    reader = fastavro.reader(io.BytesIO(table.files.read(row["manifest_path"])))
+    schema: Any = reader.writer_schema
+    (file,) = [one for one in schema["fields"] if one["name"] == "data_file"]
+    (partition,) = [one for one in file["type"]["fields"] if one["name"] == "partition"]
+    (field,) = partition["type"]["fields"]
+    assert field["name"] == "the_x20city_x2C_x20_x6771"
+    assert (field["iceberg-field-name"], field["field-id"]) == ("the city, 東", 1000)
+    places = table.read().scan("city = 'bonn'").plan_files()
+    assert [task.file.file_path for task in places] == ["s3://lake/bonn.parquet"]
+
+
+def test_manifests_of_each_spec_merge_for_themselves_as_java_merges_them(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path, spec=BY_CITY, properties=MERGING)
+    table.append(data_file("a", 1, city="bern"))
+    unpartitioned = UNPARTITIONED | {"spec-id": 1}
+    table.metadata = updated(table.metadata, add_spec(unpartitioned), replaces="v", now_ms=NOW)
+    table.append(data_file("b", 1))
+    assert [row["partition_spec_id"] for row in table.rows()] == [1, 0]
+    table.append(data_file("c", 1))
+    assert [
+        (row["partition_spec_id"], row["added_files_count"], row["existing_files_count"])
+        for row in table.rows()
+    ] == [(1, 1, 1), (0, 1, 0)]
+    assert len(table.planned()) == 3
+
+
+def test_manifests_merge_up_to_a_size_the_oldest_first(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path)
+    length = table.manifest(data_file("x", 1)).row["manifest_length"]
+
+    def sized(of_length: float, **more: str) -> list[int]:
+        size = {"commit.manifest.target-size-bytes": str(int(of_length * length))}
+        table.metadata["properties"] = MERGING | size | more
+        table.append(data_file("a", 1))
+        return [row["added_files_count"] + row["existing_files_count"] for row in table.rows()]
+
+    assert [len(sized(1.5)) for _ in range(4)] == [1, 2, 3, 4]
+    # Pairs from the oldest on: the newest waits for another.
+    assert sized(2.5) == [1, 2, 2]
+    assert sized(2.5, **{"commit.manifest-merge.enabled": "false"}) == [1, 1, 2, 2]
+    assert sized(100) == [7]
+
+
+def deletes(table: OwnTable, *paths: str) -> None:
+    """Add manifests of position deletes, as another program does."""
+    head = table.snapshot()
+    rows = read_list(table.files, head)
+    for path in paths:
+        manifest = table.manifest(data_file(path, 1) | {"content": 1, "from_the_future": 7})
+        rows.append(manifest.row | {"content": DELETES, "sequence_number": 9})
+    for row in rows:
+        row["min_sequence_number"] = row["min_sequence_number"] or row["sequence_number"]
+    head["manifest-list"] = write_list(
+        table.files,
+        table.metadata,
+        rows,
+        snapshot_id=head["snapshot-id"],
+        parent=None,
+        sequence=9,
+        first_row_id=None,
+    )
+    head["summary"]["total-delete-files"] = str(len(paths))
+    table.metadata["last-sequence-number"] = 9
+
+
+def test_manifests_of_deletes_merge_apart_from_those_of_rows(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path, properties={"commit.manifest.min-count-to-merge": "3"})
+    table.append(data_file("a", 1))
+    deletes(table, "d1", "d2", "d3")
+    table.append(data_file("b", 1))
+    assert [row["content"] for row in table.rows()] == [DATA, DATA, DELETES]
+    merged = read_manifest(table.files, table.rows()[-1])
+    assert merged.header["content"] == "deletes"
+    assert [entry["status"] for entry in merged.entries] == [EXISTING] * 3
+    assert {entry["sequence_number"] for entry in merged.entries} == {9}
+
+
+def test_overwrite_counts_the_deletes_that_go_and_every_partition(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path, spec=BY_CITY)
+    table.append(data_file("a", 2, city="bern"), data_file("b", 3, city="bonn"))
+    deletes(table, "d1", "d2")
+    made = table.addition([table.manifest(data_file("c", 4, city=None))], replaces=True)
+    told = {name: int(value) for name, value in made["summary"].items() if value.isdigit()}
+    assert told == {
+        "added-data-files": 1,
+        "added-records": 4,
+        "added-files-size": 40,
+        "deleted-data-files": 2,
+        "deleted-records": 5,
+        "removed-delete-files": 2,
+        "removed-position-delete-files": 2,
+        "removed-position-deletes": 2,
+        "removed-files-size": 70,
+        "changed-partition-count": 3,
+        "total-records": 4,
+        "total-files-size": 40,
+        "total-data-files": 1,
+        "total-delete-files": 0,
+        "total-position-deletes": 0,
+        "total-equality-deletes": 0,
+    }
+
+
+def test_values_that_python_cannot_hold_stay_when_a_manifest_is_written_again(
+    tmp_path: Path,
+) -> None:
+    """Days after the year 9999, which are no `date`."""
+    table = OwnTable.new(tmp_path, spec=spec("day", "day", source=3), properties=MERGING)
+    (schema,) = table.metadata["schemas"]
+    time = {"id": 3, "name": "at", "required": False, "type": "timestamp"}
+    table.metadata["schemas"] = [schema | {"fields": [*schema["fields"], time]}]
+    for day in (4_000_000, -800_000):
+        table.append(data_file(str(day), 1, day=day))
+    (row,) = table.rows()
+    days = [entry["data_file"]["partition"]["day"] for entry in table.entries()]
+    assert sorted(days) == [-800_000, 4_000_000]
+    (bounds,) = row["partitions"]
+    assert int.from_bytes(bounds["lower_bound"], "little", signed=True) == -800_000
+
+
+def test_column_of_an_old_spec_that_is_gone_keeps_its_files(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path, spec=BY_CITY, properties=MERGING)
+    table.append(data_file("a", 1, city="bern"))
+    unpartitioned = UNPARTITIONED | {"spec-id": 1}
+    table.metadata = updated(table.metadata, add_spec(unpartitioned), replaces="v", now_ms=NOW)
+    (schema,) = table.metadata["schemas"]
+    table.metadata["schemas"] = [schema | {"fields": schema["fields"][:1]}]
+    table.append(data_file("b", 1))
+    replaced = table.addition([table.manifest(data_file("c", 1))], replaces=True)
+    gone = read_list(table.files, replaced)
+    # The newest manifest is of another spec: those of an old one do not wait for more.
+    assert [row["partition_spec_id"] for row in gone] == [1, 0]
+    assert ref(table.metadata, MAIN) is not None
+    assert replaced["summary"]["deleted-data-files"] == "2"
+
+
+def test_lists_and_manifests_of_version_1_count_as_the_first_of_all(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path, properties=MERGING)
+    table.append(data_file("a", 1))
+    (row,) = table.rows()
+    old = fastavro.reader(io.BytesIO(table.files.read(row["manifest_path"])))
+    entries: list[Any] = list(old)
+    schema: Any = old.writer_schema
+    numbers = ("sequence_number", "file_sequence_number")
+    schema["fields"] = [one for one in schema["fields"] if one["name"] not in numbers]
+    (file,) = [one for one in schema["fields"] if one["name"] == "data_file"]
+    block = {"name": "block_size_in_bytes", "type": "long", "field-id": 105}
+    kept = [one for one in file["type"]["fields"] if one["name"] != "content"]
+    file["type"]["fields"] = [*kept, block]
+    for entry in entries:
+        entry["data_file"]["block_size_in_bytes"] = 64
+    out = io.BytesIO()
+    fastavro.writer(out, schema, entries)
+    table.files.write(row["manifest_path"], out.getvalue())
+    listed = fastavro.reader(io.BytesIO(table.files.read(table.snapshot()["manifest-list"])))
+    rows: list[Any] = list(listed)
+    schema = listed.writer_schema
+    unknown = ("content", "sequence_number", "min_sequence_number")
+    schema["fields"] = [one for one in schema["fields"] if one["name"] not in unknown]
+    out = io.BytesIO()
+    fastavro.writer(out, schema, rows)
+    table.files.write(table.snapshot()["manifest-list"], out.getvalue())
+
+    table.append(data_file("b", 1))
+    (merged,) = table.rows()
+    assert merged["min_sequence_number"] == 0
+    assert [entry["sequence_number"] for entry in table.entries()] == [0, 2]
+    assert len(table.planned()) == 2
