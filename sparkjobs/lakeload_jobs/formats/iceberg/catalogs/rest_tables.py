@@ -145,8 +145,11 @@ class RestTables:
         return replace(now, config=table.config, credentials=table.credentials)
 
     def _has_moved(self, table: ReadTable) -> bool:
-        """Whether another commit has come in since the table was read."""
-        now = self.load(table.namespace, table.name)
+        """Whether another commit has come in since the table was read, as far as can be told."""
+        try:
+            now = self.load(table.namespace, table.name)
+        except CatalogError:
+            return False
         return now is not None and now.metadata_location != table.metadata_location
 
     def _post(self, path: str, body: Json, doing: str, rejected: Sequence[int]) -> Json:

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.commits.manifests import read_list
 from lakeload_jobs.formats.iceberg.commits.metadata import MAIN, ref, snapshot_of
 from lakeload_jobs.formats.iceberg.load.branches import create_branch
-from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables, facts_of
+from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.formats.iceberg.load.publish import NewFiles, Publish, Staged, publish
 from lakeload_jobs.formats.iceberg.rules.admission import open_table
 from lakeload_jobs.formats.iceberg.rules.facts import (
