@@ -96,6 +96,42 @@ def test_appends_need_no_jars_and_no_network(lake: Lake, folder: Path) -> None:
     assert AGAIN not in first.stderr + second.stderr
 
 
+def test_rejected_records_and_an_expiry_need_no_jars_and_no_network(
+    lake: Lake, folder: Path
+) -> None:
+    whole = {"types": {"id": "bigint"}}
+    documents(
+        lake,
+        folder,
+        {"table": "orders", "columns": whole},
+        on_bad_value="QUARANTINE",
+        max_rejected="100 %",
+    )
+    nowhere = {
+        "LAKELOAD_CACHE_DIR": str(folder / "cache"),
+        "LAKELOAD_MAVEN_REPOSITORY": "file:///nowhere",
+    }
+    for number in (2, 3):
+        write(folder / f"orders/{number}.csv", "id,name", f"{number}0,d", "many,e")
+        ended = sync(lake, folder, **nowhere)
+        assert ended.code == 0, ended.stdout
+        assert ended.tables["orders"]["rejected"] == 1
+    allow(lake, folder / "destination.yml", maintain=True)
+    steps = ("--only", "branches,uploads,expire", "--older-than", "0", "--apply")
+    kept = lakeload(lake, folder, "maintain", "pipeline.yml", *steps, "--output", "json", **nowhere)
+
+    assert kept.code == 0, kept.stderr + kept.stdout
+    expired = {
+        name: {step["step"]: step["snapshots"] for step in found["steps"]}["expire"]
+        for name, found in kept.tables.items()
+    }
+    assert expired["orders"] == 2, kept.stdout
+    assert rows(lake, "orders") == [(1, "a"), (2, "b"), (3, "c"), (20, "d"), (30, "d")]
+    records = table(lake, "orders_rejected").scan().to_arrow()["raw_record"].to_pylist()
+    assert records == ["many,e"] * 2
+    assert not (folder / "cache/jars").exists()
+
+
 @pytest.mark.usefixtures("jars_cache")
 def test_table_with_a_sort_order_starts_spark_once(
     lake: Lake, folder: Path, admin: Callable[[Path], TableStore]

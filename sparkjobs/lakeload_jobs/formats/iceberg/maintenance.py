@@ -38,11 +38,7 @@ from lakeload_jobs.formats.iceberg.commits.expiry import updates as expiry_updat
 from lakeload_jobs.formats.iceberg.commits.manifests import metadata_folder
 from lakeload_jobs.formats.iceberg.commits.metadata import Metadata, updated
 from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
-from lakeload_jobs.formats.iceberg.load.catalog_tables import (
-    CatalogTables,
-    committable,
-    dropped,
-)
+from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables, committable
 from lakeload_jobs.formats.iceberg.load.tables import (
     Java,
     caused_by,
@@ -137,10 +133,7 @@ class Work:
     def table(self) -> Java:
         """`org.apache.iceberg.Table`, for the steps that rewrite or list files."""
         self.catalog.open_in(self.spark, self.target, "Spark rewrites and lists its files")
-        found = load(self.spark, self.of.schema, self.of.table)
-        if found is None:
-            raise dropped(self.target)
-        return found
+        return self._existing(load(self.spark, self.of.schema, self.of.table))
 
     @property
     def branch(self) -> str:
@@ -170,7 +163,7 @@ class Work:
 
     def read(self) -> ReadTable:
         """Read the table's metadata anew."""
-        return self.tables.existing(self.of)
+        return self._existing(self.tables.read(self.of.schema, self.of.table))
 
     def facts(self) -> TableFacts:
         """Read the table's metadata anew."""
@@ -180,6 +173,14 @@ class Work:
         """Return why no file of the table may be removed, None when it may."""
         shared = catalog_traits(self.tables.destination.iceberg.catalog).keeps_history
         return keeps_files(table.properties, shared=shared)
+
+    def _existing(self, found: T | None) -> T:
+        if found is None:
+            raise LoadFailed(
+                f"the table `{self.target}` was dropped during its maintenance",
+                hint="run it again when the table is there",
+            )
+        return found
 
     def head(self) -> Java:
         """Return the newest snapshot of the branch, None when it has none."""

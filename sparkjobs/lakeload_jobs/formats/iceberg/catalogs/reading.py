@@ -66,18 +66,20 @@ def refuses_overtaken(store: TableStore, namespace: str, name: str, branch: str)
     for updates in _FALSE_COMMITS:
         try:
             store.commit(table, [false], updates)
+            continue
         except CommitRejected as error:
-            if error.busy and isinstance(error.__cause__, CatalogError):
-                raise error.__cause__ from None
-            return True
+            refused = error.__cause__ if error.busy else None
+            if not isinstance(refused, CatalogError):
+                return True
         except CommitUnknown as error:
             cause = error.__cause__
             if isinstance(cause, CatalogError):
                 raise cause from None
             raise CatalogError(f"{doing}: {error}", code="CommitStateUnknown") from error
         except CatalogError as error:
-            if error.status == HTTPStatus.CONFLICT:
-                return True
-            if updates or error.status != HTTPStatus.BAD_REQUEST:
-                raise
+            refused = error
+        if refused.status == HTTPStatus.CONFLICT:
+            return True
+        if updates or refused.status != HTTPStatus.BAD_REQUEST:
+            raise refused
     return False

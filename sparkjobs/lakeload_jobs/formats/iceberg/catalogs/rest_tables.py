@@ -131,10 +131,26 @@ class RestTables:
             "requirements": [assert_uuid(table.metadata), *map(dict, requirements)],
             "updates": list(map(dict, updates)),
         }
-        answer = self._post(self._path(table.namespace, table.name), body, doing, _NOT_IN)
+        path = self._path(table.namespace, table.name)
+        try:
+            answer = self._post(path, body, doing, _NOT_IN)
+        except CatalogError as error:
+            # Some servers apply a commit to what another one has just made of the table, and say
+            # that it contradicts that, before they compare what it asserts.
+            if error.status == HTTPStatus.BAD_REQUEST and self._has_moved(table):
+                raise CommitRejected(error.said or error.message, busy=True) from error
+            raise
         now = self._table(table.namespace, table.name, answer, doing)
         # The answer to a commit has no credentials: those of the table are as good as before.
         return replace(now, config=table.config, credentials=table.credentials)
+
+    def _has_moved(self, table: ReadTable) -> bool:
+        """Whether another commit has come in since the table was read, as far as can be told."""
+        try:
+            now = self.load(table.namespace, table.name)
+        except CatalogError:
+            return False
+        return now is not None and now.metadata_location != table.metadata_location
 
     def _post(self, path: str, body: Json, doing: str, rejected: Sequence[int]) -> Json:
         try:

@@ -6,7 +6,7 @@ from __future__ import annotations
 class CommitRejected(Exception):
     """The commit is certainly not in: another one came first, or it contradicts the table.
 
-    `busy`: the catalog has not looked at it. It may be sent again as it is.
+    `busy`: the catalog has not compared what it asserts with the table.
     """
 
     def __init__(self, message: str, *, busy: bool = False) -> None:

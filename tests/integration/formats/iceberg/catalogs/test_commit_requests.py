@@ -167,6 +167,18 @@ def test_a_commit_is_sent_once_whatever_the_answer(
     assert getattr(caught.value, "busy", None) is busy
 
 
+@pytest.mark.parametrize("moved", [True, False])
+def test_a_commit_that_is_a_bad_request_conflicts_where_the_table_has_moved(
+    moved: bool, scripted: Scripted
+) -> None:
+    place = "s3://lake/shop/orders/metadata/4.metadata.json" if moved else TABLE.metadata_location
+    bad = error(400, "BadRequestException", "invalid row lineage")
+    sent = answered(scripted, bad, read(**{"metadata-location": place}))
+    with pytest.raises(CommitRejected if moved else CatalogError, match="invalid row lineage"):
+        commit(store(scripted))
+    assert len(sent) == 2
+
+
 @pytest.mark.parametrize("status", [401, 419])
 def test_an_expired_token_is_renewed_once_for_a_commit(
     status: int, scripted: Scripted, monkeypatch: pytest.MonkeyPatch

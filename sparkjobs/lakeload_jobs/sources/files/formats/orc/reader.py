@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from typing import IO, Any, cast
+from typing import IO, Any, Literal, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
@@ -377,7 +377,7 @@ def _from_lz4(data: bytes, bound: int) -> bytes:
     return _sized("lz4_raw", data, _lz4_size(data), bound)
 
 
-def _sized(codec: str, data: bytes, size: int, bound: int) -> bytes:
+def _sized(codec: Literal["snappy", "lz4_raw"], data: bytes, size: int, bound: int) -> bytes:
     """Return data that is known to have this size."""
     if size > bound:
         raise _TooLong

@@ -460,7 +460,7 @@ def packed(codec: str, size: int) -> bytes:
     zeros = bytes(size)
     if codec == "zlib":
         return zlib.compress(zeros)[2:-4]
-    name = "lz4_raw" if codec == "lz4" else codec
+    name: Any = "lz4_raw" if codec == "lz4" else codec
     return pa.Codec(name).compress(zeros, asbytes=True)
 
 
