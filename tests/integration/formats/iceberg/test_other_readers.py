@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import math
+import tomllib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from importlib.resources import files
 from typing import Any
 
 import pyarrow as pa
@@ -36,7 +38,14 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     ref,
     set_branch,
 )
-from lakeload_jobs.formats.iceberg.commits.snapshots import Addition, added, new_snapshot_id
+from lakeload_jobs.formats.iceberg.commits.snapshots import (
+    Addition,
+    added,
+    again,
+    files_of,
+    moved,
+    new_snapshot_id,
+)
 from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
 from tests.integration.formats.iceberg.catalogs.world import secret_file
 from tests.integration.formats.iceberg.glue_world import ADMINISTRATOR, exact_lake, glue_world
@@ -150,10 +159,10 @@ def test_two_jobs_and_an_overwrite_are_what_java_makes_of_the_same_files(
     table = definition(rows.schema, partition_by, properties, version)
     own, java = lake.create(table), lake.create_by_java(table)
     for job, replaces in (("one", False), ("two", False), ("all", True), ("last", False)):
-        files = lake.encode(own, rows)
+        encoded = lake.encode(own, rows)
         summary = {"lakeload.job-id": job}
-        lake.commit(own, files, summary, replaces=replaces)
-        lake.commit_by_java(java, files, summary, replaces=replaces)
+        lake.commit(own, encoded, summary, replaces=replaces)
+        lake.commit_by_java(java, encoded, summary, replaces=replaces)
 
     found = differences(comparable(lake.described(own)), comparable(lake.described(java)))
     assert not (told := list(found)), "\n".join(told)
@@ -213,9 +222,10 @@ def test_java_plans_the_same_files_for_each_predicate(lake: Lake, version: int) 
         table = definition(rows.schema, partition_by, properties, version)
         own, java = lake.create(table), lake.create_by_java(table)
         for job in range(2):
-            files = lake.encode(own, rows if name == "values" else partitioned_rows(400 * job, 400))
-            lake.commit(own, files)
-            lake.commit_by_java(java, files, {})
+            given = rows if name == "values" else partitioned_rows(400 * job, 400)
+            encoded = lake.encode(own, given)
+            lake.commit(own, encoded)
+            lake.commit_by_java(java, encoded, {})
         twins[name] = own, java
     for text, (name, predicate, count) in predicates(lake).items():
         planned, by_twin = (lake.planned(one, predicate) for one in twins[name])
@@ -301,11 +311,68 @@ def test_spark_changes_and_maintains_what_is_written_and_the_next_jobs_come_on_t
     assert amounts(lake, name) == {number: float(number) for number in range(3000, 3040)} | {7: 7.5}
 
 
+@VERSIONS
+def test_what_spark_has_staged_becomes_a_snapshot_of_the_table_as_it_is_now(
+    lake: Lake, version: int
+) -> None:
+    rows = partitioned_rows(0, 20)
+    mode = {"write.merge.mode": "merge-on-read"}
+    name = lake.create(definition(rows.schema, ("on",), mode, version))
+    lake.commit(name, lake.encode(name, rows))
+    expected = {number: float(number) for number in range(20)}
+
+    # A MERGE in a copy of the metadata, while another load takes the next numbers.
+    copy = f"{name}_copy"
+    lake.register(copy, lake.table(name).metadata_location)
+    lake.sql(
+        "MERGE INTO {t} t USING (SELECT explode(sequence(15, 24)) AS id) s ON t.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET amount = -1 WHEN NOT MATCHED THEN"
+        " INSERT (id, region, on, amount) VALUES (s.id, 'new', date'2026-01-01', -2)",
+        copy,
+    )
+    merged = lake.table(copy).metadata
+    (staged,) = [one for one in merged["snapshots"] if one["snapshot-id"] == ref(merged, MAIN)]
+    lake.commit(name, lake.encode(name, partitioned_rows(100, 5)), branch="another")
+    table = lake.table(name)
+    made = moved(lake.files, table.metadata, staged, schema_id=0, now_ms=now_ms())
+    assert made["sequence-number"] == staged["sequence-number"] + 1
+    lake.publish(table, made)
+    expected |= dict.fromkeys(range(15, 20), -1.0) | dict.fromkeys(range(20, 25), -2.0)
+    assert delete_files(lake, name) > 0
+    assert amounts(lake, name) == expected
+
+    # An append to a branch, while another load moves main.
+    head = ref(lake.table(name).metadata, MAIN)
+    lake.sql(f"ALTER TABLE {{t}} CREATE BRANCH staged AS OF VERSION {head}", name)
+    insert = "INSERT INTO {t}.branch_staged VALUES (50, NULL, date'2026-01-05', 50.5)"
+    lake.sql(insert, name)
+    lake.commit(name, lake.encode(name, partitioned_rows(200, 5)))
+    table = lake.table(name)
+    number = ref(table.metadata, "staged")
+    (staged,) = [one for one in table.metadata["snapshots"] if one["snapshot-id"] == number]
+    head = ref(table.metadata, MAIN)
+    identifier, summary = new_snapshot_id(), {"lakeload.job-id": "again"}
+    made = again(lake.files, table.metadata, staged, head, identifier, summary, now_ms=now_ms())
+    lake.publish(table, made)
+    lake.sql("ALTER TABLE {t} DROP BRANCH staged", name)
+    expected |= {number: float(number) for number in range(200, 205)} | {50: 50.5}
+    assert amounts(lake, name) == expected
+    assert [one.rows for one in files_of(lake.files, made)] == [1]
+
+
+def test_release_of_iceberg_that_is_compared_is_the_pinned_one(spark: SparkSession) -> None:
+    pins = tomllib.loads((files("lakeload.machine") / "jars.toml").read_text(encoding="utf-8"))
+    names = {name for sets in pins.values() for name in sets["iceberg"]}
+    pinned = {name.rpartition(":")[2] for name in names}
+    jvm: Any = spark._jvm
+    assert pinned == {str(jvm.org.apache.iceberg.IcebergBuild.version())}
+
+
 class Memory:
     """Metadata files that are kept here until all loads are in, and data files that go on."""
 
-    def __init__(self, files: LakeFiles) -> None:
-        self._files = files
+    def __init__(self, bucket: LakeFiles) -> None:
+        self._bucket = bucket
         self.held: dict[str, bytes] = {}
 
     def read(self, location: str) -> bytes:
@@ -320,7 +387,7 @@ class Memory:
     def upload(self, locations: Iterable[str]) -> None:
         """Write these to the bucket, for others."""
         with ThreadPoolExecutor(8) as pool:
-            for _ in pool.map(lambda one: self._files.write(one, self.held[one]), locations):
+            for _ in pool.map(lambda one: self._bucket.write(one, self.held[one]), locations):
                 pass
 
 
@@ -374,11 +441,11 @@ def test_six_hundred_loads_in_a_row_stay_few_manifests_and_keep_their_row_ids(
     assert (found["rows"], found["total"]) == (2 * LOADS + 3, LOADS + 8)
 
 
-def ids_of(files: Memory, snapshot: Json) -> dict[str, int | None]:
+def ids_of(memory: Memory, snapshot: Json) -> dict[str, int | None]:
     """Return the first row id of each live file, by its place."""
     return {
         entry["data_file"]["file_path"]: entry["data_file"].get("first_row_id")
-        for row in read_list(files, snapshot)
-        for entry in read_manifest(files, row).entries
+        for row in read_list(memory, snapshot)
+        for entry in read_manifest(memory, row).entries
         if entry["status"] != DELETED
     }

@@ -353,8 +353,10 @@ class Lake:
         summary: Mapping[str, str] | None = None,
         *,
         replaces: bool = False,
+        branch: str = MAIN,
     ) -> Json:
-        """Add the files by a commit of our own; return the snapshot."""
+        """Add the files to main, or to a branch that is at main, by a commit of our own; return the
+        snapshot."""
         table = self.table(name)
         metadata = table.metadata
         entries = [entry_of(metadata, file) for file in files]
@@ -362,12 +364,17 @@ class Lake:
         manifest = write_added(self.files, metadata, number, entries)
         one = Addition(number, head, [manifest], summary or {}, replaces)
         snapshot = added(self.files, metadata, one, now_ms=now_ms())
+        self.publish(table, snapshot, branch)
+        return snapshot
+
+    def publish(self, table: ReadTable, snapshot: Json, branch: str = MAIN) -> None:
+        """Add a snapshot, and have a branch at it."""
+        metadata = table.metadata
         self.store.commit(
             table,
-            [assert_uuid(metadata), assert_ref(MAIN, head)],
-            [add_snapshot(snapshot), set_branch(MAIN, number)],
+            [assert_uuid(metadata), assert_ref(branch, ref(metadata, branch))],
+            [add_snapshot(snapshot), set_branch(branch, snapshot["snapshot-id"])],
         )
-        return snapshot
 
     def commit_by_java(
         self,
