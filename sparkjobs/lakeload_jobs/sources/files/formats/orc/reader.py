@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from typing import IO, Any, cast
+from typing import IO, Any, Literal, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
@@ -295,7 +295,7 @@ def _read_tail(file: FileState, stream: Any) -> _Tail:
     postscript = _Message(end[-1 - size : -1])
     compression = postscript.number(2)
     codec = _CODECS[compression] if compression < len(_CODECS) else str(compression)
-    if codec not in _UNPACKED:
+    if codec and codec not in _UNPACKED:
         raise UnreadableFile(
             file.path,
             f"its codec `{codec}` is not supported",
@@ -332,11 +332,17 @@ def _bytes_at(stream: Any, start: int, size: int) -> bytes:
     return b"".join(parts)
 
 
+class _TooLong(Exception):
+    """A chunk that is longer than its bound when it is unpacked."""
+
+
 def _unpacked(codec: str, data: bytes, block: int) -> bytes:
     """Return the bytes of a footer, whose chunks have at most the size `block`. Raises `_Damaged`:
-    for a longer chunk too, as other readers of ORC do."""
+    for a longer chunk too, as other readers of ORC do, before more than the bound is unpacked."""
     if not codec:
         return data
+    # Blocks are smaller than 8 MiB: a chunk that is not packed has 23 bits for its length.
+    bound = min(block, _MAX_CHUNK)
     out, at = [], 0
     while at < len(data):
         header = int.from_bytes(data[at : at + 3], "little")
@@ -345,34 +351,45 @@ def _unpacked(codec: str, data: bytes, block: int) -> bytes:
             raise _Damaged("a footer ends within a chunk")
         at += 3 + len(chunk)
         try:
-            out.append(chunk if header & 1 else _UNPACKED[codec](chunk))
+            out.append(chunk if header & 1 else _UNPACKED[codec](chunk, bound))
+            if len(out[-1]) > bound:
+                raise _TooLong
+        except _TooLong as error:
+            raise _Damaged(f"a footer has a chunk of more than {bound:,} bytes") from error
         except (OSError, ValueError, IndexError, zlib.error, pa.ArrowException) as error:
             raise _Damaged(f"a footer cannot be unpacked: {error}") from error
-        if len(out[-1]) > block:
-            raise _Damaged(f"a footer has a chunk of more than {block:,} bytes")
     return b"".join(out)
 
 
-def _from_zlib(data: bytes) -> bytes:
-    return zlib.decompress(data, -zlib.MAX_WBITS)
+def _from_zlib(data: bytes, bound: int) -> bytes:
+    codec = zlib.decompressobj(-zlib.MAX_WBITS)
+    found = codec.decompress(data, bound + 1)
+    if not codec.eof and len(found) <= bound:
+        raise ValueError("it ends too early")
+    return found
 
 
-def _from_snappy(data: bytes) -> bytes:
-    size, _ = _varint(data, 0)
-    return pa.Codec("snappy").decompress(data, size, asbytes=True)
+def _from_snappy(data: bytes, bound: int) -> bytes:
+    return _sized("snappy", data, _varint(data, 0)[0], bound)
 
 
-def _from_lz4(data: bytes) -> bytes:
-    return pa.Codec("lz4_raw").decompress(data, _lz4_size(data), asbytes=True)
+def _from_lz4(data: bytes, bound: int) -> bytes:
+    return _sized("lz4_raw", data, _lz4_size(data), bound)
 
 
-def _from_zstd(data: bytes) -> bytes:
+def _sized(codec: Literal["snappy", "lz4_raw"], data: bytes, size: int, bound: int) -> bytes:
+    """Return data that is known to have this size."""
+    if size > bound:
+        raise _TooLong
+    return pa.Codec(codec).decompress(data, size, asbytes=True)
+
+
+def _from_zstd(data: bytes, bound: int) -> bytes:
     with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-        return stream.read()
+        return stream.read(bound + 1)
 
 
-_UNPACKED: Mapping[str, Callable[[bytes], bytes]] = {
-    "": bytes,
+_UNPACKED: Mapping[str, Callable[[bytes, int], bytes]] = {
     "zlib": _from_zlib,
     "snappy": _from_snappy,
     "lz4": _from_lz4,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tracemalloc
+import zlib
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -421,24 +423,76 @@ def test_a_footer_with_too_long_a_chunk_is_damaged(tmp_path: Path, codec: str) -
         read(path)
 
 
+def with_footer(path: Path, packed: bytes, block: int | None = None) -> None:
+    """Give a file a footer of this one packed chunk, and perhaps another size of blocks."""
+    content = path.read_bytes()
+    end = len(content) - 1 - content[-1]
+    postscript = content[end:-1]
+    said = orc_reader._Message(postscript)
+    size = said.number(1)
+    chunk = (len(packed) << 1).to_bytes(3, "little") + packed
+    others = postscript.removeprefix(orc_reader._encoded((1, size)))
+    if block is not None:
+        others = others.replace(
+            orc_reader._encoded((3, said.number(3))), orc_reader._encoded((3, block))
+        )
+    postscript = orc_reader._encoded((1, len(chunk))) + others
+    parts = (content[: end - size], chunk, postscript, bytes((len(postscript),)))
+    path.write_bytes(b"".join(parts))
+
+
 def test_a_footer_of_one_large_chunk_is_read(tmp_path: Path) -> None:
     name = "x" * (5 << 20)
     table = {name: pa.array([7])}
     path = write(tmp_path / "a.orc", table, compression="lz4", compression_block_size=6 << 20)
     content = path.read_bytes()
     end = len(content) - 1 - content[-1]
-    postscript = content[end:-1]
-    size = orc_reader._Message(postscript).number(1)
+    size = orc_reader._Message(content[end:-1]).number(1)
     # Arrow does not pack it.
-    packed = pa.Codec("lz4_raw").compress(content[end - size + 3 : end], asbytes=True)
-    chunk = (len(packed) << 1).to_bytes(3, "little") + packed
-    others = postscript.removeprefix(orc_reader._encoded((1, size)))
-    postscript = orc_reader._encoded((1, len(chunk))) + others
-    parts = (content[: end - size], chunk, postscript, bytes((len(postscript),)))
-    path.write_bytes(b"".join(parts))
+    with_footer(path, pa.Codec("lz4_raw").compress(content[end - size + 3 : end], asbytes=True))
 
     assert path.stat().st_size < size
     assert read(path).to_pydict() == {name: [7]}
+
+
+def packed(codec: str, size: int) -> bytes:
+    """Return so many zeros as a chunk of ORC."""
+    zeros = bytes(size)
+    if codec == "zlib":
+        return zlib.compress(zeros)[2:-4]
+    name: Any = "lz4_raw" if codec == "lz4" else codec
+    return pa.Codec(name).compress(zeros, asbytes=True)
+
+
+@pytest.mark.parametrize("block", [65536, (1 << 32) - 1])
+@pytest.mark.parametrize("codec", ["zlib", "snappy", "zstd", "lz4"])
+def test_a_footer_is_not_unpacked_beyond_the_bound(tmp_path: Path, codec: str, block: int) -> None:
+    path = write(tmp_path / "a.orc", {"v": [1]}, compression=codec)
+    with_footer(path, packed(codec, 100 << 20), block)
+    bound = min(block, (1 << 23) - 1)
+
+    before = pa.total_allocated_bytes()
+    tracemalloc.start()
+    with pytest.raises(LoadFailed, match=f"a footer has a chunk of more than {bound:,} bytes"):
+        read(path)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert taken < 32 << 20
+    assert pa.total_allocated_bytes() == before
+
+
+@pytest.mark.parametrize("codec", ["zlib", "snappy", "zstd", "lz4"])
+def test_a_chunk_of_a_footer_may_have_just_the_size_of_a_block(codec: str) -> None:
+    chunk = packed(codec, 65536)
+    data = (len(chunk) << 1).to_bytes(3, "little") + chunk
+
+    assert orc_reader._unpacked(codec, data, 65536) == bytes(65536)
+    with pytest.raises(orc_reader._Damaged, match="more than 65,535 bytes"):
+        orc_reader._unpacked(codec, data, 65535)
+    short = (len(chunk) - 3 << 1).to_bytes(3, "little") + chunk[:-3]
+    with pytest.raises(orc_reader._Damaged, match="cannot be unpacked"):
+        orc_reader._unpacked(codec, short, 65536)
 
 
 def test_file_that_is_not_orc_is_rejected_by_name(tmp_path: Path) -> None:
