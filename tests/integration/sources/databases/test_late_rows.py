@@ -19,7 +19,7 @@ from lakeload_jobs.contract.spec import ColumnsSpec, JdbcInput, RejectLimit, Tab
 from lakeload_jobs.contract.state import Bookmark, Evidence
 from lakeload_jobs.sources.databases import seen
 from lakeload_jobs.sources.databases.columns import SelectedColumn
-from lakeload_jobs.sources.databases.engines.postgres import source as postgres_source
+from lakeload_jobs.sources.databases.engines.postgres import catalog
 from lakeload_jobs.sources.databases.engines.postgres.snapshot import (
     PostgresRelation,
     entry_sql,
@@ -358,7 +358,7 @@ def test_by_xmin_a_view_and_another_server_are_errors(
     assert failed.error.message.startswith("`cursor: xmin` of `public.seen`: only tables of")
     table = by_xmin(database.table(world))
     load(world, table)
-    monkeypatch.setattr(postgres_source, "server_of", lambda _: "7/2")
+    monkeypatch.setattr(catalog, "server_of", lambda _: "7/2")
     failed = load(world, table)
     assert failed.error is not None
     assert "and this is `7/2`" in failed.error.message
