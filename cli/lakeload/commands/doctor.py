@@ -17,6 +17,7 @@ from lakeload.commands.options import (
     parse_seconds,
     refuse_without_file,
 )
+from lakeload.ui import console
 from lakeload.ui.console import OutputFormat
 from lakeload_jobs.contract.errors import ExitCode
 
@@ -47,6 +48,7 @@ def doctor(
     from lakeload.machine.doctor.checks import CHECKS
     from lakeload.machine.doctor.model import CheckContext, Host, run_checks
     from lakeload.ui.checks import show_findings
+    from lakeload.ui.display import Phases
 
     seconds = parse_seconds("--timeout", timeout, least=MIN_TIMEOUT)
     need = _need(file, destination)
@@ -57,7 +59,8 @@ def doctor(
         cache=cache_directory(os.environ),
         runs=runs_directory(os.environ),
     )
-    report = run_checks(CheckContext(host, need, offline=offline, seconds=seconds), CHECKS)
+    with Phases(console.err, "checking this machine", quiet=console.silent()):
+        report = run_checks(CheckContext(host, need, offline=offline, seconds=seconds), CHECKS)
     code = ExitCode.OK if report.passed else ExitCode.MACHINE
     show_findings(report, file, code)
     if code is not ExitCode.OK:
@@ -66,8 +69,9 @@ def doctor(
 
 def _need(file: Path | None, named: Path | None) -> Need:
     """Return what the document asks of the machine. Raises `InvalidDocuments`."""
+    from lakeload.commands.read_document import read_document
     from lakeload.config.secret_names import absolute_reference
-    from lakeload.documents.load import PipelineDocument, load_either
+    from lakeload.documents.load import PipelineDocument
     from lakeload.documents.named_files import NamedFiles
     from lakeload.documents.spec import specs_of
     from lakeload.machine.doctor.model import Need
@@ -77,7 +81,7 @@ def _need(file: Path | None, named: Path | None) -> Need:
     if file is None:
         refuse_without_file(named)
         return Need(features=SETS)
-    document = load_either(file, os.environ, named)
+    document = read_document(file, named)
     destination, tables = specs_of(document)
     need = Need(NamedFiles(file, named), destination, format_of(destination).jar_sets)
     if not isinstance(document, PipelineDocument):

@@ -134,7 +134,8 @@ def _wanted(
 ) -> tuple[tuple[str, ...], tuple[str, ...], str | None]:
     """Return the sets to have, those on the class path of the loads that an archive is for, and
     the pipeline's `spark.jars.repositories`. Raises `InvalidDocuments`."""
-    from lakeload.documents.load import PipelineDocument, load_either
+    from lakeload.commands.read_document import read_document
+    from lakeload.documents.load import PipelineDocument
     from lakeload.documents.spec import specs_of
     from lakeload.machine.jars.pins import SETS
     from lakeload.machine.jars.repository import REPOSITORY_PROPERTY
@@ -147,7 +148,7 @@ def _wanted(
     if file is None:
         refuse_without_file(destination)
     else:
-        document = load_either(file, os.environ, destination)
+        document = read_document(file, destination)
         if isinstance(document, PipelineDocument):
             from lakeload.commands.spark_job import jar_sets_by_settings
 

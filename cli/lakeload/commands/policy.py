@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from lakeload.commands.options import DestinationFile
+from lakeload.ui import console
 from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.core.aws_partitions import partition
 
@@ -121,7 +121,7 @@ def policy(
     that assumes the role: JSON to paste, `aws iam` commands, or Terraform.
     Gets your identity from STS unless you name principals with --principal.
     """
-    from lakeload.documents.load import load_either
+    from lakeload.commands.read_document import read_document
     from lakeload.policy.database_roles import GRANTS
 
     extras = extra or []
@@ -141,7 +141,7 @@ def policy(
             "--reveal-external-id": reveal,
         }
         _refuse(target, of_iam if target is For.LAKE_FORMATION else of_iam | of_grants)
-        document = load_either(file, os.environ, destination)
+        document = read_document(file, destination)
         if target.value in GRANTS:
             _show_database_role(target, document)
             return
@@ -151,9 +151,10 @@ def policy(
     from lakeload.policy.iam import PolicyOptions
     from lakeload.policy.policy_set import Asked, compose, needs_principal, notes
     from lakeload.policy.principals import principals_of
+    from lakeload.ui.display import Phases
     from lakeload.ui.policy import show
 
-    spec, tables = specs_of(load_either(file, os.environ, destination))
+    spec, tables = specs_of(read_document(file, destination))
     if account is not None and not _ACCOUNT.fullmatch(account):
         raise InvalidInput(
             f"`--account {account}` is not the 12 digits of an AWS account",
@@ -162,7 +163,8 @@ def policy(
     options = PolicyOptions(account, Extra.RESET in extras, Extra.MAINTAIN in extras, read_only)
     concerned = only in (None, Only.TRUST, Only.BASE)
     wanted = needs_principal(spec, options) and concerned
-    who = principals_of(spec, principal or [], reveal=reveal, wanted=wanted)
+    with Phases(console.err, "finding who may assume the role", quiet=console.silent()):
+        who = principals_of(spec, principal or [], reveal=reveal, wanted=wanted)
     found = compose(spec, tables, Asked(options, *who, only))
     if only and not found.documents:
         raise InvalidInput(
@@ -196,9 +198,12 @@ def _show_recipes(
     from lakeload.documents.load import PipelineDocument
     from lakeload.documents.spec import specs_of
     from lakeload.policy.recipes import RecipeRequest, recipes
+    from lakeload.ui.display import Phases
     from lakeload.ui.policy import show_snippets
+    from lakeload.ui.progress import PHASES
 
-    document = with_found_tables(document, "policy", keys=True)
+    with Phases(console.err, PHASES["documents"], quiet=console.silent()) as phases:
+        document = with_found_tables(document, "policy", keys=True, phases=phases)
     destination, tables = specs_of(document)
     request = RecipeRequest(
         now=datetime.now(UTC),

@@ -154,13 +154,15 @@ def _show_failed(
     output: OutputFormat,
 ) -> NoReturn:
     """Show jobs of the history that failed, and end the command."""
+    from lakeload.commands.read_document import read_document
     from lakeload.formats.reports import RunsReport
     from lakeload.ui.display import Phases
     from lakeload.ui.history import show_job
     from lakeload.ui.runs import to_document
 
+    document = read_document(file, destination)
     with Phases(console.err, "reading the job history", quiet=console.silent()):
-        history = _history(_read(file, destination))
+        history = _history(document)
         jobs = history.jobs(_failed(globs), limit, start)
     if output is OutputFormat.JSON:
         console.show_json(to_document(RunsReport((), ()), jobs=jobs))
@@ -181,10 +183,14 @@ def _follow(
     output: OutputFormat,
 ) -> NoReturn:
     """Show each job that ends, until a signal ends the command."""
+    from lakeload.commands.read_document import read_document
+    from lakeload.ui.display import Phases
     from lakeload.ui.history import show_job
     from lakeload_jobs.contract.codec import to_json
 
-    history = _history(_read(file, destination))
+    document = read_document(file, destination)
+    with Phases(console.err, "reading the job history", quiet=console.silent()):
+        history = _history(document)
     since = start or datetime.now(UTC)
     shown_jobs: set[tuple[datetime, str]] = set()
     keeps = _failed(globs) if failed else (lambda job: job.is_about(globs))
@@ -201,12 +207,6 @@ def _follow(
         time.sleep(_FOLLOW_SECONDS)
 
 
-def _read(file: Path, destination: Path | None) -> PipelineDocument | DestinationDocument:
-    from lakeload.documents.load import load_either
-
-    return load_either(file, os.environ, destination)
-
-
 def _history(document: PipelineDocument | DestinationDocument) -> PastJobs:
     from lakeload.commands.past_jobs import PastJobs
 
@@ -221,9 +221,9 @@ def _show_local(
 
     found = matching(past_runs(runs_directory(os.environ)), globs)
     if file is not None:
-        from lakeload.documents.load import load_either
+        from lakeload.commands.read_document import read_document
 
-        found = _of_document(load_either(file, os.environ, destination), found)
+        found = _of_document(read_document(file, destination), found)
     if output is OutputFormat.JSON:
         console.show_json(local_document(found[:limit]))
     else:

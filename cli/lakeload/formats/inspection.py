@@ -17,7 +17,6 @@ from lakeload.sources.report import NOTHING_KNOWN, SourceReport
 from lakeload_jobs.contract.errors import ExitCode, LakeloadError
 from lakeload_jobs.contract.result import ErrorInfo, NewData, TableResult
 from lakeload_jobs.contract.spec import (
-    NO_OPTIONS,
     DestinationSpec,
     JobSpec,
     ReaderChoice,
@@ -45,7 +44,7 @@ class InspectionRequest:
     destination: DestinationSpec
     pipeline: str
     attempt: Attempt
-    options: RunOptions = NO_OPTIONS
+    options: RunOptions
     loads: bool = False
     """A load follows: what only a commit can tell is asked too."""
     spec: JobSpec | None = None

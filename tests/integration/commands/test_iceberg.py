@@ -28,6 +28,7 @@ from lakeload.launch.spec import new_attempt
 from lakeload.policy.iam import PolicyOptions, role_policies
 from lakeload.policy.policy_set import merged
 from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.contract.spec import NO_OPTIONS
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
@@ -507,7 +508,7 @@ def test_inspection_before_spark_needs_two_requests_per_table(
     calls: list[str] = []
     for client in (session.s3, session.glue):
         client.meta.events.register("before-call", lambda model, **_: calls.append(model.name))
-    request = InspectionRequest(destination, "shop", new_attempt("tuesday"))
+    request = InspectionRequest(destination, "shop", new_attempt("tuesday"), NO_OPTIONS)
     seen = inspect(session, table_specs(document), request)
     assert [(table.idle, table.error) for table in seen] == [(False, None), (False, None)]
     assert sorted(calls) == ["GetObject", "GetTable", "GetTable"]
@@ -523,7 +524,7 @@ def test_sync_without_new_files_needs_no_spark_and_reset_removes_the_bookmark(
     pipeline = load_pipeline(tmp_path / "pipeline.yml", os.environ)
     destination = destination_spec(pipeline.destination)
     session = AwsSession(destination)
-    request = InspectionRequest(destination, "shop", new_attempt("monday"))
+    request = InspectionRequest(destination, "shop", new_attempt("monday"), NO_OPTIONS)
     (seen,) = inspect(session, table_specs(pipeline), request)
     assert seen.report.listed is not None
     assert seen.report.files == seen.report.listed

@@ -20,6 +20,7 @@ from lakeload.sources.report import IncrementalPlan, SourceReport
 from lakeload.ui.plan import to_document
 from lakeload_jobs.contract.errors import ExitCode, InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import (
+    NO_OPTIONS,
     DestinationSpec,
     FileFormatName,
     FilesInput,
@@ -67,7 +68,9 @@ def planned(
     else:
         foreseen = ParquetState(spec, seen)
     destination = DestinationSpec("lake", "us-east-1", parquet=ParquetSpec("DAY", "{date}-{uuid}"))
-    (plan,) = plan_states([foreseen], InspectionRequest(destination, "shop", HERE), local=True)
+    (plan,) = plan_states(
+        [foreseen], InspectionRequest(destination, "shop", HERE, NO_OPTIONS), local=True
+    )
     return plan
 
 
@@ -191,7 +194,9 @@ def test_the_plan_of_an_incremental_table_counts_new_and_known_files() -> None:
         ParquetState(table("orders"), opened(), report=two),
         ParquetState(table("orders"), opened(), report=chosen()),
     ]
-    new, idle = plan_states(seen, InspectionRequest(destination, "shop", HERE), local=True)
+    new, idle = plan_states(
+        seen, InspectionRequest(destination, "shop", HERE, NO_OPTIONS), local=True
+    )
     assert new.action == "LOAD"
     assert new.incremental == IncrementalPlan(2, 11, 3, 4, 0, len('{"n": 1}'), reload=False)
     assert idle.action == "NO_OP"
@@ -244,7 +249,9 @@ def test_inspect_each_reports_each_table() -> None:
 
 def test_plan_of_a_table_with_a_leading_underscore_names_another_name() -> None:
     spec = dataclasses.replace(table("orders"), table="_04_sp500")
-    request = InspectionRequest(DestinationSpec("my-data-lake", "eu-central-1"), "shop", HERE)
+    request = InspectionRequest(
+        DestinationSpec("my-data-lake", "eu-central-1"), "shop", HERE, NO_OPTIONS
+    )
     (plan,) = plan_states([ParquetState(spec, opened())], request, local=False)
     (warning,) = plan.warnings
     assert "begins with `_`" in warning

@@ -16,6 +16,7 @@ from lakeload.launch.spec import Attempt
 from lakeload.sources.report import SourceReport
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import (
+    NO_OPTIONS,
     DestinationSpec,
     FilesInput,
     JdbcInput,
@@ -66,7 +67,10 @@ def test_comparing_keys_reads_all_of_a_table_of_which_little_is_new() -> None:
     assert costs is not None
     assert costs.warnings[0].startswith("`detect_deletes` reads the whole table in each round: 1.0")
     request = InspectionRequest(
-        DestinationSpec("my-data-lake", "us-east-1", table_format="ICEBERG"), "shop", HERE
+        DestinationSpec("my-data-lake", "us-east-1", table_format="ICEBERG"),
+        "shop",
+        HERE,
+        NO_OPTIONS,
     )
     planned = plan_table(state, request, local=True)
     assert planned.estimated_rows == 1

@@ -34,7 +34,7 @@ from lakeload_jobs.sources.paths.file_state import FileState
 from tests.unit.launch.specs import ATTEMPT, SYNCED, table
 
 REQUEST = InspectionRequest(
-    DestinationSpec("lake", "us-east-1"), "shop", Attempt("job-1", ATTEMPT, SYNCED)
+    DestinationSpec("lake", "us-east-1"), "shop", Attempt("job-1", ATTEMPT, SYNCED), NO_OPTIONS
 )
 OPENED = OpenedLog(1, None, first_run=True, column_map={}, columns=())
 

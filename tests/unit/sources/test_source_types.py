@@ -31,7 +31,13 @@ from lakeload.sources.registry import SOURCES
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.codec import CodecError, from_json, to_json
 from lakeload_jobs.contract.secrets import SecretReference
-from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, RunOptions, TableSpec
+from lakeload_jobs.contract.spec import (
+    NO_OPTIONS,
+    DestinationSpec,
+    FilesInput,
+    RunOptions,
+    TableSpec,
+)
 from lakeload_jobs.formats.parquet.log.table_log import OpenedLog
 from lakeload_jobs.sources.readers import SourceReaders
 from tests.reference import reference_page
@@ -165,7 +171,7 @@ def test_a_second_source_changes_no_fingerprint_of_files(
 def test_source_without_files_passes_the_checks_before_spark(tmp_path: Path) -> None:
     tables = table_specs(pipeline(tmp_path, DATABASE))
     destination = DestinationSpec("lake", "us-east-1")
-    request = InspectionRequest(destination, "shop", Attempt("job-1", ATTEMPT, SYNCED))
+    request = InspectionRequest(destination, "shop", Attempt("job-1", ATTEMPT, SYNCED), NO_OPTIONS)
 
     check_options(tables, "PARQUET", RunOptions(limit=1))
     refuse_without_any_input(tables)

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lakeload_jobs.contract.spec import ColumnsSpec, TableSpec
+from lakeload_jobs.sources.base import BadValue
 from lakeload_jobs.sources.databases.relation_identity import RelationIdentity
 
+_TEXT_SHOWN = 60
+"""Characters of a bad value that are shown."""
 Carried = Literal["VALUE", "TEXT"]
 Fetch = Callable[[str], Sequence[Sequence[Any]]]
 """Runs a SELECT and returns its rows, whose values are those of the driver, text or its bytes."""
@@ -153,6 +156,15 @@ class SelectedColumn:
         if not self.bad:
             return self.expression
         return f"CASE WHEN {self.bad} THEN NULL ELSE {self.expression} END"
+
+
+def bad_value(
+    table: str, key: Iterable[tuple[str, object]], column: str, value: str, reason: str
+) -> BadValue:
+    """Return a value that cannot be loaded, in the row with this key, as messages say it."""
+    at = ", ".join(f"{name} = {text}" for name, text in key)
+    what = f"the value `{value[:_TEXT_SHOWN]}` cannot be loaded: {reason}"
+    return BadValue(table, at and f", row with {at}", f": column `{column}`: {what}")
 
 
 def is_read(table: TableSpec, columns: ColumnsSpec, column: SelectedColumn) -> bool:

@@ -15,7 +15,7 @@ from lakeload.formats.iceberg.inspect import inspect
 from lakeload.formats.inspection import InspectionRequest
 from lakeload.launch.spec import new_attempt
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.spec import EndpointsSpec, FilesInput, PartitionField
+from lakeload_jobs.contract.spec import NO_OPTIONS, EndpointsSpec, FilesInput, PartitionField
 from tests.integration.formats.iceberg.conftest import SYNCED, Loads
 from tests.servers.fault_proxy import MakeProxy
 
@@ -151,7 +151,9 @@ def test_requests_of_a_load_are_counted(loads: Loads, make_proxy: MakeProxy) -> 
         return asked, Counter(one.operation for one in store.requests)
 
     def look() -> None:
-        request = InspectionRequest(loads.destination, "shop", new_attempt(None), loads=True)
+        request = InspectionRequest(
+            loads.destination, "shop", new_attempt(None), NO_OPTIONS, loads=True
+        )
         inspect(AwsSession(loads.destination), [table], request)
 
     def load() -> None:

@@ -22,7 +22,7 @@ from lakeload.launch.spec import new_attempt
 from lakeload.sources.report import CursorPlan
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
-from lakeload_jobs.contract.spec import RunOptions, TableSpec
+from lakeload_jobs.contract.spec import NO_OPTIONS, RunOptions, TableSpec
 from lakeload_jobs.contract.state import Bookmark
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
@@ -377,7 +377,7 @@ class Found:
 def without_spark(world: World, table: TableSpec) -> Found:
     """Inspect a table as `plan` and `sync` do."""
     spec = world.spec(table)
-    request = InspectionRequest(spec.destination, spec.pipeline, new_attempt(None))
+    request = InspectionRequest(spec.destination, spec.pipeline, new_attempt(None), NO_OPTIONS)
     commands = commands_of(spec.destination.table_format)
     states = commands.inspect(AwsSession(spec.destination), [table], request)
     plan = plan_table(states[0], request, local=True)

@@ -10,7 +10,7 @@ from lakeload.formats.iceberg.inspect import IcebergState
 from lakeload.formats.iceberg.plan import plan_states
 from lakeload.formats.inspection import InspectionRequest
 from lakeload.launch.spec import Attempt
-from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, IcebergSpec
+from lakeload_jobs.contract.spec import NO_OPTIONS, CatalogSpec, DestinationSpec, IcebergSpec
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from tests.unit.formats.iceberg.metadata import LOCATION, open_table, snapshot
@@ -24,7 +24,7 @@ def look(catalog: CatalogSpec) -> InspectionRequest:
     destination = DestinationSpec(
         "lake", "us-east-1", "p", table_format="ICEBERG", iceberg=IcebergSpec(catalog=catalog)
     )
-    return InspectionRequest(destination, "shop", Attempt("monday", ATTEMPT, SYNCED))
+    return InspectionRequest(destination, "shop", Attempt("monday", ATTEMPT, SYNCED), NO_OPTIONS)
 
 
 def test_plan_lists_branches_that_a_load_would_drop() -> None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lakeload_jobs.sources.base import BadValuesFound
+from lakeload_jobs.sources.databases.columns import bad_value
 from lakeload_jobs.sources.databases.engines.driver.source import ReadRows
 
 OLD, NEW = date(1, 1, 1), date(2024, 2, 29)
@@ -43,3 +44,16 @@ def test_bad_values_of_all_batches_are_null_where_they_may_be() -> None:
     ]
 
     assert [row["day"] for row in rows] == [NEW, None, NEW, None, NEW, None, NEW]
+
+
+def test_a_bad_value_is_told_with_the_key_of_its_row() -> None:
+    assert str(bad_value("web.t", (("id", 7), ("at", "x")), "n", "12e9", "it is too large")) == (
+        "reading `web.t`, row with id = 7, at = x: column `n`: the value `12e9` cannot be loaded: "
+        "it is too large"
+    )
+
+
+def test_a_long_bad_value_of_a_row_without_a_key_is_cut() -> None:
+    said = str(bad_value("web.t", (), "n", "9" * 61, "it is too large"))
+
+    assert said.startswith(f"reading `web.t`: column `n`: the value `{'9' * 60}` cannot be loaded")

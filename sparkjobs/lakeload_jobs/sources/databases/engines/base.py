@@ -288,5 +288,10 @@ class Engine(ABC):
         return failure(doing, state, text)
 
 
+def host_of(read: JdbcInput) -> str:
+    """Return the host as a URL has it."""
+    return f"[{read.host}]" if ":" in read.host else read.host
+
+
 def _is_installed(reader: DirectReader) -> bool:
     return importlib.util.find_spec(reader.module) is not None

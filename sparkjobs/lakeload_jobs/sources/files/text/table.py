@@ -166,7 +166,7 @@ class TextFiles:
         return TextTable(names, read.batch_schema, splits, warnings, spellings)
 
     @cached_property
-    def _loaded(self) -> Columns:
+    def _projection(self) -> Columns:
         """The columns that are read."""
         given = self.columns
         return ALL_COLUMNS if self.all_columns else Columns(given.include, given.exclude)
@@ -196,7 +196,7 @@ class TextFiles:
         return {
             name: self._type(evidence[name], name, recorded.get(name))
             for name in names
-            if name in self._loaded
+            if name in self._projection
         }
 
     def _kept(
@@ -229,7 +229,7 @@ class TextFiles:
             stored = {path: text.names for path, text in opener.texts.items()}
         reader = self.reading.reader(
             opener,
-            ALL_COLUMNS if self.spelled else self._loaded,
+            ALL_COLUMNS if self.spelled else self._projection,
             known=self.recorded,
             sets_aside=self.on_bad_value == "QUARANTINE",
             stored=stored,

@@ -19,7 +19,7 @@ from lakeload.launch.spec import new_attempt
 from lakeload.ui import console
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import ExitCode, Refused
-from lakeload_jobs.contract.spec import CatalogSpec, FilesInput, TableSpec
+from lakeload_jobs.contract.spec import NO_OPTIONS, CatalogSpec, FilesInput, TableSpec
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from tests.fakes.spark_home import fake_spark_home
 from tests.integration.formats.iceberg.catalogs.world import (
@@ -64,7 +64,7 @@ class Shop:
         given = FilesInput("CSV", ("/data/orders.csv",), {})
         tables = [TableSpec(name, self.schema, name, given, "f", mode="UPSERT") for name in names]
         session = AwsSession(destination)
-        request = InspectionRequest(destination, "shop", new_attempt(None), loads=True)
+        request = InspectionRequest(destination, "shop", new_attempt(None), NO_OPTIONS, loads=True)
         return commands_of("ICEBERG").inspect(session, tables, request)
 
     def commits(self) -> list[dict[str, Any]]:

@@ -50,8 +50,3 @@ def _target(column: CatalogColumn, read: JdbcInput) -> str:
     if column.type == "TIMESTAMP":
         return "string" if (column.scale or 0) > _MAX_FRACTION else ""
     return "string" if column.type in ("TIME", "TIME_WITH_TIMEZONE") else ""
-
-
-def host_of(read: JdbcInput) -> str:
-    """Return the host as a URL has it."""
-    return f"[{read.host}]" if ":" in read.host else read.host

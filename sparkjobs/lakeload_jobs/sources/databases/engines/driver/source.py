@@ -41,7 +41,7 @@ from lakeload_jobs.sources.base import (
 )
 from lakeload_jobs.sources.databases.base import DatabaseRun, DatabaseSlice, DatabaseSource
 from lakeload_jobs.sources.databases.bookmark import Kind
-from lakeload_jobs.sources.databases.columns import SelectedColumn
+from lakeload_jobs.sources.databases.columns import SelectedColumn, bad_value
 from lakeload_jobs.sources.databases.cursor_sql import Cursor, value_of
 from lakeload_jobs.sources.databases.cursors import Window
 from lakeload_jobs.sources.databases.engines.base import Engine
@@ -393,10 +393,8 @@ class ReadRows:
         for name, (mask, text, reason) in found.items():
             bad = zip(rows.filter(mask).to_pylist(), text.filter(mask).to_pylist(), strict=True)
             for row, value in bad:
-                at = ", ".join(f"{column} = {row[column]}" for column in self.key if column in row)
-                where = f", row with {at}" if at else ""
-                text = f": column `{name}`: the value `{value}` cannot be loaded: {reason}"
-                values.append(BadValue(self.name, where, text))
+                at = ((column, row[column]) for column in self.key if column in row)
+                values.append(bad_value(self.name, at, name, value, reason))
         return values
 
 

@@ -25,7 +25,7 @@ from lakeload_jobs.rows.batches import barrier_task
 from lakeload_jobs.rows.tracking import BAD_VALUES_HELPER, KEY_ONLY_HELPER
 from lakeload_jobs.sources.base import BadValue, BadValuesFound
 from lakeload_jobs.sources.batch_sizes import BATCH_BYTES, BATCH_ROWS, bounded
-from lakeload_jobs.sources.databases.columns import SelectedColumn
+from lakeload_jobs.sources.databases.columns import SelectedColumn, bad_value
 from lakeload_jobs.sources.databases.engines.failures import LOST_HINT
 from lakeload_jobs.sources.databases.engines.mysql.catalog import MysqlRelation, key_of
 from lakeload_jobs.sources.databases.engines.mysql.connection import (
@@ -108,7 +108,6 @@ def _lock(read: JdbcInput, password: Secret | None, relation: MysqlRelation) -> 
 
 
 _SHOWN = 10
-_TEXT_SHOWN = 60
 _CELL_BYTES = 8
 """Arrow bytes of a short value, beside those of its text."""
 _KEYS_AT_ONCE = 4096
@@ -269,11 +268,8 @@ class ReadTable:
                 f" WHERE {column.bad}{also} LIMIT {_SHOWN - len(found)}",
             )
             for value, *place in rows:
-                at = ", ".join(f"{name} = {text}" for name, text in zip(key, place, strict=True))
-                row = f", row with {at}" if at else ""
-                what = f"the value `{value[:_TEXT_SHOWN]}` cannot be loaded: {column.reason}"
-                text = f": column `{column.name}`: {what}"
-                found.append(BadValue(self.relation.shown, row, text))
+                at, shown = zip(key, place, strict=True), self.relation.shown
+                found.append(bad_value(shown, at, column.name, value, column.reason))
             if len(found) == _SHOWN:
                 break
         return found

@@ -21,6 +21,7 @@ from lakeload_jobs.sources.databases.columns import (
     Fetch,
     SelectedColumn,
     UniqueIndex,
+    bad_value,
     keys_of,
     query_sql,
 )
@@ -495,7 +496,6 @@ def describe_session(connection: psycopg.Connection[Any]) -> str:
 _WITH_PAGES = ("r", "p", "m")
 """Kinds whose rows are in pages of this server's."""
 _SHOWN = 10
-_TEXT_SHOWN = 60
 
 
 def bad_values(
@@ -528,8 +528,5 @@ def bad_values(
             )
             for value, *texts_of_key in rows:
                 at = zip(names, texts_of_key, strict=True)
-                where = ", ".join(f"{name} = {text}" for name, text in at)
-                what = f"the value `{value[:_TEXT_SHOWN]}` cannot be loaded: {column.reason}"
-                row = where and f", row with {where}"
-                found.append(BadValue(relation.shown, row, f": column `{column.name}`: {what}"))
+                found.append(bad_value(relation.shown, at, column.name, value, column.reason))
     return tuple(found), int(count)

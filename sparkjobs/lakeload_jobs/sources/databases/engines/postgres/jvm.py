@@ -20,6 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from lakeload_jobs.rows.batches import map_batches
 from lakeload_jobs.rows.failures import failures_for_driver
 from lakeload_jobs.sources.databases.columns import SelectedColumn
+from lakeload_jobs.sources.databases.engines.base import host_of
 from lakeload_jobs.sources.databases.engines.postgres.adbc import ReadPart
 from lakeload_jobs.sources.databases.engines.postgres.connection import session_settings
 from lakeload_jobs.sources.databases.engines.postgres.snapshot import (
@@ -96,7 +97,6 @@ def _options(connection: psycopg.Connection[Any], reader: ReadPart) -> dict[str,
     """Return the options of Spark's source, with the login that libpq has found. The password is
     in the option that Spark hides in all it shows."""
     read, info = reader.read, connection.info
-    host = f"[{read.host}]" if ":" in read.host else read.host
     given = info.get_parameters()
     own = {name: given[libpq] for libpq, name in _PARAMETERS.items() if libpq in given}
     if own.get("sslrootcert") == "system":
@@ -106,7 +106,7 @@ def _options(connection: psycopg.Connection[Any], reader: ReadPart) -> dict[str,
         # With a certificate it means more to libpq than to the driver.
         own["sslmode"] = "verify-ca"
     return own | {
-        "url": f"jdbc:postgresql://{host}:{read.port}/{quote(read.name, safe='')}",
+        "url": f"jdbc:postgresql://{host_of(read)}:{read.port}/{quote(read.name, safe='')}",
         "driver": "org.postgresql.Driver",
         "user": info.user,
         "password": info.password,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from lakeload_jobs.contract.spec import JdbcInput
 from lakeload_jobs.sources.databases.columns import CatalogColumn, Fetch, Rule, target_of
-from lakeload_jobs.sources.databases.engines.base import Facts
-from lakeload_jobs.sources.databases.engines.driver.dialect import DriverDialect, host_of
+from lakeload_jobs.sources.databases.engines.base import Facts, host_of
+from lakeload_jobs.sources.databases.engines.driver.dialect import DriverDialect
 from lakeload_jobs.sources.databases.engines.driver.engine import DriverEngine, IntegerCursors
 
 _TLS = {
