@@ -119,6 +119,7 @@ def test_steps_of_metadata_alone_do_without_java(
         raise AssertionError(given)
 
     monkeypatch.setattr(SparkCatalog, "open_in", open_in)
+    monkeypatch.setattr("tests.integration.formats.iceberg.upkeep.open_in_spark", lambda *_: None)
     steps = [step for step in FORMATS["ICEBERG"].maintenance_steps if step not in with_jars]
     did = upkeep.keep(table, *steps, **NOW)
     for step in sorted(with_jars):
