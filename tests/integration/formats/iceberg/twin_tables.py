@@ -430,6 +430,7 @@ class Lake:
             key: {**value, "snapshot-id": numbers[value["snapshot-id"]]}
             for key, value in metadata["refs"].items()
         }
+        found["metadata-log"] = len(metadata["metadata-log"])
         found["snapshot-log"] = [numbers[one["snapshot-id"]] for one in metadata["snapshot-log"]]
         found["snapshots"] = [self._snapshot(one, numbers) for one in metadata["snapshots"]]
         return found

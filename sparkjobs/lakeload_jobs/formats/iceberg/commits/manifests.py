@@ -325,13 +325,18 @@ class Manifest:
 
 def check_can_add(metadata: Metadata) -> None:
     """Raise `Unsupported` where data files cannot be added to a table: before any is written."""
+    check_version(metadata)
+    _partition_record(partition_fields(schema_of(metadata), spec_of(metadata)["fields"]))
+
+
+def check_version(metadata: Metadata) -> None:
+    """Raise `Unsupported` for a table of a version that gets no rows."""
     version = metadata["format-version"]
     if version not in DATA_VERSIONS:
         raise Unsupported(
             f"the format version {version}, to which lakeload adds no rows",
             hint="raise it with `ALTER TABLE … SET TBLPROPERTIES ('format-version' = '2')`",
         )
-    _partition_record(partition_fields(schema_of(metadata), spec_of(metadata)["fields"]))
 
 
 def write_added(

@@ -2,7 +2,8 @@
 
 Requirements and updates are those of Iceberg's REST protocol, as dictionaries. A REST catalog is
 sent them; for other catalogs `check` and `updated` do what such a server does. Fields that this
-version of lakeload does not know stay as they are.
+version of lakeload does not know stay as they are. So do statistics: each is bound to a snapshot,
+and a new snapshot makes none of them false.
 
 https://iceberg.apache.org/spec/ and the REST catalog's OpenAPI document are the sources of the
 names and rules.

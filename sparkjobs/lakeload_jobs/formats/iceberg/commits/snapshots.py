@@ -17,7 +17,7 @@ from lakeload_jobs.formats.iceberg.commits.manifests import (
     EXISTING,
     Manifest,
     MetadataFiles,
-    check_can_add,
+    check_version,
     partition_key,
     read_list,
     read_manifest,
@@ -79,7 +79,7 @@ def added(files: MetadataFiles, metadata: Metadata, addition: Addition, *, now_m
     One request for the list of the head, one for the new list, and those of the manifests that are
     removed or merged. Raises `Unsupported` and `AwsError`.
     """
-    check_can_add(metadata)
+    check_version(metadata)
     parent = None if addition.head is None else snapshot_of(metadata, addition.head)
     changes = _Changes()
     rows = [row for row in read_list(files, parent) if _has_live_files(row)]

@@ -80,6 +80,21 @@ def test_staged_append_takes_its_own_files_out_of_a_merged_manifest(tmp_path: Pa
     assert ids["b"].start >= before["c"].stop
 
 
+def test_staged_append_of_a_partition_transform_of_others_is_made_again(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path, 2, BY_CITY)
+    table.append(data_file("a", 3, city="bern"))
+    table.append(data_file("b", 2, city="bonn"), branch="staged")
+    (spec,) = table.metadata["partition-specs"]
+    unknown = {**spec["fields"][0], "transform": "geohash[4]"}
+    table.metadata["partition-specs"] = [spec | {"fields": [unknown]}]
+    staged, head = table.snapshot("staged"), ref(table.metadata, MAIN)
+    table.commit(
+        again(table.files, table.metadata, staged, head, new_snapshot_id(), {}, now_ms=NOW)
+    )
+    cities = {entry["data_file"]["partition"]["city"] for entry in table.entries()}
+    assert (names(table), cities) == (["a", "b"], {"bern", "bonn"})
+
+
 def test_staged_snapshot_that_removes_files_is_not_made_again(tmp_path: Path) -> None:
     table = OwnTable.new(tmp_path)
     table.append(data_file("a", 3))
