@@ -44,6 +44,14 @@ EVERY_ACTION = [
 ]
 
 
+ICEBERG_LOADS = {
+    *("s3:GetObject", "s3:PutObject"),
+    *("glue:GetDatabase", "glue:CreateDatabase"),
+    *("glue:GetTable", "glue:CreateTable", "glue:UpdateTable"),
+}
+"""What loads ask for that need no Java."""
+
+
 @pytest.mark.parametrize("world", SHAPES, indirect=True)
 def test_generated_policy_grants_exactly_the_actions_of_checks_loads_and_recovery(
     world: World, request: pytest.FixtureRequest, tmp_path: Path
@@ -67,6 +75,12 @@ def test_generated_policy_grants_exactly_the_actions_of_checks_loads_and_recover
         for table in world.record("recover", world.recover):
             assert (table.status, table.errors, table.warnings) == ("RECOVERED", (), ())
         assert world.lake.uploads() == []
+    if world.destination.table_format == "ICEBERG":
+        job = Job(request.getfixturevalue("spark"), world.lake, tmp_path)
+        for text in ("ID,Name\n1,a\n", "ID,Name,Added\n2,b,x\n"):
+            result = world.record("load", partial(_load, world, job, text))
+            assert (result.status, result.error, result.writer) == ("LOADED", None, "direct")
+        assert world.seen["load"] == ICEBERG_LOADS
     granted = set(actions(world.policies))
     # S3 asks for the key in the caller's name: no request of ours says so.
     direct = {action for action in granted if not action.startswith("kms:")}
