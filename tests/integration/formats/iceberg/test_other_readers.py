@@ -421,9 +421,10 @@ def test_six_hundred_loads_in_a_row_stay_few_manifests_and_keep_their_row_ids(
         )
         read = replace(read, metadata=writer.read(location), metadata_location=location)
         most = max(most, len(read_list(memory, snapshot)))
-        row_ids[place] = ids_of(memory, snapshot)[place]
+        # The newest manifest is the first one.
+        row_ids[place] = dict(ids_of(memory, snapshot, newest=True))[place]
     assert most <= 100 + LOADS // 100
-    assert ids_of(memory, read.metadata["snapshots"][-1]) == row_ids
+    assert dict(ids_of(memory, read.metadata["snapshots"][-1])) == row_ids
 
     (last,) = [one for one in read.metadata["snapshots"] if one["snapshot-id"] == number]
     manifests = [row["manifest_path"] for row in read_list(memory, last)]
@@ -441,11 +442,13 @@ def test_six_hundred_loads_in_a_row_stay_few_manifests_and_keep_their_row_ids(
     assert (found["rows"], found["total"]) == (2 * LOADS + 3, LOADS + 8)
 
 
-def ids_of(memory: Memory, snapshot: Json) -> dict[str, int | None]:
-    """Return the first row id of each live file, by its place."""
-    return {
-        entry["data_file"]["file_path"]: entry["data_file"].get("first_row_id")
-        for row in read_list(memory, snapshot)
-        for entry in read_manifest(memory, row).entries
-        if entry["status"] != DELETED
-    }
+def ids_of(
+    memory: Memory, snapshot: Json, *, newest: bool = False
+) -> Iterator[tuple[str, int | None]]:
+    """Yield the place of each live file, or of those in the newest manifest, and its first row
+    id."""
+    for row in read_list(memory, snapshot)[: 1 if newest else None]:
+        for entry in read_manifest(memory, row).entries:
+            if entry["status"] != DELETED:
+                file = entry["data_file"]
+                yield file["file_path"], file.get("first_row_id")

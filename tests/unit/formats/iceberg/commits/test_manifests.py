@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -81,18 +83,70 @@ def test_partition_field_of_any_name_is_read_by_its_id(tmp_path: Path) -> None:
 
 
 def test_manifests_of_each_spec_merge_for_themselves_as_java_merges_them(tmp_path: Path) -> None:
-    table = OwnTable.new(tmp_path, spec=BY_CITY, properties=MERGING)
+    table = OwnTable.new(
+        tmp_path, spec=BY_CITY, properties={"commit.manifest.min-count-to-merge": "3"}
+    )
     table.append(data_file("a", 1, city="bern"))
+    table.append(data_file("b", 1, city="bern"))
+    assert len(table.rows()) == 2
     unpartitioned = UNPARTITIONED | {"spec-id": 1}
     table.metadata = updated(table.metadata, add_spec(unpartitioned), replaces="v", now_ms=NOW)
-    table.append(data_file("b", 1))
-    assert [row["partition_spec_id"] for row in table.rows()] == [1, 0]
+
+    def found() -> list[tuple[int, int]]:
+        return [
+            (row["partition_spec_id"], row["added_files_count"] + row["existing_files_count"])
+            for row in table.rows()
+        ]
+
+    # Those beside the newest manifest wait for a third; of another spec nothing more comes.
     table.append(data_file("c", 1))
-    assert [
-        (row["partition_spec_id"], row["added_files_count"], row["existing_files_count"])
-        for row in table.rows()
-    ] == [(1, 1, 1), (0, 1, 0)]
-    assert len(table.planned()) == 3
+    assert found() == [(1, 1), (0, 2)]
+    table.append(data_file("d", 1))
+    assert found() == [(1, 1), (1, 1), (0, 2)]
+    table.append(data_file("e", 1))
+    assert found() == [(1, 3), (0, 2)]
+    assert len(table.planned()) == 5
+
+
+def test_fields_that_are_not_known_survive_merging(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path, properties=MERGING)
+    table.append(data_file("a", 1))
+    (row,) = table.rows()
+    reader = fastavro.reader(io.BytesIO(table.files.read(row["manifest_path"])))
+    entries: list[Any] = list(reader)
+    schema: Any = reader.writer_schema
+    (file,) = [one for one in schema["fields"] if one["name"] == "data_file"]
+    later = {"name": "later", "type": ["null", "long"], "default": None, "field-id": 999}
+    file["type"]["fields"].append(later)
+    entries[0]["data_file"]["later"] = 7
+    out = io.BytesIO()
+    fastavro.writer(out, schema, entries, metadata=dict(read_header(table, row)))
+    table.files.write(row["manifest_path"], out.getvalue())
+    table.append(data_file("b", 1))
+    assert len(table.rows()) == 1
+    assert [entry["data_file"]["later"] for entry in table.entries()] == [7, None]
+
+
+def read_header(table: OwnTable, row: Json) -> Any:
+    return read_manifest(table.files, row).header
+
+
+def test_bounds_of_partitions_of_floats_leave_nan_out_and_tell_zeros_apart(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path, spec=spec("rate", source=3))
+    (schema,) = table.metadata["schemas"]
+    rate = {"id": 3, "name": "rate", "required": False, "type": "double"}
+    table.metadata["schemas"] = [schema | {"fields": [*schema["fields"], rate]}]
+    values = (math.nan, 0.0, -0.0, None)
+    manifest = table.manifest(*(data_file(str(one), 1, rate=one) for one in values))
+    zeros = (struct.pack("<d", -0.0), struct.pack("<d", 0.0))
+    assert manifest.row["partitions"] == [
+        {
+            "contains_null": True,
+            "contains_nan": True,
+            "lower_bound": zeros[0],
+            "upper_bound": zeros[1],
+        }
+    ]
 
 
 def test_manifests_merge_up_to_a_size_the_oldest_first(tmp_path: Path) -> None:
@@ -219,6 +273,7 @@ def test_lists_and_manifests_of_version_1_count_as_the_first_of_all(tmp_path: Pa
     kept = [one for one in file["type"]["fields"] if one["name"] != "content"]
     file["type"]["fields"] = [*kept, block]
     for entry in entries:
+        entry["status"] = EXISTING
         entry["data_file"]["block_size_in_bytes"] = 64
     out = io.BytesIO()
     fastavro.writer(out, schema, entries)
