@@ -15,7 +15,6 @@ from lakeload.commands.start_failures import explained_by_machine
 from lakeload.config.document import quoted
 from lakeload.documents.cross import remote_findings
 from lakeload.documents.load import PipelineDocument
-from lakeload.formats.registry import commands_of
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings, check_conf, parse_conf
 from lakeload.launch.run import Launcher, RunJob
@@ -89,6 +88,9 @@ def jar_sets_by_settings(
     spec = build_job_spec(document, destination, tables, new_attempt(None), None)
     master = document.model.spark.master
     spec = replace(spec, runtime=runtime_of(master).traits_of(master))
+    # It brings boto3, which takes longer than the first line of a sync may.
+    from lakeload.formats.registry import commands_of
+
     needs_java = commands_of(destination.table_format).needs_java
     needed = any(needs_java(spec, table) for table in tables)
     return jar_sets(document, tables, format_jars=needed)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import unquote
 
 from lakeload_jobs.core.names import REJECTED_SUFFIX
@@ -87,13 +89,18 @@ def _of_nessie(request: Request) -> Step | None:
         return None
     tables = [
         (operation["key"]["elements"][-1], operation["content"])
-        for operation in json.loads(request.body)["operations"]
+        for operation in _json(request.body)["operations"]
         if operation["type"] == "PUT" and operation["content"]["type"] == "ICEBERG_TABLE"
     ]
     if not tables:
         return None
     ((name, content),) = tables
     return Step(name, COMMIT if content.get("id") else CREATE)
+
+
+def _json(body: bytes) -> Any:
+    """Java's client of Nessie compresses what it sends."""
+    return json.loads(gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body)
 
 
 def _of_s3(request: Request) -> Step | None:

@@ -135,8 +135,8 @@ class RestTables:
         try:
             answer = self._post(path, body, doing, _NOT_IN)
         except CatalogError as error:
-            # Some servers apply a commit to what another one has just made of the table, and say
-            # that it contradicts that, before they compare what it asserts.
+            # What contradicts the table is a bad request, such as a sequence number that another
+            # commit has taken, where no assertion says so before.
             if error.status == HTTPStatus.BAD_REQUEST and self._has_moved(table):
                 raise CommitRejected(error.said or error.message, busy=True) from error
             raise

@@ -78,15 +78,17 @@ def create_branch(
             # An earlier try came in unheard, and `of` may have moved since.
             base = begun if lineage(facts_of(now), of).has(begun) else None
             return StagingBranch(now, base, begun)
-        updates, at = [], head
+        requirements, updates, at = [assert_ref(name, None)], [], head
         if at is None:
             # A branch that is not there yet begins with what `main` has.
             empty = Addition(new_snapshot_id(), ref(metadata, MAIN), (), {})
             snapshot = added(tables.files(now), metadata, empty, now_ms=now_ms())
             updates, at = [add_snapshot(snapshot)], empty.snapshot_id
+            # Its numbers are taken once another job is in, which is a conflict then.
+            requirements.append(assert_ref(MAIN, empty.head))
         updates.append(set_branch(name, at, min_snapshots_to_keep=_KEPT))
         try:
-            made = tables.store.commit(now, [assert_ref(name, None)], updates)
+            made = tables.store.commit(now, requirements, updates)
         except CatalogError as error:
             if now is not known:
                 raise
