@@ -65,6 +65,8 @@ from tests.servers.ministack import AwsServer
 pytestmark = pytest.mark.timeout(300)
 
 VERSIONS = pytest.mark.parametrize("version", [2, 3])
+NEWEST = pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.exhaustive), 3])
+"""What differs little between the versions."""
 
 
 @pytest.fixture
@@ -150,7 +152,7 @@ def comparable(described: Json) -> Json:
     return described
 
 
-@VERSIONS
+@NEWEST
 @pytest.mark.parametrize("name", TABLES)
 def test_two_jobs_and_an_overwrite_are_what_java_makes_of_the_same_files(
     lake: Lake, name: str, version: int
@@ -394,7 +396,7 @@ class Memory:
 LOADS = 600
 
 
-@VERSIONS
+@NEWEST
 def test_six_hundred_loads_in_a_row_stay_few_manifests_and_keep_their_row_ids(
     lake: Lake, version: int
 ) -> None:
