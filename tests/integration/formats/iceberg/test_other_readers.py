@@ -120,7 +120,15 @@ TABLES: dict[str, tuple[pa.Table, tuple[str, ...], dict[str, str]]] = {
     "merged": (
         partitioned_rows(0, 50),
         BY_DAY_REGION_BUCKET,
-        {"commit.manifest.min-count-to-merge": "2"},
+        {
+            "commit.manifest.min-count-to-merge": "2",
+            "write.metadata.compression-codec": "gzip",
+        },
+    ),
+    "odd names": (
+        pa.table({"2nd, city-name": ["bern", None, "bonn"], "id": pa.array([1, 2, 3], pa.int64())}),
+        ("`2nd, city-name`", "bucket(2, id)"),
+        {},
     ),
     "extreme partitions": (
         extreme_rows(),

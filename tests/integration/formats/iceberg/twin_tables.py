@@ -40,7 +40,7 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
 from lakeload_jobs.formats.iceberg.commits.snapshots import Addition, added, new_snapshot_id
 from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
 from lakeload_jobs.formats.iceberg.load.transforms import by_partition
-from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field
+from lakeload_jobs.formats.iceberg.rules.partitions import parse_partition_field, spec_field
 from lakeload_jobs.formats.iceberg.rules.writers import file_settings
 from tests.integration.formats.iceberg.catalog_world import CatalogWorld
 
@@ -229,7 +229,7 @@ def encode(
     settings = file_settings(properties)
     names = {one["id"]: one["name"] for one in schema["fields"]}
     partitions = [
-        parse_partition_field(_partition_text(one["transform"], names[one["source-id"]]))
+        parse_partition_field(spec_field(one["transform"], names[one["source-id"]]))
         for one in spec["fields"]
     ]
     (batch,) = rows.combine_chunks().to_batches()
@@ -506,13 +506,6 @@ def avro_fields(schema: Any, path: str = "") -> dict[str, Any]:
     if schema["type"] == "array":
         return avro_fields(schema["items"], f"{path}[{schema.get('element-id')}]")
     return {path: {key: value for key, value in schema.items() if key != "name"}}
-
-
-def _partition_text(transform: str, column: str) -> str:
-    name, _, width = transform.partition("[")
-    if name == "identity":
-        return column
-    return f"{name}({width.rstrip(']')}, {column})" if width else f"{name}({column})"
 
 
 class JavaDataFiles:
