@@ -34,6 +34,7 @@ def kept_in_order(spark: SparkSession, spec: JobSpec, catalog: str) -> None:
     Nessie's client forbids every table to lose files that other branches may have.
     """
     (table,) = spec.tables
+    open_in_spark(spark, spec.destination)
     java = load(spark, table.schema, table.table)
     assert java is not None
     orphan = f"{java.location()}/data/left-behind.parquet"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
@@ -88,7 +87,7 @@ def remove_files(files: LakeFiles, places: Sequence[str]) -> Removal:
     def remove(place: str) -> tuple[str, LakeloadError] | None:
         try:
             files.delete(place)
-        except AwsError as error:
+        except LakeloadError as error:
             return place, error
         return None
 

@@ -90,6 +90,7 @@ class VendedFiles(LakeFiles):
         self._destination = destination
         self._tables = tables
         self._lock = threading.Lock()
+        self._renewing = threading.Lock()
         self._take(table)
 
     def read(self, location: str) -> bytes:
@@ -119,15 +120,19 @@ class VendedFiles(LakeFiles):
             return self._stores[prefix].s3
 
     def _with_keys(self, call: Callable[[], _Result]) -> _Result:
-        if time.time() >= self._renew_at:
-            self._renew()
+        with self._renewing:
+            if time.time() >= self._renew_at:
+                self._renew()
+            used = self._table
         try:
             return call()
         except AwsError as error:
             if not error.expired:
                 raise self._refused(error) from error
         # Not every catalog says when its credentials expire. Nothing was done with these.
-        self._renew()
+        with self._renewing:
+            if self._table is used:
+                self._renew()
         try:
             return call()
         except AwsError as error:
@@ -135,7 +140,10 @@ class VendedFiles(LakeFiles):
 
     def _renew(self) -> None:
         table = self._tables.load(self._table.namespace, self._table.name)
-        if table is not None:
+        if table is None:
+            # It was dropped, and its files are being removed: there are no other credentials.
+            self._renew_at = float("inf")
+        else:
             self._take(table)
 
     def _take(self, table: ReadTable) -> None:

@@ -13,7 +13,9 @@ from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.aws.vended_credentials import HandedKeys
 from lakeload_jobs.contract.spec import CatalogSpec, DestinationSpec, EndpointsSpec, IcebergSpec
 from lakeload_jobs.formats.iceberg.catalogs import vended_files
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
+from lakeload_jobs.formats.iceberg.catalogs.table_files import remove_files
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.catalogs.vended_files import files_for
 
@@ -51,6 +53,9 @@ class Bucket:
             def get_object(self, **_: str) -> dict[str, Any]:
                 return {"Body": io.BytesIO(bucket.asked(name, "GetObject"))}
 
+            def delete_object(self, **_: str) -> None:
+                bucket.asked(name, "DeleteObject")
+
             def put_object(self, **_: Any) -> None:
                 bucket.asked(name, "PutObject")
 
@@ -69,9 +74,11 @@ class Tables:
 
     def __init__(self, *answers: ReadTable) -> None:
         self.answers = list(answers)
+        self.loads = 0
 
     def load(self, namespace: str, name: str) -> ReadTable | None:
         """Read the table again."""
+        self.loads += 1
         assert (namespace, name) == ("shop", "orders")
         return self.answers.pop(0) if self.answers else None
 
@@ -150,6 +157,25 @@ def test_expired_credentials_of_unknown_life_are_renewed_once(bucket: Bucket) ->
     with pytest.raises(AwsError, match="expired"):
         opened.write(PLACE, b"x")
     assert [name for name, _ in bucket.calls] == ["old", "new", "new", "new"]
+
+
+def test_files_of_a_dropped_table_are_removed_with_the_credentials_it_had(bucket: Bucket) -> None:
+    tables = Tables()
+    given = table(keys("old", seconds=0))
+    opened: Any = files_for(given, DESTINATION, AwsSession(DESTINATION), tables)  # type: ignore[arg-type]
+    places = [f"s3://lake/shop/orders/{number}" for number in range(3)]
+    assert remove_files(opened, places).removed == 3
+    assert (tables.loads, {name for name, _ in bucket.calls}) == (1, {"old"})
+
+
+def test_what_the_catalog_refuses_is_left(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: str) -> None:
+        raise CatalogError("no", code="ForbiddenException", status=403)
+
+    monkeypatch.setattr(Tables, "load", refuse)
+    removal = remove_files(files(table(keys("old", seconds=0))), [PLACE])
+    assert (removal.removed, removal.left) == (0, (PLACE,))
+    assert isinstance(removal.error, CatalogError)
 
 
 def test_a_missing_permission_names_action_and_file_and_the_catalogs_role(bucket: Bucket) -> None:
