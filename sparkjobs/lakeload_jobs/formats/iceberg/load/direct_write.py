@@ -38,6 +38,7 @@ from lakeload_jobs.formats.iceberg.commits.footers import WrittenFile, data_file
 from lakeload_jobs.formats.iceberg.commits.manifests import (
     Manifest,
     MetadataFiles,
+    check_can_add,
     write_added,
 )
 from lakeload_jobs.formats.iceberg.commits.manifests import (
@@ -46,6 +47,7 @@ from lakeload_jobs.formats.iceberg.commits.manifests import (
 from lakeload_jobs.formats.iceberg.commits.metadata import Json, Metadata, schema_of, spec_of
 from lakeload_jobs.formats.iceberg.commits.snapshots import new_snapshot_id
 from lakeload_jobs.formats.iceberg.load.arrow_schema import arrow_schema
+from lakeload_jobs.formats.iceberg.load.catalog_tables import committable
 from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
 from lakeload_jobs.formats.iceberg.load.partitioned import stage_partitions
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
@@ -209,10 +211,13 @@ class Written:
 def write_files(given: Target, write: DirectWrite) -> Written:
     """Write the rows and the manifest of their files, which no snapshot names yet.
 
-    Raises `RetryLoad` where the columns of the table have changed, and `LoadFailed` where an upload
-    was aborted by someone else. No upload is left open then.
+    Raises `RetryLoad` where the columns of the table have changed, and `LoadFailed` for a table
+    that gets no files from lakeload, and where an upload was aborted by someone else. No upload is
+    left open then.
     """
     _check_unchanged(given, write)
+    with committable(given.table.target):
+        check_can_add(given.metadata)
     registry = UploadRegistry(_registry(given))
     staged: list[StagedFile] = []
     try:
