@@ -28,7 +28,10 @@ _S3 = {
     "GetObject": "read",
 }
 _GLUE = {"CreateTable": CREATE, "UpdateTable": COMMIT, "GetTable": LOAD}
-_FILE = re.compile(r"/([^/]+)/(data|metadata)/(?:.*/)?([^/]+)$")
+_FILE = re.compile(
+    r"/([^/]+?)(?:_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?/(data|metadata)/(?:.*/)?([^/]+)$"
+)
+"""In Nessie a UUID ends the name of a table's folder."""
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,12 @@ class World:
         prefix = self.destination.get("glue_database_prefix")
         return f"{prefix}_{PIPELINE}" if prefix else PIPELINE
 
+    @property
+    def removes_files(self) -> bool:
+        """Whether lakeload removes files that no snapshot names: those of Nessie are left to
+        `nessie-gc`, since its other branches and tags may need them."""
+        return self.catalog != "nessie"
+
     def written_by_lakeload(self, table: str, job: str) -> bool:
         """Whether lakeload itself, and not Spark, has to write the data files of a load."""
         return self.modes[table] != "UPSERT" and job != RETRY
