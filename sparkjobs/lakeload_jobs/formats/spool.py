@@ -63,8 +63,9 @@ def keep(tasks: DataFrame, parts: int, *, eager: bool) -> Kept:
     """Run the tasks of a frame with the columns `KEPT`, one for each of so many parts, and keep
     what they yield. Raises what they raise.
 
-    `eager`: no block is computed again, as Spark may where the tasks of the first query keep them.
-    Else that is a query less, and what tasks that fail have kept is given back at once.
+    `eager`: no block is computed again, as Spark may where the tasks of the first query keep them
+    and an executor is lost before it ends. Else that is a query less, and what tasks that fail have
+    kept is given back at once.
     """
     frame = tasks.localCheckpoint(eager=eager, storageLevel=StorageLevel.DISK_ONLY)
     try:

@@ -100,7 +100,8 @@ class TableParts:
 
     def to_count(self, *, all_columns: bool) -> TableParts:
         """Return them with one column where Spark makes them. With `all_columns` it has to make all
-        for that one, so that a row that cannot be read fails here as it would in the load."""
+        that may be null for that one, so that a row that cannot be read fails here as it would in
+        the load."""
         if self.frame is None or not self.read.is_handed_over:
             return self
         row = F.lit(1)
@@ -265,7 +266,7 @@ def rows_in_arrow(
     if splits.unfinished is not None or splits.read is as_handed_over:
         return None
     counted = splits.counts is not None and rows.repeatable
-    if limit is not None and (table.where is not None or not counted or splits.frame is not None):
+    if limit is not None and (table.where is not None or not counted):
         return None
     helpers = tuple(name for name in ROW_HELPERS if name in rows.schema.names)
     if table.where is not None and REJECTED_HELPER in helpers:

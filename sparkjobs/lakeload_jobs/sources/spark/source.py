@@ -104,5 +104,4 @@ class SparkReaderSlice(AllRows):
             frame_splits(frame),
             _ONLY_SPARK,
             repeatable=False,
-            count_reads_all_columns=True,
         )

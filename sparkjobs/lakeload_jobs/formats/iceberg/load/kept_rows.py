@@ -47,11 +47,12 @@ class KeptRows:
         self.kept.close()
 
 
-def keep_rows(spark: SparkSession, rows: TableParts, work: KeepRows) -> KeptRows:
-    """Read rows once and keep them. Raises what reading raises, and `LoadFailed` when there are
+def keep_rows(spark: SparkSession, rows: TableParts, work: KeepRows, *, retried: bool) -> KeptRows:
+    """Read rows once and keep them. `retried`: Spark may run a task again, whose rows must not come
+    beside counts of an earlier attempt. Raises what reading raises, and `LoadFailed` when there are
     other rows than were counted."""
     work = replace(work, tracking=replace(work.tracking, marks=True))
-    kept = keep(rows.tasks(spark, work, KEPT), len(rows.parts), eager=False)
+    kept = keep(rows.tasks(spark, work, KEPT), len(rows.parts), eager=retried)
     frame = map_batches(kept.batches, unpacked, _schema(rows, work.tracking))
     return KeptRows(frame, sum(kept.ends, NO_ROWS), kept)
 

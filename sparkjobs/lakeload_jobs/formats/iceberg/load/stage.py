@@ -295,7 +295,9 @@ def _keep(given: Stage, metadata: Metadata) -> KeptRows:
     schema = required_schema(schema_of(metadata))
     progress = new_progress_file(given.spec, given.table)
     work = KeepRows(given.tracking, given.table.source, schema, progress)
-    return keep_rows(given.spark, given.rows.prepared.parts, work)
+    runtime = given.spec.runtime
+    retried = runtime.tasks_retried or not runtime.tasks_share_driver
+    return keep_rows(given.spark, given.rows.prepared.parts, work, retried=retried)
 
 
 def _counted(given: Stage, report: RowsReport) -> Stage:
