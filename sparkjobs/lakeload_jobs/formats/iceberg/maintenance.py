@@ -642,11 +642,15 @@ def remove_orphans(work: Work) -> StepResult:
     Older than `orphans_older_than`, and than every staging branch: the files of a load that runs
     for longer are in no snapshot yet (I10).
     """
+    # In this order: a load that begins after `now` has younger files, the branch of one that has
+    # begun is among the references or gone, and then the files are in the table as it is after.
+    now = work.now()
     table = work.read()
     if why := work.why_files_stay(table):
         return not_possible("orphans", why)
     age = timedelta(seconds=work.spec.orphans_older_than)
-    before = orphans_before(facts_of(table).refs, work.now(), age)
+    before = orphans_before(facts_of(table).refs, now, age)
+    work.table.refresh()
     found = _find(work, int(before.timestamp() * 1000))
     if not found:
         return nothing("orphans")

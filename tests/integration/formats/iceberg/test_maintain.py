@@ -205,6 +205,25 @@ def test_loads_concurrent_with_maintenance_are_all_committed(
     assert list(upkeep.read().metadata.refs) == ["main"]
 
 
+def test_orphans_are_none_of_a_load_that_commits_between_two_steps(
+    upkeep: Upkeep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = upkeep.table(upkeep.file([{"id": 1}]))
+    upkeep.loaded(table)
+    more = upkeep.table(upkeep.file([{"id": 2}]))
+
+    def compact(work: maintenance.Work) -> StepResult:
+        did = maintenance.compact(work)
+        upkeep.loaded(more)
+        return did
+
+    monkeypatch.setitem(maintenance.STEPS, "compact", compact)
+    did = upkeep.keep(table, "compact", "orphans", **NOW)
+
+    assert statuses(did)["orphans"] == "NOTHING_TO_DO"
+    assert upkeep.rows() == [{"id": 1}, {"id": 2}]
+
+
 def test_compaction_with_conflicts_is_retried_and_then_reported(
     upkeep: Upkeep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
