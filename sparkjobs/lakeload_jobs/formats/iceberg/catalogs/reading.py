@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
@@ -27,15 +29,23 @@ table has the property."""
 def read_table(store: TableStore, namespace: str, name: str) -> ReadTable | None:
     """Return a table; None where there is none. Raises `CatalogError` for what the catalog refuses
     and for a table that lakeload does not know, `AwsError` for what Glue and S3 refuse."""
-    try:
+    with supported(f"reading the table `{namespace}.{name}`"):
         return store.load(namespace, name)
-    except Unsupported as error:
-        raise unsupported(f"reading the table `{namespace}.{name}`", error) from None
 
 
 def facts_of(table: ReadTable) -> TableFacts:
     """Return what the metadata of a table says."""
     return table_facts(table.metadata, table.metadata_location)
+
+
+@contextmanager
+def supported(doing: str) -> Iterator[None]:
+    """Translate what the block raises of a table that lakeload does not know. Raises
+    `CatalogError`, whose message begins with `doing`."""
+    try:
+        yield
+    except Unsupported as error:
+        raise unsupported(doing, error) from None
 
 
 def unsupported(doing: str, found: Unsupported) -> CatalogError:

@@ -12,13 +12,14 @@ import logging
 import threading
 import time
 import uuid
+import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
+from lakeload_jobs.formats.iceberg.commits.errors import Unsupported, damaged
 from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles, metadata_folder
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     FORMAT_VERSIONS,
@@ -126,13 +127,17 @@ class MetadataWriter:
     """Set once an old file could not be deleted."""
 
     def read(self, location: str) -> Json:
-        """Return the metadata in a file, compressed or not. Raises `Unsupported`."""
+        """Return the metadata in a file, compressed or not. Raises `Unsupported`, and `LoadFailed`
+        for a file that is damaged."""
         with self._lock:
             known = self._known.get(location)
         if known is not None:
             return known
         data = self.files.read(location)
-        metadata: Json = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
+        try:
+            metadata: Json = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
+        except (OSError, EOFError, ValueError, zlib.error) as error:
+            raise damaged(location, "the metadata file", error) from error
         self._keep(location, supported(metadata))
         return metadata
 

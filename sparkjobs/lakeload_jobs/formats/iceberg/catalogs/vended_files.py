@@ -14,6 +14,7 @@ from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import vends
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles, Store
+from lakeload_jobs.formats.iceberg.catalogs.reading import read_table
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class VendedFiles(LakeFiles):
             raise self._refused(error) from error
 
     def _renew(self) -> None:
-        table = self._tables.load(self._table.namespace, self._table.name)
+        table = read_table(self._tables, self._table.namespace, self._table.name)
         if table is None:
             # It was dropped, and its files are being removed: there are no other credentials.
             self._renew_at = float("inf")

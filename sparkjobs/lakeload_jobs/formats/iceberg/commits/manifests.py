@@ -13,17 +13,18 @@ import math
 import struct
 import uuid
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import fastavro
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.core.avro_blocks import CODECS, BlockTooLarge, unpacked
-from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
+from lakeload_jobs.formats.iceberg.commits.errors import Unsupported, damaged
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     DATA_VERSIONS,
     ROW_LINEAGE,
@@ -47,8 +48,24 @@ DATA, DELETES = 0, 1
 """What a manifest names: files of rows, or of deletes."""
 
 _PATH = "write.metadata.path"
-_AT_ONCE = 8
-"""Manifests that are read at the same time."""
+AT_ONCE = 8
+"""Files of a table that are read or removed at once."""
+
+_Thing = TypeVar("_Thing")
+_Result = TypeVar("_Result")
+
+
+def each_of(work: Callable[[_Thing], _Result], things: Iterable[_Thing]) -> Iterator[_Result]:
+    """Yield what `work` returns of each, in order: several at once and few ahead, as what was read
+    may be large."""
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="iceberg-files") as pool:
+        ahead: deque[Future[_Result]] = deque()
+        for thing in things:
+            ahead.append(pool.submit(work, thing))
+            if len(ahead) == AT_ONCE:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
 
 
 class MetadataFiles(Protocol):
@@ -311,11 +328,7 @@ def _read_avro(
     try:
         return _decoded(location, io.BytesIO(data), narrowed)
     except _NOT_DECODED as error:
-        why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise LoadFailed(
-            f"reading `{location}`: the Avro file is damaged: {why}",
-            hint="restore the file from a copy, or roll the table back to a snapshot without it",
-        ) from error
+        raise damaged(location, "the Avro file", error) from error
 
 
 def _decoded(
@@ -530,8 +543,7 @@ def read_manifest(files: MetadataFiles, row: Json) -> OpenManifest:
 
 def read_manifests(files: MetadataFiles, rows: Sequence[Json]) -> list[OpenManifest]:
     """Read several, some at once."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(partial(read_manifest, files), rows))
+    return list(each_of(partial(read_manifest, files), rows))
 
 
 def read_paths(files: MetadataFiles, row: Json) -> dict[str, int]:
@@ -694,6 +706,36 @@ def read_list(files: MetadataFiles, snapshot: Mapping[str, Any] | None) -> list[
         raise Unsupported("a snapshot without a list of manifests")
     found = _read_avro(files, snapshot["manifest-list"])
     return [_OF_VERSION_1 | dict(_known(row)) for row in found.records]
+
+
+class ManifestLists:
+    """What lists say of the manifests of snapshots. Each list is read once: none ever changes."""
+
+    def __init__(self, files: MetadataFiles) -> None:
+        self.files = files
+        self._rows: dict[str, Json] = {}
+        self._named: dict[int, tuple[str, ...]] = {}
+        """The manifests of each snapshot; many lists name the same."""
+
+    def read(self, snapshots: Iterable[Json]) -> dict[str, Json]:
+        """Return the rows of each manifest of some snapshots, by its location. Of those that a
+        snapshot of version 1 names itself no counts and no lengths are known. Raises `LoadFailed`
+        and `Unsupported`, for any of the snapshots."""
+        wanted = list(snapshots)
+        new = [one for one in wanted if one["snapshot-id"] not in self._named]
+        for snapshot, rows in zip(new, each_of(self._read, new), strict=True):
+            # The same text for all that name it.
+            places = (self._rows.setdefault(row["manifest_path"], row) for row in rows)
+            self._named[snapshot["snapshot-id"]] = tuple(row["manifest_path"] for row in places)
+        named = (place for one in wanted for place in self._named[one["snapshot-id"]])
+        return {place: self._rows[place] for place in named}
+
+    def _read(self, snapshot: Json) -> list[Json]:
+        named = snapshot.get("manifests")
+        if named is None:
+            return read_list(self.files, snapshot)
+        # Iceberg's own reader takes these manifests for those of the first spec, too.
+        return [_OF_VERSION_1 | {"manifest_path": one, "partition_spec_id": 0} for one in named]
 
 
 _OLD_NAMES = {

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.aws import AwsError
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import MetadataWriter, ReadTable
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
 from lakeload_jobs.formats.iceberg.commits.metadata import (
@@ -115,3 +116,12 @@ def test_metadata_that_would_not_be_kept_is_not_read(metadata: dict[str, Any], s
     bucket.write("v.json", json.dumps(metadata).encode())
     with pytest.raises(Unsupported, match=says):
         MetadataWriter(bucket).read("v.json")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", gzip.compress(b"{}")[:-9], b"\x1f\x8b\x00"])
+def test_metadata_that_is_damaged_is_named(content: bytes) -> None:
+    bucket = Bucket()
+    bucket.write("s3://lake/v.json", content)
+    with pytest.raises(LoadFailed, match=r"/v\.json`: the metadata file is damaged") as bad:
+        MetadataWriter(bucket).read("s3://lake/v.json")
+    assert bad.value.hint
