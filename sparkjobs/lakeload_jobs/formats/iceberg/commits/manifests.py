@@ -10,8 +10,10 @@ from __future__ import annotations
 import io
 import json
 import math
+import struct
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +21,8 @@ from typing import Any, Protocol
 
 import fastavro
 
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.core.avro_blocks import CODECS, BlockTooLarge, unpacked
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     DATA_VERSIONS,
@@ -257,35 +261,106 @@ _CONTAINER: Json = {
     ],
 }
 """How an Avro file begins."""
+_BLOCK: Json = {
+    "type": "record",
+    "name": "block",
+    "fields": [
+        {"name": "count", "type": "long"},
+        {"name": "data", "type": "bytes"},
+        {"name": "sync", "type": {"type": "fixed", "name": "sync", "size": 16}},
+    ],
+}
+"""How it goes on, with each block."""
+_MAGIC = b"Obj\x01"
 _SCHEMA = "avro.schema"
+_FASTAVRO_READS = ("null", "deflate")
+
+
+_CODEC = "avro.codec"
+_LARGEST_BLOCK = 1 << 30
+"""The largest block of records, in bytes. Those of Iceberg's own writers have 64 KiB."""
+_NOT_DECODED = (
+    AttributeError,
+    EOFError,
+    LookupError,
+    OverflowError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+    BlockTooLarge,
+    fastavro.schema.SchemaParseException,
+)
+"""What fastavro raises of bytes that are damaged, and what we do."""
 
 
 @dataclass(frozen=True)
 class _AvroFile:
     schema: Json
     header: Mapping[str, str]
-    records: Iterable[Any]
+    records: list[Any]
 
 
-def _read_avro(data: bytes) -> _AvroFile:
-    """Read an Avro file. Dates, times and decimals are as it stores them: Python's own have no year
-    10000. Raises `Unsupported` for a compression that is not there."""
-    stream = io.BytesIO(data)
-    found: Any = fastavro.schemaless_reader(stream, _CONTAINER, None)
-    meta = found["meta"]
-    schema = json.loads(meta[_SCHEMA])
-    plain = io.BytesIO()
-    as_stored = {**meta, _SCHEMA: json.dumps(_without_logical_types(schema)).encode()}
-    fastavro.schemaless_writer(plain, _CONTAINER, {**found, "meta": as_stored})
-    plain.write(stream.read())
-    plain.seek(0)
+def _read_avro(
+    files: MetadataFiles, location: str, narrowed: Callable[[Json], Json] | None = None
+) -> _AvroFile:
+    """Read an Avro file; `narrowed` leaves of its schema what is read. Dates, times and decimals
+    are as it stores them: Python's own have no year 10000. Raises `LoadFailed`, naming the file,
+    for one that is damaged or of a codec that Avro does not have."""
+    data = files.read(location)
     try:
-        records = list(fastavro.reader(plain))
-    except ValueError as error:
-        codec = meta.get("avro.codec", b"null").decode()
-        raise Unsupported(f"a manifest with the compression `{codec}`: {error}") from error
+        return _decoded(location, io.BytesIO(data), narrowed)
+    except _NOT_DECODED as error:
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise LoadFailed(
+            f"reading `{location}`: the Avro file is damaged: {why}",
+            hint="restore the file from a copy, or roll the table back to a snapshot without it",
+        ) from error
+
+
+def _decoded(
+    location: str, stream: io.BytesIO, narrowed: Callable[[Json], Json] | None
+) -> _AvroFile:
+    found: Any = fastavro.schemaless_reader(stream, _CONTAINER, None)
+    if found["magic"] != _MAGIC:
+        raise ValueError("it does not begin as one")
+    meta = found["meta"]
+    codec = meta.get(_CODEC, b"null").decode()
+    if codec not in CODECS:
+        raise LoadFailed(
+            f"reading `{location}`: its codec `{codec}` is not supported",
+            hint="set `write.manifest.compression-codec` of the table to `gzip`, and rewrite its "
+            "manifests: `CALL lake.system.rewrite_manifests`",
+        )
+    schema = json.loads(meta[_SCHEMA])
+    as_stored = {_SCHEMA: json.dumps(_without_logical_types(schema)).encode()}
+    if codec in _FASTAVRO_READS:
+        as_stored[_CODEC] = codec.encode()
+        blocks = stream.read()
+    else:
+        blocks = _unpacked(stream, codec, found["sync"])
+    plain = io.BytesIO()
+    fastavro.schemaless_writer(plain, _CONTAINER, {**found, "meta": as_stored})
+    plain.write(blocks)
+    plain.seek(0)
+    wanted: Any = None if narrowed is None else narrowed(schema)
+    records = list(fastavro.reader(plain, reader_schema=wanted))
     header = {name: value.decode() for name, value in meta.items() if not name.startswith("avro.")}
     return _AvroFile(schema, header, records)
+
+
+def _unpacked(stream: io.BytesIO, codec: str, sync: bytes) -> bytes:
+    """Return the blocks that are left, as those of a file without a codec: fastavro wants another
+    package for each of the others."""
+    out = io.BytesIO()
+    end = len(stream.getbuffer())
+    while stream.tell() < end:
+        block: Any = fastavro.schemaless_reader(stream, _BLOCK, None)
+        if block["sync"] != sync:
+            raise ValueError("a block does not end with the marker of the file")
+        block["data"] = unpacked(codec, block["data"], _LARGEST_BLOCK)
+        fastavro.schemaless_writer(out, _BLOCK, block)
+    return out.getvalue()
 
 
 def _without_logical_types(schema: Any) -> Any:
@@ -446,8 +521,9 @@ class OpenManifest:
 
 
 def read_manifest(files: MetadataFiles, row: Json) -> OpenManifest:
-    """Read the manifest that a row of a list names. Raises `Unsupported`."""
-    found = _read_avro(files.read(row["manifest_path"]))
+    """Read the manifest that a row of a list names. Raises `LoadFailed` for one that cannot be
+    read."""
+    found = _read_avro(files, row["manifest_path"])
     entries = tuple(_inherited(row, found.records))
     return OpenManifest(row, found.schema, found.header, entries)
 
@@ -460,15 +536,16 @@ def read_manifests(files: MetadataFiles, rows: Sequence[Json]) -> list[OpenManif
 
 def read_paths(files: MetadataFiles, row: Json) -> dict[str, int]:
     """Read the locations of the files of a manifest that its snapshot has, with their bytes."""
-    data = files.read(row["manifest_path"])
-    own: Any = fastavro.reader(io.BytesIO(data)).writer_schema
+    entries = _read_avro(files, row["manifest_path"], _of_paths).records
+    found = (one["data_file"] for one in entries if one["status"] != DELETED)
+    return {one["file_path"]: one["file_size_in_bytes"] for one in found}
+
+
+def _of_paths(own: Json) -> Json:
     (data_file,) = (one for one in own["fields"] if one["name"] == "data_file")
     record = _narrowed(data_file["type"], "file_path", "file_size_in_bytes")
     few = [*own["fields"], {"name": "data_file", "type": record}]
-    schema = _narrowed({**own, "fields": few}, "status", "data_file")
-    entries: Iterable[Any] = fastavro.reader(io.BytesIO(data), reader_schema=schema)
-    found = (one["data_file"] for one in entries if one["status"] != DELETED)
-    return {one["file_path"]: one["file_size_in_bytes"] for one in found}
+    return _narrowed({**own, "fields": few}, "status", "data_file")
 
 
 def _narrowed(record: Json, *names: str) -> Json:
@@ -615,7 +692,7 @@ def read_list(files: MetadataFiles, snapshot: Mapping[str, Any] | None) -> list[
         return []
     if "manifest-list" not in snapshot:
         raise Unsupported("a snapshot without a list of manifests")
-    found = _read_avro(files.read(snapshot["manifest-list"]))
+    found = _read_avro(files, snapshot["manifest-list"])
     return [_OF_VERSION_1 | dict(_known(row)) for row in found.records]
 
 
