@@ -78,7 +78,7 @@ def test_metrics_are_those_of_all_row_groups_and_of_floats_those_of_the_task() -
     data = out.getvalue()
     size = int.from_bytes(data[-8:-4], "little")
     double = struct.Struct("<d").pack
-    floats = {
+    floats: dict[int, dict[str, object]] = {
         3: {"nan": 1, "low": double(-0.0).hex(), "high": double(1.5).hex()},
         4: {"nan": 0, "low": None, "high": None},
     }
