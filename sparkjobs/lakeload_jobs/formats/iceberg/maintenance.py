@@ -20,18 +20,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import LISTED, MaintainSpec, StepResult
 from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.contract.traits import catalog_traits
 from lakeload_jobs.formats.base import CommitConflict
-from lakeload_jobs.formats.iceberg.catalogs.changes import commit
+from lakeload_jobs.formats.iceberg.catalogs.changes import commit, until_committed
 from lakeload_jobs.formats.iceberg.catalogs.changes import drop_branches as drop_refs
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_files import remove_files
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, now_ms
-from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
 from lakeload_jobs.formats.iceberg.commits.expiry import Expired, FreedFiles, expired, freed_files
 from lakeload_jobs.formats.iceberg.commits.expiry import requirements as expiry_requirements
 from lakeload_jobs.formats.iceberg.commits.expiry import updates as expiry_updates
@@ -58,7 +57,6 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     pipelines_of,
     state_of,
 )
-from lakeload_jobs.storage.backoff import pause
 
 logger = logging.getLogger(__name__)
 
@@ -67,16 +65,13 @@ T = TypeVar("T")
 TRIES = 3
 """Each has Iceberg's own retries of the commit in it; what is left takes the work anew."""
 
-COMMIT_TRIES = 60
-"""Tries of a commit without Java, each on fresh metadata."""
-
 _RACES = ("CommitFailedException", "ValidationException")
 
 
-def until_won(work: Work, act: Callable[[], T]) -> T:
+def until_won(work: Work, act: Callable[[], T], or_else: str = "") -> T:
     """Return what `act` returns, trying it anew on fresh metadata when another commit came first.
 
-    Raises `CommitConflict`; every other error of Java as it is.
+    Raises `CommitConflict`, whose hint ends with `or_else`; every other error of Java as it is.
     """
     for number in range(1, TRIES + 1):
         try:
@@ -88,33 +83,9 @@ def until_won(work: Work, act: Callable[[], T]) -> T:
                 "attempt %d of %d conflicted with another commit", number, TRIES, exc_info=True
             )
         work.table.refresh()
-    raise _conflict(work, TRIES)
-
-
-def until_committed(work: Work, act: Callable[[], T]) -> T:
-    """Return what `act` returns, whose commit is one without Java: it reads the table first.
-
-    Raises `CommitConflict`, and what the catalog says of a commit of which nobody knows the end.
-    """
-    for tries in range(COMMIT_TRIES):
-        try:
-            with committable(work.target):
-                return act()
-        except (CommitRejected, CommitUnknown) as error:
-            last = error
-        pause(tries)
-    if isinstance(last, CommitUnknown) and isinstance(last.__cause__, LakeloadError):
-        raise last.__cause__ from None
-    raise _conflict(work, COMMIT_TRIES)
-
-
-def _conflict(work: Work, tries: int) -> CommitConflict:
-    return CommitConflict(
-        f"{tries} attempts conflicted with other commits to `{work.target}`",
-        hint=(
-            "run it again when fewer loads run, or rewrite less at once with `--where` or "
-            "`--max-bytes`"
-        ),
+    raise CommitConflict(
+        f"{TRIES} attempts conflicted with other commits to `{work.target}`",
+        hint=f"run it again when fewer loads run{or_else}",
         retryable=True,
     )
 
@@ -245,6 +216,7 @@ def denied(target: str, key: str, location: str) -> LoadFailed:
 
 MAIN = "main"
 _MAX_FILES = "max-files-to-rewrite"
+_REWRITE_LESS = ", or rewrite less at once with `--where` or `--max-bytes`"
 
 
 def compact(work: Work) -> StepResult:
@@ -274,7 +246,7 @@ def compact(work: Work) -> StepResult:
             files_after=sum(group.expectedOutputFiles() for group in groups),
             bytes=sum(group.inputFilesSizeInBytes() for group in groups),
         )
-    result = until_won(work, lambda: _rewrite(work, expression, options))
+    result = until_won(work, lambda: _rewrite(work, expression, options), _REWRITE_LESS)
     if not result.rewrittenDataFilesCount() and not result.removedDeleteFilesCount():
         return nothing("compact")
     return StepResult(
@@ -521,10 +493,13 @@ def expire(work: Work) -> StepResult:
             "expire", "WOULD_DO", files=files, bytes=size, snapshots=snapshots, notes=notes
         )
     check_deleting(work)
-    before, after = until_committed(work, lambda: _expire(work))
-    there = {one["snapshot-id"] for one in after.get("snapshots", ())}
-    gone = [one for one in before.get("snapshots", ()) if one["snapshot-id"] not in there]
+    doing = f"expiring snapshots of `{work.target}`"
     with committable(work.target):
+        before, after = until_committed(lambda: _expire(work), doing, CommitConflict)
+        there = {one["snapshot-id"] for one in after.get("snapshots", ())}
+        gone = [one for one in before.get("snapshots", ()) if one["snapshot-id"] not in there]
+        if not gone:
+            return nothing("expire", *notes)
         files, size = _remove(work, table, freed_files(work.tables.files(table), before, after))
     return StepResult("expire", "DONE", files=files, bytes=size, snapshots=len(gone), notes=notes)
 
@@ -614,7 +589,9 @@ def drop_branches(work: Work) -> StepResult:
         return nothing("branches")
     if not work.spec.apply:
         return StepResult("branches", "WOULD_DO", items=shown(found))
-    dropped = until_committed(work, lambda: _drop(work))
+    doing = f"dropping branches of `{work.target}`"
+    with committable(work.target):
+        dropped = until_committed(lambda: _drop(work), doing, CommitConflict)
     return StepResult("branches", "DONE", items=shown(dropped)) if dropped else nothing("branches")
 
 

@@ -17,7 +17,7 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.formats.data_files.tracked import rejected_frame
-from lakeload_jobs.formats.iceberg.catalogs.changes import settle_partition
+from lakeload_jobs.formats.iceberg.catalogs.changes import settle_partition, until_committed
 from lakeload_jobs.formats.iceberg.catalogs.reading import existing_table, facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, now_ms
 from lakeload_jobs.formats.iceberg.commits.metadata import (
@@ -30,7 +30,6 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     snapshot_of,
 )
 from lakeload_jobs.formats.iceberg.commits.snapshots import Addition, added
-from lakeload_jobs.formats.iceberg.load.branches import until_committed
 from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
 from lakeload_jobs.formats.iceberg.load.catalog_tables import (
     CatalogTables,
