@@ -124,7 +124,7 @@ class MetadataWriter:
     """The metadata of the files that were read or written last: no file is ever changed."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stay: threading.Event = field(default_factory=threading.Event)
-    """Set once an old file could not be deleted."""
+    """Set once old files may not be deleted."""
 
     def read(self, location: str) -> Json:
         """Return the metadata in a file, compressed or not. Raises `Unsupported`, and `LoadFailed`
@@ -171,9 +171,10 @@ class MetadataWriter:
             try:
                 self.files.delete(entry["metadata-file"])
             except AwsError as error:
-                # A load needs no permission for it, and asks once.
-                self._stay.set()
-                logger.info("old metadata files stay: %s", error.message)
+                logger.info("an old metadata file stays: %s", error.message)
+                if error.denied:
+                    # A load needs no permission for it, and asks once.
+                    self._stay.set()
 
     def _write(self, metadata: Metadata, number: int) -> str:
         data = json.dumps(metadata, separators=(",", ":")).encode()
