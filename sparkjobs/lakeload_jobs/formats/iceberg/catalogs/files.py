@@ -27,8 +27,6 @@ class LakeFiles:
     def __init__(self, session: Store, destination: DestinationSpec) -> None:
         self.session = session
         self.encryption = encryption_headers(destination.encryption)
-        self.written: set[str] = set()
-        """Every location that was written, or may have been."""
 
     def client(self, location: str) -> S3Client:
         """Return the client for a location."""
@@ -43,7 +41,6 @@ class LakeFiles:
     def write(self, location: str, data: bytes) -> None:
         """Write a whole file."""
         bucket, key = bucket_and_key(location)
-        self.written.add(location)
         with aws_call(f"writing `{location}`"):
             self.client(location).put_object(Bucket=bucket, Key=key, Body=data, **self.encryption)
 
@@ -52,7 +49,6 @@ class LakeFiles:
         bucket, key = bucket_and_key(location)
         with aws_call(f"deleting `{location}`"):
             self.client(location).delete_object(Bucket=bucket, Key=key)
-        self.written.discard(location)
 
 
 def bucket_and_key(location: str) -> tuple[str, str]:
