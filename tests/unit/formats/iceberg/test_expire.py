@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -59,6 +59,18 @@ class Bucket(Folder):
             raise AwsError(f"deleting `{location}`", code="AccessDenied", status=403)
         self.deleted.append(location)
         Path(location).unlink(missing_ok=True)
+
+    def place(self, location: str) -> str:
+        """All can be deleted together."""
+        return ""
+
+    def delete_together(self, locations: Sequence[str]) -> Collection[str]:
+        """Delete files; return those that stay."""
+        stay = {one for one in locations if self.denied in one}
+        for one in locations:
+            if one not in stay:
+                self.delete(one)
+        return stay
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from lakeload_jobs.contract.errors import LakeloadError
-from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
+from lakeload_jobs.formats.iceberg.catalogs.files import MOST_TOGETHER, LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.reading import supported
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.commits.manifests import ManifestLists, each_of, read_paths
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -74,10 +77,17 @@ class Removal:
 
 
 def remove_files(files: LakeFiles, places: Sequence[str]) -> Removal:
-    """Delete files; a missing one is no error.
+    """Delete files, many with one request; a missing one is no error.
 
     Raises nothing: the table that named them is gone already, so all that can be done is done.
     """
+
+    def remove_together(some: Sequence[str]) -> Collection[str]:
+        try:
+            return files.delete_together(some) if len(some) > 1 else some
+        except LakeloadError as error:
+            logger.info("files are deleted one by one: %s", error.message)
+            return some
 
     def remove(place: str) -> tuple[str, LakeloadError] | None:
         try:
@@ -86,9 +96,22 @@ def remove_files(files: LakeFiles, places: Sequence[str]) -> Removal:
             return place, error
         return None
 
-    refused = [found for found in each_of(remove, places) if found is not None]
+    # One by one, S3's client retries what S3 was too busy for, and its errors say more.
+    stayed = [one for some in each_of(remove_together, _together(files, places)) for one in some]
+    refused = [found for found in each_of(remove, stayed) if found is not None]
     left = tuple(place for place, _ in refused)
     return Removal(len(places) - len(left), left, refused[0][1] if refused else None)
+
+
+def _together(files: LakeFiles, places: Iterable[str]) -> Iterator[Sequence[str]]:
+    """Yield files that one request can delete."""
+    held: dict[str, list[str]] = {}
+    for one in places:
+        place = files.place(one)
+        held.setdefault(place, []).append(one)
+        if len(held[place]) == MOST_TOGETHER:
+            yield held.pop(place)
+    yield from held.values()
 
 
 def _read(table: ReadTable, files: LakeFiles) -> tuple[list[str], dict[str, int]]:

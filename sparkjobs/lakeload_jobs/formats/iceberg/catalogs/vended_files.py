@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -109,10 +109,24 @@ class VendedFiles(LakeFiles):
         delete = super().delete
         self._with_keys(lambda: delete(location))
 
+    def place(self, location: str) -> str:
+        """Return where a location is: one request can delete files of the same place."""
+        with self._lock:
+            prefix = self._prefix(location)
+        return f"{super().place(location)} {prefix}"
+
+    def delete_together(self, locations: Sequence[str]) -> Collection[str]:
+        """Delete files of one place in one request; return those that stay."""
+        delete = super().delete_together
+        return self._with_keys(lambda: delete(locations))
+
+    def _prefix(self, location: str) -> str:
+        return max((one for one in self._configs if location.startswith(one)), key=len)
+
     def client(self, location: str) -> S3Client:
         """Return the client whose credentials are for the location."""
         with self._lock:
-            prefix = max((one for one in self._configs if location.startswith(one)), key=len)
+            prefix = self._prefix(location)
             if prefix not in self._stores:
                 keys = vended_keys(self._configs[prefix], self._destination.region)
                 self._stores[prefix] = (
