@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -28,14 +27,26 @@ from lakeload_jobs.contract.traits import catalog_traits
 from lakeload_jobs.formats.base import CommitConflict
 from lakeload_jobs.formats.iceberg.catalogs.changes import commit, until_committed
 from lakeload_jobs.formats.iceberg.catalogs.changes import drop_branches as drop_refs
+from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_files import remove_files
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, now_ms
-from lakeload_jobs.formats.iceberg.commits.expiry import Expired, FreedFiles, expired, freed_files
+from lakeload_jobs.formats.iceberg.commits.errors import CommitUnknown
+from lakeload_jobs.formats.iceberg.commits.expiry import (
+    Expired,
+    FreedFiles,
+    expired,
+    freed_files,
+    with_earlier,
+)
 from lakeload_jobs.formats.iceberg.commits.expiry import requirements as expiry_requirements
 from lakeload_jobs.formats.iceberg.commits.expiry import updates as expiry_updates
-from lakeload_jobs.formats.iceberg.commits.manifests import metadata_folder
-from lakeload_jobs.formats.iceberg.commits.metadata import Metadata, updated
+from lakeload_jobs.formats.iceberg.commits.manifests import (
+    ManifestLists,
+    each_of,
+    metadata_folder,
+)
+from lakeload_jobs.formats.iceberg.commits.metadata import Metadata, int_property, updated
 from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
 from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables, committable
 from lakeload_jobs.formats.iceberg.load.tables import (
@@ -413,7 +424,9 @@ def rewrite_manifests(work: Work) -> StepResult:
     ]
     # A single one that is small enough stays as it is.
     kinds = [sizes for sizes in kinds if len(sizes) > 1]
-    target = int(work.table.properties().get(_TARGET_SIZE) or _DEFAULT_TARGET_SIZE)
+    given = {_TARGET_SIZE: work.table.properties().get(_TARGET_SIZE) or _DEFAULT_TARGET_SIZE}
+    with committable(work.target):
+        target = int_property({"properties": given}, _TARGET_SIZE, _DEFAULT_TARGET_SIZE)
     before = sum(len(sizes) for sizes in kinds)
     after = sum(manifests_after(sizes, target) for sizes in kinds)
     if before < FEWEST or after * 2 > before:
@@ -480,28 +493,34 @@ def expire(work: Work) -> StepResult:
     table = work.read()
     if why := work.why_files_stay(table):
         return not_possible("expire", why)
-    found = _old(work, table)
+    with committable(work.target):
+        found = _old(work, table)
     notes = (_kept_note(found.kept),) if found.kept else ()
     if not found.gone.snapshots:
         return nothing("expire", *notes)
+    files = work.tables.files(table)
+    # A list is read once, before the commit and whatever number of tries it takes.
+    lists = ManifestLists(files)
     if not work.spec.apply:
         with committable(work.target):
-            freed = _freed(work, table, found.gone)
-            files, size = _total(freed)
+            number, size = _total(_freed(lists, table, found.gone))
         snapshots = len(found.gone.snapshots)
         return StepResult(
-            "expire", "WOULD_DO", files=files, bytes=size, snapshots=snapshots, notes=notes
+            "expire", "WOULD_DO", files=number, bytes=size, snapshots=snapshots, notes=notes
         )
     check_deleting(work)
     doing = f"expiring snapshots of `{work.target}`"
+    unknown: list[Metadata] = []
     with committable(work.target):
-        before, after = until_committed(lambda: _expire(work), doing, CommitConflict)
+        before, after = until_committed(
+            lambda: _expire(work, lists, unknown), doing, CommitConflict
+        )
         there = {one["snapshot-id"] for one in after.get("snapshots", ())}
         gone = [one for one in before.get("snapshots", ()) if one["snapshot-id"] not in there]
         if not gone:
             return nothing("expire", *notes)
-        files, size = _remove(work, table, freed_files(work.tables.files(table), before, after))
-    return StepResult("expire", "DONE", files=files, bytes=size, snapshots=len(gone), notes=notes)
+        number, size = _remove(work, files, freed_files(lists, before, after))
+    return StepResult("expire", "DONE", files=number, bytes=size, snapshots=len(gone), notes=notes)
 
 
 def _old(work: Work, table: ReadTable) -> Expiry:
@@ -518,30 +537,35 @@ def _old(work: Work, table: ReadTable) -> Expiry:
     return Expiry(replace(old, snapshots=left), len(old.snapshots) - len(left))
 
 
-def _freed(work: Work, table: ReadTable, gone: Expired) -> Iterator[FreedFiles]:
+def _freed(lists: ManifestLists, table: ReadTable, gone: Expired) -> Iterator[FreedFiles]:
     """Yield the files that would go. Nothing is written."""
-    files, metadata = work.tables.files(table), table.metadata
-    changes = expiry_updates(files, metadata, gone)
-    after = updated(metadata, changes, replaces=None, now_ms=now_ms())
-    return freed_files(files, metadata, after)
+    changes = expiry_updates(lists, table.metadata, gone)
+    after = updated(table.metadata, changes, replaces=None, now_ms=now_ms())
+    return freed_files(lists, table.metadata, after)
 
 
-def _expire(work: Work) -> tuple[Metadata, Metadata]:
-    """Commit, and return the metadata before and after."""
+def _expire(work: Work, lists: ManifestLists, unknown: list[Metadata]) -> tuple[Metadata, Metadata]:
+    """Commit, and return the metadata before and after. `unknown` is that of earlier tries of which
+    nobody knows the end: they may be in by now."""
     # What is old is asked anew: a try that lost may have lost to an expiry.
     table = work.read()
+    before = with_earlier(table.metadata, unknown)
     gone = _old(work, table).gone
     if not gone.snapshots:
-        return table.metadata, table.metadata
+        return before, table.metadata
     ids = set(gone.snapshots)
-    now = commit(
-        work.tables.store,
-        table,
-        expiry_requirements(table.metadata),
-        expiry_updates(work.tables.files(table), table.metadata, gone),
-        lambda now: not any(one["snapshot-id"] in ids for one in now.metadata["snapshots"]),
-    )
-    return table.metadata, now.metadata
+    try:
+        now = commit(
+            work.tables.store,
+            table,
+            expiry_requirements(table.metadata),
+            expiry_updates(lists, table.metadata, gone),
+            lambda now: not any(one["snapshot-id"] in ids for one in now.metadata["snapshots"]),
+        )
+    except CommitUnknown:
+        unknown.append(table.metadata)
+        raise
+    return before, now.metadata
 
 
 def _total(freed: Iterable[FreedFiles]) -> tuple[int, int]:
@@ -553,12 +577,11 @@ def _total(freed: Iterable[FreedFiles]) -> tuple[int, int]:
     return files, size
 
 
-def _remove(work: Work, table: ReadTable, freed: Iterator[FreedFiles]) -> tuple[int, int]:
+def _remove(work: Work, place: LakeFiles, freed: Iterator[FreedFiles]) -> tuple[int, int]:
     """Delete files as they are found, and return their total. Raises `LoadFailed` when some could
     not be deleted."""
     files, size = 0, 0
     left: list[str] = []
-    place = work.tables.files(table)
     for one in freed:
         more, bytes_ = _total([one])
         files, size = files + more, size + bytes_
@@ -610,7 +633,6 @@ def _drop(work: Work) -> list[str]:
 
 MEASURED = 1000
 """Orphans whose sizes are asked for: each takes a request."""
-_AT_ONCE = 8
 
 
 def remove_orphans(work: Work) -> StepResult:
@@ -671,8 +693,7 @@ def _bytes(work: Work, found: Sequence[str]) -> int | None:
     if len(found) > MEASURED:
         return None
     io = work.table.io()
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return sum(pool.map(lambda location: int(io.newInputFile(location).getLength()), found))
+    return sum(each_of(lambda location: int(io.newInputFile(location).getLength()), found))
 
 
 def _delete(work: Work, found: Sequence[str]) -> None:

@@ -14,7 +14,6 @@ from lakeload_jobs.aws import AwsError, aws_call
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.formats.iceberg.catalogs.changes import catalog_errors, commit
 from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_ICEBERG, CatalogError
-from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.http import error_from, http_call, not_a_catalog, origin
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore
 from lakeload_jobs.formats.iceberg.commits.definitions import UNSORTED
@@ -113,8 +112,6 @@ class IcebergCatalog:
     _tables: TableStore
     _uri: str
     _hidden: Sequence[Secret] = ()
-    files: LakeFiles | None = None
-    """Where metadata is written from here; None where the catalog does that itself."""
 
     def namespaces(self) -> tuple[str, ...]:
         """Return the names of the top namespaces."""

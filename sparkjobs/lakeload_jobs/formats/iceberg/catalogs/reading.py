@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 
 from lakeload_jobs.contract.spec import DestinationSpec
@@ -31,10 +32,8 @@ table has the property."""
 def read_table(store: TableStore, namespace: str, name: str) -> ReadTable | None:
     """Return a table; None where there is none. Raises `CatalogError` for what the catalog refuses
     and for a table that lakeload does not know, `AwsError` for what Glue and S3 refuse."""
-    try:
+    with supported(f"reading the table `{namespace}.{name}`"):
         return store.load(namespace, name)
-    except Unsupported as error:
-        raise unsupported(f"reading the table `{namespace}.{name}`", error) from None
 
 
 def facts_of(table: ReadTable) -> TableFacts:
@@ -50,6 +49,16 @@ def existing_table(
     config = table.config or {}
     settings = io_settings(config, table.credentials, destination, own_key)
     return written_table(table.metadata, settings, config.get(FILE_IO_SETTING))
+
+
+@contextmanager
+def supported(doing: str) -> Iterator[None]:
+    """Translate what the block raises of a table that lakeload does not know. Raises
+    `CatalogError`, whose message begins with `doing`."""
+    try:
+        yield
+    except Unsupported as error:
+        raise unsupported(doing, error) from None
 
 
 def unsupported(doing: str, found: Unsupported) -> CatalogError:

@@ -12,13 +12,14 @@ import logging
 import threading
 import time
 import uuid
+import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
+from lakeload_jobs.formats.iceberg.commits.errors import Unsupported, damaged
 from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles, metadata_folder
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     FORMAT_VERSIONS,
@@ -123,16 +124,20 @@ class MetadataWriter:
     """The metadata of the files that were read or written last: no file is ever changed."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stay: threading.Event = field(default_factory=threading.Event)
-    """Set once an old file could not be deleted."""
+    """Set once old files may not be deleted."""
 
     def read(self, location: str) -> Json:
-        """Return the metadata in a file, compressed or not. Raises `Unsupported`."""
+        """Return the metadata in a file, compressed or not. Raises `Unsupported`, and `LoadFailed`
+        for a file that is damaged."""
         with self._lock:
             known = self._known.get(location)
         if known is not None:
             return known
         data = self.files.read(location)
-        metadata: Json = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
+        try:
+            metadata: Json = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
+        except (OSError, EOFError, ValueError, zlib.error) as error:
+            raise damaged(location, "the metadata file", error) from error
         self._keep(location, supported(metadata))
         return metadata
 
@@ -166,9 +171,10 @@ class MetadataWriter:
             try:
                 self.files.delete(entry["metadata-file"])
             except AwsError as error:
-                # A load needs no permission for it, and asks once.
-                self._stay.set()
-                logger.info("old metadata files stay: %s", error.message)
+                logger.info("an old metadata file stays: %s", error.message)
+                if error.denied:
+                    # A load needs no permission for it, and asks once.
+                    self._stay.set()
 
     def _write(self, metadata: Metadata, number: int) -> str:
         data = json.dumps(metadata, separators=(",", ":")).encode()

@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -248,14 +247,9 @@ def _data_file(given: Target, file: StagedFile, facts: str) -> Json:
         rows=file.rows,
         footer=zlib.decompress(base64.b64decode(found["footer"])),
         floats={int(number): floats for number, floats in found["floats"].items()},
-        partition={field.name: _partition_value(value, field.kind) for field, value in values},
+        partition={field.name: value for field, value in values},
     )
     return data_file(schema, metadata.get("properties", {}), written)
-
-
-def _partition_value(value: Any, kind: str) -> Any:
-    """Return a value of `transforms.by_partition` as manifests have it: decimals are text there."""
-    return Decimal(value) if value is not None and kind.startswith("decimal") else value
 
 
 def _check_unchanged(given: Target, write: DirectWrite) -> None:

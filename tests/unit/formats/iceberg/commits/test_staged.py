@@ -144,6 +144,16 @@ def test_moved_snapshot_has_new_numbers_where_others_have_taken_its_own(
         assert len(table.planned()) == 3
 
 
+def test_moved_snapshot_of_a_table_without_rows_has_row_ids_of_its_own(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path, 3)
+    staged = table.copy().append(data_file("a", 2), data_file("b", 4))
+    assert staged["first-row-id"] == 0
+    table.append(data_file("other", 7), branch="of-another")
+    table.commit(moved(table.files, table.metadata, staged, schema_id=0, now_ms=NOW))
+    assert table.row_ids() == {"a": range(7, 9), "b": range(9, 13)}
+    assert table.metadata["next-row-id"] == 13
+
+
 def test_moved_snapshot_keeps_the_row_ids_of_a_merged_manifest(tmp_path: Path) -> None:
     table = OwnTable.new(tmp_path, 3, properties=MERGING)
     table.append(data_file("a", 3))
