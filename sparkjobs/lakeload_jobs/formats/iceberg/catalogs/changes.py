@@ -117,6 +117,15 @@ def drop_branches(
     return tuple(there)
 
 
+def drop_table(tables: TableStore, table: ReadTable) -> None:
+    """Drop a table and leave its files."""
+    try:
+        tables.drop(table)
+    except CommitUnknown:
+        if tables.load(table.namespace, table.name) is not None:
+            raise
+
+
 def settle_partition(
     tables: TableStore,
     files: MetadataFiles,

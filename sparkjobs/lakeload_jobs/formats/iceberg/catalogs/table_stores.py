@@ -107,6 +107,10 @@ class TableStore(Protocol):
         where only a read can tell.
         """
 
+    def drop(self, table: ReadTable) -> None:
+        """Drop a table and leave its files; one that is gone is no error. Nessie alone compares
+        whether it has changed since it was read. Raises as `commit`."""
+
 
 class RemovableFiles(MetadataFiles, Protocol):
     """Files of which old ones may be deleted."""
