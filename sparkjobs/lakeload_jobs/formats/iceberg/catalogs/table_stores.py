@@ -27,6 +27,7 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     Metadata,
     NewTable,
     check,
+    normalised,
     updated,
 )
 
@@ -132,8 +133,8 @@ class MetadataWriter:
         if known is not None:
             return known
         data = self.files.read(location)
-        metadata: Json = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
-        self._keep(location, supported(metadata))
+        metadata = supported(json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data))
+        self._keep(location, metadata)
         return metadata
 
     def create(self, table: NewTable, location: str) -> tuple[Json, str]:
@@ -193,12 +194,14 @@ def _number(location: str) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def supported(metadata: Json) -> Json:
-    """Return metadata of a version and with contents that commits keep. Raises `Unsupported`."""
-    version = metadata.get("format-version")
+def supported(read: Json) -> Json:
+    """Return metadata of a version and with contents that commits keep, with what its writer has
+    left out. Raises `Unsupported`."""
+    metadata = normalised(read)
+    version = metadata["format-version"]
     if version not in FORMAT_VERSIONS:
         raise Unsupported(f"the format version {version}")
-    if metadata.get("encryption-keys") or _KEY in metadata.get("properties", {}):
+    if metadata.get("encryption-keys") or _KEY in metadata["properties"]:
         raise Unsupported("encryption keys of the table")
     return metadata
 

@@ -129,3 +129,21 @@ def test_metadata_that_would_not_be_kept_is_not_read(metadata: dict[str, Any], s
     bucket.write("v.json", json.dumps(metadata).encode())
     with pytest.raises(Unsupported, match=says):
         MetadataWriter(bucket).read("v.json")
+
+
+def test_metadata_that_is_read_names_what_its_writer_has_left_out() -> None:
+    bucket = Bucket()
+    schema: Json = {"type": "struct", "schema-id": 0, "fields": []}
+    old = {
+        "format-version": 1,
+        "location": PLACE,
+        "schema": schema,
+        "partition-spec": [],
+        "current-snapshot-id": 7,
+        "snapshots": [{"snapshot-id": 7, "timestamp-ms": 1}],
+        "properties": None,
+    }
+    bucket.write("v.json", json.dumps(old).encode())
+    read = MetadataWriter(bucket).read("v.json")
+    assert read["refs"]["main"]["snapshot-id"] == 7
+    assert (read["schemas"], read["properties"], read["metadata-log"]) == ([schema], {}, [])
