@@ -365,6 +365,7 @@ class IcebergTable:
             existing=existing_columns(self._facts, branch) if self._facts else None,
             warnings=made.notes,
             reader=prepared.rows.reader,
+            needs_java=(planned.reason or None) if planned else None,
         )
 
     def _planned(self, rows: FittedRows, made: Definition) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
@@ -11,6 +12,9 @@ from lakeload_jobs.storage.objects import encryption_headers
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
+MOST_TOGETHER = 1000
+"""Files of one DeleteObjects, at most: S3 takes no more."""
 
 
 class Store(Protocol):
@@ -49,6 +53,23 @@ class LakeFiles:
         bucket, key = bucket_and_key(location)
         with aws_call(f"deleting `{location}`"):
             self.client(location).delete_object(Bucket=bucket, Key=key)
+
+    def place(self, location: str) -> str:
+        """Return where a location is: one request can delete files of the same place."""
+        return bucket_and_key(location)[0]
+
+    def delete_together(self, locations: Sequence[str]) -> Collection[str]:
+        """Delete at most `MOST_TOGETHER` files of one place in one request; return those that stay.
+        Not every store has such a request."""
+        keys = {bucket_and_key(one)[1]: one for one in locations}
+        bucket = bucket_and_key(locations[0])[0]
+        with aws_call(f"deleting {len(locations):,} files of `s3://{bucket}/`"):
+            response = self.client(locations[0]).delete_objects(
+                Bucket=bucket, Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True}
+            )
+            left = {keys[one["Key"]] for one in response.get("Errors", ())}
+        self.written.difference_update(set(locations) - left)
+        return left
 
 
 def bucket_and_key(location: str) -> tuple[str, str]:

@@ -12,13 +12,14 @@ import logging
 import threading
 import time
 import uuid
+import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
+from lakeload_jobs.formats.iceberg.commits.errors import Unsupported, damaged
 from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles, metadata_folder
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     FORMAT_VERSIONS,
@@ -127,13 +128,18 @@ class MetadataWriter:
     """Set once old files may not be deleted."""
 
     def read(self, location: str) -> Json:
-        """Return the metadata in a file, compressed or not. Raises `Unsupported`."""
+        """Return the metadata in a file, compressed or not. Raises `Unsupported`, and `LoadFailed`
+        for a file that is damaged."""
         with self._lock:
             known = self._known.get(location)
         if known is not None:
             return known
         data = self.files.read(location)
-        metadata = supported(json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data))
+        try:
+            written = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
+        except (OSError, EOFError, ValueError, zlib.error) as error:
+            raise damaged(location, "the metadata file", error) from error
+        metadata = supported(written)
         self._keep(location, metadata)
         return metadata
 
@@ -197,10 +203,10 @@ def _number(location: str) -> int:
 def supported(read: Json) -> Json:
     """Return metadata of a version and with contents that commits keep, with what its writer has
     left out. Raises `Unsupported`."""
-    metadata = normalised(read)
-    version = metadata["format-version"]
+    version = read.get("format-version")
     if version not in FORMAT_VERSIONS:
         raise Unsupported(f"the format version {version}")
+    metadata = normalised(read)
     if metadata.get("encryption-keys") or _KEY in metadata["properties"]:
         raise Unsupported("encryption keys of the table")
     return metadata

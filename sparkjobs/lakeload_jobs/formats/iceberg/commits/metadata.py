@@ -42,11 +42,6 @@ FIRST_PARTITION_ID = 1000
 # Requirements
 
 
-def assert_create() -> Json:
-    """Require that there is no table of the name."""
-    return {"type": "assert-create"}
-
-
 def assert_uuid(metadata: Metadata) -> Json:
     """Require the table that was read, and not a later one of its name."""
     return {"type": "assert-table-uuid", "uuid": metadata["table-uuid"]}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.aws import AwsError
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import MetadataWriter, ReadTable
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
 from lakeload_jobs.formats.iceberg.commits.metadata import (
@@ -119,6 +120,7 @@ def test_metadata_is_compressed_and_placed_as_the_table_says() -> None:
 @pytest.mark.parametrize(
     ("metadata", "says"),
     [
+        ({}, "the format version None"),
         ({"format-version": 4}, "the format version 4"),
         ({"format-version": 3, "encryption-keys": [{"key-id": "k"}]}, "encryption keys"),
         ({"format-version": 3, "properties": {"encryption.key-id": "k"}}, "encryption keys"),
@@ -147,3 +149,12 @@ def test_metadata_that_is_read_names_what_its_writer_has_left_out() -> None:
     read = MetadataWriter(bucket).read("v.json")
     assert read["refs"]["main"]["snapshot-id"] == 7
     assert (read["schemas"], read["properties"], read["metadata-log"]) == ([schema], {}, [])
+
+
+@pytest.mark.parametrize("content", [b"", b"{", gzip.compress(b"{}")[:-9], b"\x1f\x8b\x00"])
+def test_metadata_that_is_damaged_is_named(content: bytes) -> None:
+    bucket = Bucket()
+    bucket.write("s3://lake/v.json", content)
+    with pytest.raises(LoadFailed, match=r"/v\.json`: the metadata file is damaged") as bad:
+        MetadataWriter(bucket).read("s3://lake/v.json")
+    assert bad.value.hint
