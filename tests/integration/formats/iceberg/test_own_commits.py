@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
@@ -16,18 +16,8 @@ from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from lakeload_jobs.formats.iceberg.catalogs.vended_files import files_for
 from tests.integration.formats.iceberg.catalog_world import CatalogWorld
-from tests.integration.formats.iceberg.catalog_worlds import worlds
 
 each_catalog = pytest.mark.parametrize("name", ["glue", "rest", "open-catalog"])
-
-
-@pytest.fixture
-def made(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[str], CatalogWorld]]:
-    """Makes worlds of catalogs by name."""
-    with worlds(request, monkeypatch) as maker:
-        yield maker
 
 
 def opened(world: CatalogWorld) -> IcebergCatalog:
@@ -48,9 +38,9 @@ def place(world: CatalogWorld, name: str) -> str | None:
 @each_catalog
 @pytest.mark.parametrize("version", [2, 3])
 def test_table_is_created_and_its_properties_and_branches_change(
-    name: str, version: int, made: Callable[[str], CatalogWorld]
+    name: str, version: int, make_world: Callable[[str], CatalogWorld]
 ) -> None:
-    world, table = made(name), f"own_{secrets.token_hex(4)}"
+    world, table = make_world(name), f"own_{secrets.token_hex(4)}"
     catalog = opened(world)
     columns, properties = {"id": "long", "city": "string"}, {"format-version": str(version)}
     where = catalog.create_table(
@@ -69,9 +59,9 @@ def test_table_is_created_and_its_properties_and_branches_change(
 @each_catalog
 @pytest.mark.parametrize("version", [2, 3])
 def test_what_recover_removes_is_gone_and_the_rest_stays(
-    name: str, version: int, made: Callable[[str], CatalogWorld]
+    name: str, version: int, make_world: Callable[[str], CatalogWorld]
 ) -> None:
-    world, table = made(name), f"own_{secrets.token_hex(4)}"
+    world, table = make_world(name), f"own_{secrets.token_hex(4)}"
     catalog = opened(world)
     columns = {"id": "long", "round": "string"}
     catalog.create_table(world.schema, table, columns=columns, location=place(world, table))

@@ -182,6 +182,15 @@ def test_a_new_table_has_the_version_and_no_property_of_it(tmp_path: Path) -> No
     }
 
 
+def test_files_of_a_new_table_of_nessie_are_left_to_nessie_by_every_client(tmp_path: Path) -> None:
+    job, table = spec(tmp_path, "NESSIE")
+    found = definition(job, table, COLUMNS, (), []).new_table().properties
+    assert found["gc.enabled"] == "false"
+    assert found["write.metadata.delete-after-commit.enabled"] == "false"
+    alone = replace(table, table_properties={"gc.enabled": "true"})
+    assert definition(job, alone, COLUMNS, (), []).new_table().properties["gc.enabled"] == "true"
+
+
 @pytest.mark.parametrize(
     ("columns", "fields", "said"),
     [
