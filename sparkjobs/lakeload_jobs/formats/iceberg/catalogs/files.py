@@ -67,9 +67,7 @@ class LakeFiles:
             response = self.client(locations[0]).delete_objects(
                 Bucket=bucket, Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True}
             )
-            left = {keys[one["Key"]] for one in response.get("Errors", ())}
-        self.written.difference_update(set(locations) - left)
-        return left
+            return {keys[one["Key"]] for one in response.get("Errors", ())}
 
 
 def bucket_and_key(location: str) -> tuple[str, str]:

@@ -28,6 +28,7 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     Metadata,
     NewTable,
     check,
+    normalised,
     updated,
 )
 
@@ -139,10 +140,11 @@ class MetadataWriter:
             return known
         data = self.files.read(location)
         try:
-            metadata: Json = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
+            written = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
         except (OSError, EOFError, ValueError, zlib.error) as error:
             raise damaged(location, "the metadata file", error) from error
-        self._keep(location, supported(metadata))
+        metadata = supported(written)
+        self._keep(location, metadata)
         return metadata
 
     def create(self, table: NewTable, location: str) -> tuple[Json, str]:
@@ -202,12 +204,14 @@ def _number(location: str) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def supported(metadata: Json) -> Json:
-    """Return metadata of a version and with contents that commits keep. Raises `Unsupported`."""
-    version = metadata.get("format-version")
+def supported(read: Json) -> Json:
+    """Return metadata of a version and with contents that commits keep, with what its writer has
+    left out. Raises `Unsupported`."""
+    version = read.get("format-version")
     if version not in FORMAT_VERSIONS:
         raise Unsupported(f"the format version {version}")
-    if metadata.get("encryption-keys") or _KEY in metadata.get("properties", {}):
+    metadata = normalised(read)
+    if metadata.get("encryption-keys") or _KEY in metadata["properties"]:
         raise Unsupported("encryption keys of the table")
     return metadata
 

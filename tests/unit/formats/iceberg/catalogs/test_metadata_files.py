@@ -120,6 +120,7 @@ def test_metadata_is_compressed_and_placed_as_the_table_says() -> None:
 @pytest.mark.parametrize(
     ("metadata", "says"),
     [
+        ({}, "the format version None"),
         ({"format-version": 4}, "the format version 4"),
         ({"format-version": 3, "encryption-keys": [{"key-id": "k"}]}, "encryption keys"),
         ({"format-version": 3, "properties": {"encryption.key-id": "k"}}, "encryption keys"),
@@ -130,6 +131,24 @@ def test_metadata_that_would_not_be_kept_is_not_read(metadata: dict[str, Any], s
     bucket.write("v.json", json.dumps(metadata).encode())
     with pytest.raises(Unsupported, match=says):
         MetadataWriter(bucket).read("v.json")
+
+
+def test_metadata_that_is_read_names_what_its_writer_has_left_out() -> None:
+    bucket = Bucket()
+    schema: Json = {"type": "struct", "schema-id": 0, "fields": []}
+    old = {
+        "format-version": 1,
+        "location": PLACE,
+        "schema": schema,
+        "partition-spec": [],
+        "current-snapshot-id": 7,
+        "snapshots": [{"snapshot-id": 7, "timestamp-ms": 1}],
+        "properties": None,
+    }
+    bucket.write("v.json", json.dumps(old).encode())
+    read = MetadataWriter(bucket).read("v.json")
+    assert read["refs"]["main"]["snapshot-id"] == 7
+    assert (read["schemas"], read["properties"], read["metadata-log"]) == ([schema], {}, [])
 
 
 @pytest.mark.parametrize("content", [b"", b"{", gzip.compress(b"{}")[:-9], b"\x1f\x8b\x00"])
