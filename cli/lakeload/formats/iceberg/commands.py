@@ -13,7 +13,18 @@ from lakeload_jobs.contract.maintain import MaintainSpec
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.formats.iceberg.rules.writers import needs_java
 
-__all__ = ["inspect", "judge", "needs_java", "plan", "recover", "reset", "resolve", "runs"]
+# What the module defines too: as a `FormatCommands` it has only these.
+__all__ = [
+    "inspect",
+    "judge",
+    "maintain",
+    "needs_java",
+    "plan",
+    "recover",
+    "reset",
+    "resolve",
+    "runs",
+]
 
 
 def maintain(
