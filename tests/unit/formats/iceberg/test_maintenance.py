@@ -105,7 +105,7 @@ def test_a_state_that_was_rolled_back_or_expired_keeps_nothing() -> None:
     assert kept_snapshots(table([20, 8], states={"shop": 99}), "main", NOW) == frozenset()
 
 
-class Answer(Py4JJavaError):
+class Answer(Py4JJavaError):  # type: ignore[misc]
     """An exception of Java without a JVM."""
 
     def __init__(self, name: str) -> None:
