@@ -80,11 +80,13 @@ _RACES = ("CommitFailedException", "ValidationException")
 
 
 def until_won(work: Work, act: Callable[[], T], or_else: str = "") -> T:
-    """Return what `act` returns, trying it anew on fresh metadata when another commit came first.
+    """Return what `act` returns, which plans and commits with Java's table as it is now, and is
+    tried anew when another commit came first.
 
     Raises `CommitConflict`, whose hint ends with `or_else`; every other error of Java as it is.
     """
     for number in range(1, TRIES + 1):
+        work.refresh()
         try:
             return act()
         except Py4JJavaError as error:
@@ -93,7 +95,6 @@ def until_won(work: Work, act: Callable[[], T], or_else: str = "") -> T:
             logger.info(
                 "attempt %d of %d conflicted with another commit", number, TRIES, exc_info=True
             )
-        work.table.refresh()
     raise CommitConflict(
         f"{TRIES} attempts conflicted with other commits to `{work.target}`",
         hint=f"run it again when fewer loads run{or_else}",
@@ -116,6 +117,15 @@ class Work:
         """`org.apache.iceberg.Table`, for the steps that rewrite or list files."""
         self.catalog.open_in(self.spark, self.target, "Spark rewrites and lists its files")
         return self._existing(load(self.spark, self.of.schema, self.of.table))
+
+    def refresh(self) -> None:
+        """Have Java's table as it is now: other steps, and loads, may have changed it since."""
+        try:
+            self.table.refresh()
+        except Py4JJavaError as error:
+            if caused_by(error, "NoSuchTableException"):
+                raise _dropped(self.target) from error
+            raise
 
     @property
     def branch(self) -> str:
@@ -158,10 +168,7 @@ class Work:
 
     def _existing(self, found: T | None) -> T:
         if found is None:
-            raise LoadFailed(
-                f"the table `{self.target}` was dropped during its maintenance",
-                hint="run it again when the table is there",
-            )
+            raise _dropped(self.target)
         return found
 
     def head(self) -> Java:
@@ -171,6 +178,13 @@ class Work:
     def now(self) -> datetime:
         """Return the present instant, UTC."""
         return datetime.now(UTC)
+
+
+def _dropped(target: str) -> LoadFailed:
+    return LoadFailed(
+        f"the table `{target}` was dropped during its maintenance",
+        hint="run it again when the table is there",
+    )
 
 
 Stepper = Callable[[Work], StepResult]
@@ -232,7 +246,10 @@ _REWRITE_LESS = ", or rewrite less at once with `--where` or `--max-bytes`"
 
 def compact(work: Work) -> StepResult:
     """Rewrite the files that are worth it, within `where` and `max_bytes`, or say how many."""
-    work.table.refresh()
+    return until_won(work, lambda: _compact(work), _REWRITE_LESS)
+
+
+def _compact(work: Work) -> StepResult:
     if work.head() is None:
         return nothing("compact")
     if work.table.currentSnapshot() is None:
@@ -257,7 +274,7 @@ def compact(work: Work) -> StepResult:
             files_after=sum(group.expectedOutputFiles() for group in groups),
             bytes=sum(group.inputFilesSizeInBytes() for group in groups),
         )
-    result = until_won(work, lambda: _rewrite(work, expression, options), _REWRITE_LESS)
+    result = _rewrite(work, expression, options)
     if not result.rewrittenDataFilesCount() and not result.removedDeleteFilesCount():
         return nothing("compact")
     return StepResult(
@@ -341,7 +358,10 @@ def rewrite_deletes(work: Work) -> StepResult:
     """Rewrite position deletes where that leaves fewer files, or say how many."""
     if work.branch != MAIN:
         return not_possible("deletes", "Iceberg rewrites deletes only of the branch `main`")
-    work.table.refresh()
+    return until_won(work, lambda: _rewrite_deletes(work))
+
+
+def _rewrite_deletes(work: Work) -> StepResult:
     if work.head() is None:
         return nothing("deletes")
     groups = _deletes_plan(work)
@@ -357,7 +377,7 @@ def rewrite_deletes(work: Work) -> StepResult:
             files_after=after,
             bytes=sum(group.inputFilesSizeInBytes() for group in groups),
         )
-    result = until_won(work, lambda: work.actions.rewritePositionDeletes(work.table).execute())
+    result = work.actions.rewritePositionDeletes(work.table).execute()
     return StepResult(
         "deletes",
         "DONE",
@@ -412,7 +432,10 @@ def rewrite_manifests(work: Work) -> StepResult:
     """Rewrite the manifests when at least half of them would go, or say how many."""
     if work.branch != MAIN:
         return not_possible("manifests", "Iceberg rewrites manifests only of the branch `main`")
-    work.table.refresh()
+    return until_won(work, lambda: _rewrite_manifests(work))
+
+
+def _rewrite_manifests(work: Work) -> StepResult:
     snapshot = work.head()
     if snapshot is None:
         return nothing("manifests")
@@ -434,7 +457,7 @@ def rewrite_manifests(work: Work) -> StepResult:
     size = sum(sum(sizes) for sizes in kinds)
     if not work.spec.apply:
         return StepResult("manifests", "WOULD_DO", files=before, files_after=after, bytes=size)
-    result = until_won(work, lambda: work.actions.rewriteManifests(work.table).execute())
+    result = work.actions.rewriteManifests(work.table).execute()
     rewritten = list(result.rewrittenManifests())
     return StepResult(
         "manifests",
@@ -649,7 +672,7 @@ def remove_orphans(work: Work) -> StepResult:
         return not_possible("orphans", why)
     age = timedelta(seconds=work.spec.orphans_older_than)
     before = orphans_before(facts_of(table).refs, now, age)
-    work.table.refresh()
+    work.refresh()
     found = _find(work, int(before.timestamp() * 1000))
     if not found:
         return nothing("orphans")
