@@ -203,11 +203,12 @@ def written_submission(
 
 def write_spec(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> None:
     """Write spec.json into the run folder."""
-    # Here, where the master is known for sure: a job told wrong would leave secrets unresolved.
+    # Here, where the master is known for sure: with a wrong one the job would leave secrets
+    # unresolved.
     settings = launcher.settings
     runtime = settings.runtime.traits_of(settings.master)
-    told = replace(spec, runtime=runtime, format_jars=settings.format_jars)
-    folder.write(folder.spec, json.dumps(to_json(told), indent=1))
+    spec = replace(spec, runtime=runtime, format_jars=settings.format_jars)
+    folder.write(folder.spec, json.dumps(to_json(spec), indent=1))
 
 
 def jvm_bytes(spec: JobSpec) -> int | None:

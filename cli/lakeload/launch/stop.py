@@ -9,6 +9,7 @@ from typing import Self
 from lakeload_jobs.contract.errors import Interrupted
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NOTHING_WRITTEN = "nothing was written"
 
 
 class StopRequests:
@@ -57,4 +58,4 @@ class StopRequests:
             raise self._stopped(self.requested)
 
     def _stopped(self, by: signal.Signals) -> Interrupted:
-        return Interrupted(f"stopped by {by.name} before Spark started: nothing was written")
+        return Interrupted(f"stopped by {by.name} before Spark started: {NOTHING_WRITTEN}")

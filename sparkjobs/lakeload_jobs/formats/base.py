@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 
+ROUNDS = 10
+"""How often one attempt loads a table, at most: it begins anew where commits of others ask for
+it."""
 Writer = Literal["direct", "spark"]
 """Who writes data files: lakeload's own tasks, or Spark."""
 

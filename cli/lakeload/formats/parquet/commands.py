@@ -27,6 +27,7 @@ from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
 from lakeload_jobs.formats.parquet.log.stale_uploads import StaleUploads
 from lakeload_jobs.storage.objects import Objects
 
+# What the module defines too: as a `FormatCommands` it has only these.
 __all__ = [
     "inspect",
     "judge",

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -20,23 +19,34 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import LISTED, MaintainSpec, StepResult
 from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.contract.traits import catalog_traits
 from lakeload_jobs.formats.base import CommitConflict
-from lakeload_jobs.formats.iceberg.catalogs.changes import commit
+from lakeload_jobs.formats.iceberg.catalogs.changes import commit, until_committed
 from lakeload_jobs.formats.iceberg.catalogs.changes import drop_branches as drop_refs
+from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_files import remove_files
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, now_ms
-from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
-from lakeload_jobs.formats.iceberg.commits.expiry import Expired, FreedFiles, expired, freed_files
+from lakeload_jobs.formats.iceberg.commits.errors import CommitUnknown
+from lakeload_jobs.formats.iceberg.commits.expiry import (
+    Expired,
+    FreedFiles,
+    expired,
+    freed_files,
+    with_earlier,
+)
 from lakeload_jobs.formats.iceberg.commits.expiry import requirements as expiry_requirements
 from lakeload_jobs.formats.iceberg.commits.expiry import updates as expiry_updates
-from lakeload_jobs.formats.iceberg.commits.manifests import metadata_folder
-from lakeload_jobs.formats.iceberg.commits.metadata import Metadata, updated
+from lakeload_jobs.formats.iceberg.commits.manifests import (
+    ManifestLists,
+    each_of,
+    metadata_folder,
+)
+from lakeload_jobs.formats.iceberg.commits.metadata import Metadata, int_property, updated
 from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
 from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables, committable
 from lakeload_jobs.formats.iceberg.load.tables import (
@@ -58,7 +68,6 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     pipelines_of,
     state_of,
 )
-from lakeload_jobs.storage.backoff import pause
 
 logger = logging.getLogger(__name__)
 
@@ -67,18 +76,17 @@ T = TypeVar("T")
 TRIES = 3
 """Each has Iceberg's own retries of the commit in it; what is left takes the work anew."""
 
-COMMIT_TRIES = 60
-"""Tries of a commit without Java, each on fresh metadata."""
-
 _RACES = ("CommitFailedException", "ValidationException")
 
 
-def until_won(work: Work, act: Callable[[], T]) -> T:
-    """Return what `act` returns, trying it anew on fresh metadata when another commit came first.
+def until_won(work: Work, act: Callable[[], T], or_else: str = "") -> T:
+    """Return what `act` returns, which plans and commits with Java's table as it is now, and is
+    tried anew when another commit came first.
 
-    Raises `CommitConflict`; every other error of Java as it is.
+    Raises `CommitConflict`, whose hint ends with `or_else`; every other error of Java as it is.
     """
     for number in range(1, TRIES + 1):
+        work.refresh()
         try:
             return act()
         except Py4JJavaError as error:
@@ -87,34 +95,9 @@ def until_won(work: Work, act: Callable[[], T]) -> T:
             logger.info(
                 "attempt %d of %d conflicted with another commit", number, TRIES, exc_info=True
             )
-        work.table.refresh()
-    raise _conflict(work, TRIES)
-
-
-def until_committed(work: Work, act: Callable[[], T]) -> T:
-    """Return what `act` returns, whose commit is one without Java: it reads the table first.
-
-    Raises `CommitConflict`, and what the catalog says of a commit of which nobody knows the end.
-    """
-    for tries in range(COMMIT_TRIES):
-        try:
-            with committable(work.target):
-                return act()
-        except (CommitRejected, CommitUnknown) as error:
-            last = error
-        pause(tries)
-    if isinstance(last, CommitUnknown) and isinstance(last.__cause__, LakeloadError):
-        raise last.__cause__ from None
-    raise _conflict(work, COMMIT_TRIES)
-
-
-def _conflict(work: Work, tries: int) -> CommitConflict:
-    return CommitConflict(
-        f"{tries} attempts conflicted with other commits to `{work.target}`",
-        hint=(
-            "run it again when fewer loads run, or rewrite less at once with `--where` or "
-            "`--max-bytes`"
-        ),
+    raise CommitConflict(
+        f"{TRIES} attempts conflicted with other commits to `{work.target}`",
+        hint=f"run it again when fewer loads run{or_else}",
         retryable=True,
     )
 
@@ -134,6 +117,15 @@ class Work:
         """`org.apache.iceberg.Table`, for the steps that rewrite or list files."""
         self.catalog.open_in(self.spark, self.target, "Spark rewrites and lists its files")
         return self._existing(load(self.spark, self.of.schema, self.of.table))
+
+    def refresh(self) -> None:
+        """Have Java's table as it is now: other steps, and loads, may have changed it since."""
+        try:
+            self.table.refresh()
+        except Py4JJavaError as error:
+            if caused_by(error, "NoSuchTableException"):
+                raise _dropped(self.target) from error
+            raise
 
     @property
     def branch(self) -> str:
@@ -176,10 +168,7 @@ class Work:
 
     def _existing(self, found: T | None) -> T:
         if found is None:
-            raise LoadFailed(
-                f"the table `{self.target}` was dropped during its maintenance",
-                hint="run it again when the table is there",
-            )
+            raise _dropped(self.target)
         return found
 
     def head(self) -> Java:
@@ -189,6 +178,13 @@ class Work:
     def now(self) -> datetime:
         """Return the present instant, UTC."""
         return datetime.now(UTC)
+
+
+def _dropped(target: str) -> LoadFailed:
+    return LoadFailed(
+        f"the table `{target}` was dropped during its maintenance",
+        hint="run it again when the table is there",
+    )
 
 
 Stepper = Callable[[Work], StepResult]
@@ -245,11 +241,15 @@ def denied(target: str, key: str, location: str) -> LoadFailed:
 
 MAIN = "main"
 _MAX_FILES = "max-files-to-rewrite"
+_REWRITE_LESS = ", or rewrite less at once with `--where` or `--max-bytes`"
 
 
 def compact(work: Work) -> StepResult:
     """Rewrite the files that are worth it, within `where` and `max_bytes`, or say how many."""
-    work.table.refresh()
+    return until_won(work, lambda: _compact(work), _REWRITE_LESS)
+
+
+def _compact(work: Work) -> StepResult:
     if work.head() is None:
         return nothing("compact")
     if work.table.currentSnapshot() is None:
@@ -274,7 +274,7 @@ def compact(work: Work) -> StepResult:
             files_after=sum(group.expectedOutputFiles() for group in groups),
             bytes=sum(group.inputFilesSizeInBytes() for group in groups),
         )
-    result = until_won(work, lambda: _rewrite(work, expression, options))
+    result = _rewrite(work, expression, options)
     if not result.rewrittenDataFilesCount() and not result.removedDeleteFilesCount():
         return nothing("compact")
     return StepResult(
@@ -358,7 +358,10 @@ def rewrite_deletes(work: Work) -> StepResult:
     """Rewrite position deletes where that leaves fewer files, or say how many."""
     if work.branch != MAIN:
         return not_possible("deletes", "Iceberg rewrites deletes only of the branch `main`")
-    work.table.refresh()
+    return until_won(work, lambda: _rewrite_deletes(work))
+
+
+def _rewrite_deletes(work: Work) -> StepResult:
     if work.head() is None:
         return nothing("deletes")
     groups = _deletes_plan(work)
@@ -374,7 +377,7 @@ def rewrite_deletes(work: Work) -> StepResult:
             files_after=after,
             bytes=sum(group.inputFilesSizeInBytes() for group in groups),
         )
-    result = until_won(work, lambda: work.actions.rewritePositionDeletes(work.table).execute())
+    result = work.actions.rewritePositionDeletes(work.table).execute()
     return StepResult(
         "deletes",
         "DONE",
@@ -429,7 +432,10 @@ def rewrite_manifests(work: Work) -> StepResult:
     """Rewrite the manifests when at least half of them would go, or say how many."""
     if work.branch != MAIN:
         return not_possible("manifests", "Iceberg rewrites manifests only of the branch `main`")
-    work.table.refresh()
+    return until_won(work, lambda: _rewrite_manifests(work))
+
+
+def _rewrite_manifests(work: Work) -> StepResult:
     snapshot = work.head()
     if snapshot is None:
         return nothing("manifests")
@@ -441,7 +447,9 @@ def rewrite_manifests(work: Work) -> StepResult:
     ]
     # A single one that is small enough stays as it is.
     kinds = [sizes for sizes in kinds if len(sizes) > 1]
-    target = int(work.table.properties().get(_TARGET_SIZE) or _DEFAULT_TARGET_SIZE)
+    given = {_TARGET_SIZE: work.table.properties().get(_TARGET_SIZE) or _DEFAULT_TARGET_SIZE}
+    with committable(work.target):
+        target = int_property({"properties": given}, _TARGET_SIZE, _DEFAULT_TARGET_SIZE)
     before = sum(len(sizes) for sizes in kinds)
     after = sum(manifests_after(sizes, target) for sizes in kinds)
     if before < FEWEST or after * 2 > before:
@@ -449,7 +457,7 @@ def rewrite_manifests(work: Work) -> StepResult:
     size = sum(sum(sizes) for sizes in kinds)
     if not work.spec.apply:
         return StepResult("manifests", "WOULD_DO", files=before, files_after=after, bytes=size)
-    result = until_won(work, lambda: work.actions.rewriteManifests(work.table).execute())
+    result = work.actions.rewriteManifests(work.table).execute()
     rewritten = list(result.rewrittenManifests())
     return StepResult(
         "manifests",
@@ -508,25 +516,34 @@ def expire(work: Work) -> StepResult:
     table = work.read()
     if why := work.why_files_stay(table):
         return not_possible("expire", why)
-    found = _old(work, table)
+    with committable(work.target):
+        found = _old(work, table)
     notes = (_kept_note(found.kept),) if found.kept else ()
     if not found.gone.snapshots:
         return nothing("expire", *notes)
+    files = work.tables.files(table)
+    # A list is read once, before the commit and whatever number of tries it takes.
+    lists = ManifestLists(files)
     if not work.spec.apply:
         with committable(work.target):
-            freed = _freed(work, table, found.gone)
-            files, size = _total(freed)
+            number, size = _total(_freed(lists, table, found.gone))
         snapshots = len(found.gone.snapshots)
         return StepResult(
-            "expire", "WOULD_DO", files=files, bytes=size, snapshots=snapshots, notes=notes
+            "expire", "WOULD_DO", files=number, bytes=size, snapshots=snapshots, notes=notes
         )
     check_deleting(work)
-    before, after = until_committed(work, lambda: _expire(work))
-    there = {one["snapshot-id"] for one in after.get("snapshots", ())}
-    gone = [one for one in before.get("snapshots", ()) if one["snapshot-id"] not in there]
+    doing = f"expiring snapshots of `{work.target}`"
+    unknown: list[Metadata] = []
     with committable(work.target):
-        files, size = _remove(work, table, freed_files(work.tables.files(table), before, after))
-    return StepResult("expire", "DONE", files=files, bytes=size, snapshots=len(gone), notes=notes)
+        before, after = until_committed(
+            lambda: _expire(work, lists, unknown), doing, CommitConflict
+        )
+        there = {one["snapshot-id"] for one in after.get("snapshots", ())}
+        gone = [one for one in before.get("snapshots", ()) if one["snapshot-id"] not in there]
+        if not gone:
+            return nothing("expire", *notes)
+        number, size = _remove(work, files, freed_files(lists, before, after))
+    return StepResult("expire", "DONE", files=number, bytes=size, snapshots=len(gone), notes=notes)
 
 
 def _old(work: Work, table: ReadTable) -> Expiry:
@@ -543,30 +560,35 @@ def _old(work: Work, table: ReadTable) -> Expiry:
     return Expiry(replace(old, snapshots=left), len(old.snapshots) - len(left))
 
 
-def _freed(work: Work, table: ReadTable, gone: Expired) -> Iterator[FreedFiles]:
+def _freed(lists: ManifestLists, table: ReadTable, gone: Expired) -> Iterator[FreedFiles]:
     """Yield the files that would go. Nothing is written."""
-    files, metadata = work.tables.files(table), table.metadata
-    changes = expiry_updates(files, metadata, gone)
-    after = updated(metadata, changes, replaces=None, now_ms=now_ms())
-    return freed_files(files, metadata, after)
+    changes = expiry_updates(lists, table.metadata, gone)
+    after = updated(table.metadata, changes, replaces=None, now_ms=now_ms())
+    return freed_files(lists, table.metadata, after)
 
 
-def _expire(work: Work) -> tuple[Metadata, Metadata]:
-    """Commit, and return the metadata before and after."""
+def _expire(work: Work, lists: ManifestLists, unknown: list[Metadata]) -> tuple[Metadata, Metadata]:
+    """Commit, and return the metadata before and after. `unknown` is that of earlier tries of which
+    nobody knows the end: they may be in by now."""
     # What is old is asked anew: a try that lost may have lost to an expiry.
     table = work.read()
+    before = with_earlier(table.metadata, unknown)
     gone = _old(work, table).gone
     if not gone.snapshots:
-        return table.metadata, table.metadata
+        return before, table.metadata
     ids = set(gone.snapshots)
-    now = commit(
-        work.tables.store,
-        table,
-        expiry_requirements(table.metadata),
-        expiry_updates(work.tables.files(table), table.metadata, gone),
-        lambda now: not any(one["snapshot-id"] in ids for one in now.metadata["snapshots"]),
-    )
-    return table.metadata, now.metadata
+    try:
+        now = commit(
+            work.tables.store,
+            table,
+            expiry_requirements(table.metadata),
+            expiry_updates(lists, table.metadata, gone),
+            lambda now: not any(one["snapshot-id"] in ids for one in now.metadata["snapshots"]),
+        )
+    except CommitUnknown:
+        unknown.append(table.metadata)
+        raise
+    return before, now.metadata
 
 
 def _total(freed: Iterable[FreedFiles]) -> tuple[int, int]:
@@ -578,12 +600,11 @@ def _total(freed: Iterable[FreedFiles]) -> tuple[int, int]:
     return files, size
 
 
-def _remove(work: Work, table: ReadTable, freed: Iterator[FreedFiles]) -> tuple[int, int]:
+def _remove(work: Work, place: LakeFiles, freed: Iterator[FreedFiles]) -> tuple[int, int]:
     """Delete files as they are found, and return their total. Raises `LoadFailed` when some could
     not be deleted."""
     files, size = 0, 0
     left: list[str] = []
-    place = work.tables.files(table)
     for one in freed:
         more, bytes_ = _total([one])
         files, size = files + more, size + bytes_
@@ -614,7 +635,9 @@ def drop_branches(work: Work) -> StepResult:
         return nothing("branches")
     if not work.spec.apply:
         return StepResult("branches", "WOULD_DO", items=shown(found))
-    dropped = until_committed(work, lambda: _drop(work))
+    doing = f"dropping branches of `{work.target}`"
+    with committable(work.target):
+        dropped = until_committed(lambda: _drop(work), doing, CommitConflict)
     return StepResult("branches", "DONE", items=shown(dropped)) if dropped else nothing("branches")
 
 
@@ -633,7 +656,6 @@ def _drop(work: Work) -> list[str]:
 
 MEASURED = 1000
 """Orphans whose sizes are asked for: each takes a request."""
-_AT_ONCE = 8
 
 
 def remove_orphans(work: Work) -> StepResult:
@@ -650,7 +672,7 @@ def remove_orphans(work: Work) -> StepResult:
         return not_possible("orphans", why)
     age = timedelta(seconds=work.spec.orphans_older_than)
     before = orphans_before(facts_of(table).refs, now, age)
-    work.table.refresh()
+    work.refresh()
     found = _find(work, int(before.timestamp() * 1000))
     if not found:
         return nothing("orphans")
@@ -694,8 +716,7 @@ def _bytes(work: Work, found: Sequence[str]) -> int | None:
     if len(found) > MEASURED:
         return None
     io = work.table.io()
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return sum(pool.map(lambda location: int(io.newInputFile(location).getLength()), found))
+    return sum(each_of(lambda location: int(io.newInputFile(location).getLength()), found))
 
 
 def _delete(work: Work, found: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
-from lakeload_jobs.formats.base import RetryLoad, Writer
+from lakeload_jobs.formats.base import ROUNDS, RetryLoad, Writer
 from lakeload_jobs.formats.data_files.stage import Driver, count_parts
 from lakeload_jobs.formats.iceberg.commits.metadata import snapshot_of
 from lakeload_jobs.formats.iceberg.load.asked_rows import AskedTable
@@ -120,7 +120,7 @@ class IcebergWriter:
             table=load.table,
             rows=self.ready.rows,
             counted=counted,
-            branch=staging_branch(datetime.now(UTC), load.spec.attempt_id, load.number),
+            branch=staging_branch(datetime.now(UTC), load.spec.attempt_id, ROUNDS - load.number),
             loaded=load.spec.destination.iceberg.branch,
             replaces=load.replaces,
             driver=load.driver,
