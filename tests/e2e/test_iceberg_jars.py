@@ -178,7 +178,7 @@ def test_table_that_needs_jars_after_all_is_loaded_once(lake: Lake, folder: Path
     reasons = {name: one["iceberg"]["needs_java"] for name, one in planned.tables.items()}
     assert reasons == {
         "orders": None,
-        "priced": "the table is partitioned by `truncate(5, price)`, a decimal(12,2)",
+        "priced": "the table is partitioned by `truncate(5, price)`, a decimal(12, 2)",
     }
     started = attempts(folder)
     ended: Ended = sync(lake, folder)

@@ -32,9 +32,6 @@ ANSWERS = 42
 METADATA_ANSWERS = 28
 REJECTING_KILLS = 28
 REJECTING_ANSWERS = 28
-RETRY_PUBLISH = 3
-"""The number of the publishing commit of a load that Spark writes: the branch is made and written
-to before."""
 
 Chapter = Callable[[World, Places, Note, int], list[Case]]
 
@@ -85,7 +82,7 @@ def rejects(world: World, note: Note, at_once: int) -> list[Case]:
     found = places(world, rejects=True)
     kills = step_kills(world, found, REJECTING_KILLS, note, at_once=at_once, rejects=True)
     answers = lost_answers(world, found, REJECTING_ANSWERS, note, at_once=at_once, rejects=True)
-    return [*kills, *answers, *retries(world, note, number=RETRY_PUBLISH)]
+    return [*kills, *answers, *retries(world, note)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -27,7 +27,18 @@ from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
 from lakeload_jobs.formats.parquet.log.stale_uploads import StaleUploads
 from lakeload_jobs.storage.objects import Objects
 
-__all__ = ["inspect", "judge", "plan", "recover", "reset", "resolve", "runs"]
+# What the module defines too: as a `FormatCommands` it has only these.
+__all__ = [
+    "inspect",
+    "judge",
+    "maintain",
+    "needs_java",
+    "plan",
+    "recover",
+    "reset",
+    "resolve",
+    "runs",
+]
 
 
 def needs_java(_spec: JobSpec, _table: TableSpec) -> str:

@@ -18,7 +18,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.maintain import MaintainSpec, StepResult, StepStatus
-from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
+from lakeload_jobs.contract.plan import TableColumns
 from lakeload_jobs.contract.result import ErrorInfo, TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, RejectedRecords
@@ -53,7 +53,11 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
     plan_rows,
     plan_write,
 )
-from lakeload_jobs.formats.iceberg.load.evolution import TableChanges, plan_changes
+from lakeload_jobs.formats.iceberg.load.evolution import (
+    TableChanges,
+    existing_columns,
+    plan_changes,
+)
 from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, attempt_of, open_load, ready
 from lakeload_jobs.formats.iceberg.load.outcome import already
 from lakeload_jobs.formats.iceberg.load.prepare import (
@@ -66,7 +70,7 @@ from lakeload_jobs.formats.iceberg.load.rejects import read_rejects, settle_reje
 from lakeload_jobs.formats.iceberg.load.tables import LOST, UNSURE, caused_by
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, IcebergWriter
 from lakeload_jobs.formats.iceberg.maintenance import STEPS, Work, not_possible, nothing, shown
-from lakeload_jobs.formats.iceberg.rules.admission import check_only_pipeline, is_empty
+from lakeload_jobs.formats.iceberg.rules.admission import check_only_pipeline
 from lakeload_jobs.formats.iceberg.rules.branches import left_branches
 from lakeload_jobs.formats.iceberg.rules.catalogs import warehouse_location
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts, state_of
@@ -358,7 +362,7 @@ class IcebergTable:
             columns=schema_columns(made.schema),
             required=made.key,
             partition_by=rows.partition_by,
-            existing=_existing(self._facts, branch) if self._facts else None,
+            existing=existing_columns(self._facts, branch) if self._facts else None,
             warnings=made.notes,
             reader=prepared.rows.reader,
             needs_java=(planned.reason or None) if planned else None,
@@ -466,14 +470,4 @@ def _new(given: IcebergLoad, made: Definition) -> WrittenTable:
         properties=made.properties,
         location=f"{warehouse_location(destination)}/{given.table.schema}/{given.table.table}",
         version=destination.iceberg.format_version,
-    )
-
-
-def _existing(facts: TableFacts, branch: str) -> ExistingColumns:
-    return ExistingColumns(
-        dict(facts.columns),
-        tuple(sorted(facts.required)),
-        facts.identifiers,
-        is_empty(facts, branch),
-        facts.partitions,
     )

@@ -19,19 +19,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, LoadFailed
+from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import LISTED, MaintainSpec, StepResult
 from lakeload_jobs.contract.spec import TableSpec
 from lakeload_jobs.contract.traits import catalog_traits
 from lakeload_jobs.formats.base import CommitConflict
-from lakeload_jobs.formats.iceberg.catalogs.changes import commit
+from lakeload_jobs.formats.iceberg.catalogs.changes import commit, until_committed
 from lakeload_jobs.formats.iceberg.catalogs.changes import drop_branches as drop_refs
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_files import remove_files
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, now_ms
-from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
+from lakeload_jobs.formats.iceberg.commits.errors import CommitUnknown
 from lakeload_jobs.formats.iceberg.commits.expiry import (
     Expired,
     FreedFiles,
@@ -68,7 +68,6 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     pipelines_of,
     state_of,
 )
-from lakeload_jobs.storage.backoff import pause
 
 logger = logging.getLogger(__name__)
 
@@ -77,18 +76,17 @@ T = TypeVar("T")
 TRIES = 3
 """Each has Iceberg's own retries of the commit in it; what is left takes the work anew."""
 
-COMMIT_TRIES = 60
-"""Tries of a commit without Java, each on fresh metadata."""
-
 _RACES = ("CommitFailedException", "ValidationException")
 
 
-def until_won(work: Work, act: Callable[[], T]) -> T:
-    """Return what `act` returns, trying it anew on fresh metadata when another commit came first.
+def until_won(work: Work, act: Callable[[], T], or_else: str = "") -> T:
+    """Return what `act` returns, which plans and commits with Java's table as it is now, and is
+    tried anew when another commit came first.
 
-    Raises `CommitConflict`; every other error of Java as it is.
+    Raises `CommitConflict`, whose hint ends with `or_else`; every other error of Java as it is.
     """
     for number in range(1, TRIES + 1):
+        work.refresh()
         try:
             return act()
         except Py4JJavaError as error:
@@ -97,34 +95,9 @@ def until_won(work: Work, act: Callable[[], T]) -> T:
             logger.info(
                 "attempt %d of %d conflicted with another commit", number, TRIES, exc_info=True
             )
-        work.table.refresh()
-    raise _conflict(work, TRIES)
-
-
-def until_committed(work: Work, act: Callable[[], T]) -> T:
-    """Return what `act` returns, whose commit is one without Java: it reads the table first.
-
-    Raises `CommitConflict`, and what the catalog says of a commit of which nobody knows the end.
-    """
-    for tries in range(COMMIT_TRIES):
-        try:
-            with committable(work.target):
-                return act()
-        except (CommitRejected, CommitUnknown) as error:
-            last = error
-        pause(tries)
-    if isinstance(last, CommitUnknown) and isinstance(last.__cause__, LakeloadError):
-        raise last.__cause__ from None
-    raise _conflict(work, COMMIT_TRIES)
-
-
-def _conflict(work: Work, tries: int) -> CommitConflict:
-    return CommitConflict(
-        f"{tries} attempts conflicted with other commits to `{work.target}`",
-        hint=(
-            "run it again when fewer loads run, or rewrite less at once with `--where` or "
-            "`--max-bytes`"
-        ),
+    raise CommitConflict(
+        f"{TRIES} attempts conflicted with other commits to `{work.target}`",
+        hint=f"run it again when fewer loads run{or_else}",
         retryable=True,
     )
 
@@ -144,6 +117,15 @@ class Work:
         """`org.apache.iceberg.Table`, for the steps that rewrite or list files."""
         self.catalog.open_in(self.spark, self.target, "Spark rewrites and lists its files")
         return self._existing(load(self.spark, self.of.schema, self.of.table))
+
+    def refresh(self) -> None:
+        """Have Java's table as it is now: other steps, and loads, may have changed it since."""
+        try:
+            self.table.refresh()
+        except Py4JJavaError as error:
+            if caused_by(error, "NoSuchTableException"):
+                raise _dropped(self.target) from error
+            raise
 
     @property
     def branch(self) -> str:
@@ -186,10 +168,7 @@ class Work:
 
     def _existing(self, found: T | None) -> T:
         if found is None:
-            raise LoadFailed(
-                f"the table `{self.target}` was dropped during its maintenance",
-                hint="run it again when the table is there",
-            )
+            raise _dropped(self.target)
         return found
 
     def head(self) -> Java:
@@ -199,6 +178,13 @@ class Work:
     def now(self) -> datetime:
         """Return the present instant, UTC."""
         return datetime.now(UTC)
+
+
+def _dropped(target: str) -> LoadFailed:
+    return LoadFailed(
+        f"the table `{target}` was dropped during its maintenance",
+        hint="run it again when the table is there",
+    )
 
 
 Stepper = Callable[[Work], StepResult]
@@ -255,11 +241,15 @@ def denied(target: str, key: str, location: str) -> LoadFailed:
 
 MAIN = "main"
 _MAX_FILES = "max-files-to-rewrite"
+_REWRITE_LESS = ", or rewrite less at once with `--where` or `--max-bytes`"
 
 
 def compact(work: Work) -> StepResult:
     """Rewrite the files that are worth it, within `where` and `max_bytes`, or say how many."""
-    work.table.refresh()
+    return until_won(work, lambda: _compact(work), _REWRITE_LESS)
+
+
+def _compact(work: Work) -> StepResult:
     if work.head() is None:
         return nothing("compact")
     if work.table.currentSnapshot() is None:
@@ -284,7 +274,7 @@ def compact(work: Work) -> StepResult:
             files_after=sum(group.expectedOutputFiles() for group in groups),
             bytes=sum(group.inputFilesSizeInBytes() for group in groups),
         )
-    result = until_won(work, lambda: _rewrite(work, expression, options))
+    result = _rewrite(work, expression, options)
     if not result.rewrittenDataFilesCount() and not result.removedDeleteFilesCount():
         return nothing("compact")
     return StepResult(
@@ -368,7 +358,10 @@ def rewrite_deletes(work: Work) -> StepResult:
     """Rewrite position deletes where that leaves fewer files, or say how many."""
     if work.branch != MAIN:
         return not_possible("deletes", "Iceberg rewrites deletes only of the branch `main`")
-    work.table.refresh()
+    return until_won(work, lambda: _rewrite_deletes(work))
+
+
+def _rewrite_deletes(work: Work) -> StepResult:
     if work.head() is None:
         return nothing("deletes")
     groups = _deletes_plan(work)
@@ -384,7 +377,7 @@ def rewrite_deletes(work: Work) -> StepResult:
             files_after=after,
             bytes=sum(group.inputFilesSizeInBytes() for group in groups),
         )
-    result = until_won(work, lambda: work.actions.rewritePositionDeletes(work.table).execute())
+    result = work.actions.rewritePositionDeletes(work.table).execute()
     return StepResult(
         "deletes",
         "DONE",
@@ -439,7 +432,10 @@ def rewrite_manifests(work: Work) -> StepResult:
     """Rewrite the manifests when at least half of them would go, or say how many."""
     if work.branch != MAIN:
         return not_possible("manifests", "Iceberg rewrites manifests only of the branch `main`")
-    work.table.refresh()
+    return until_won(work, lambda: _rewrite_manifests(work))
+
+
+def _rewrite_manifests(work: Work) -> StepResult:
     snapshot = work.head()
     if snapshot is None:
         return nothing("manifests")
@@ -461,7 +457,7 @@ def rewrite_manifests(work: Work) -> StepResult:
     size = sum(sum(sizes) for sizes in kinds)
     if not work.spec.apply:
         return StepResult("manifests", "WOULD_DO", files=before, files_after=after, bytes=size)
-    result = until_won(work, lambda: work.actions.rewriteManifests(work.table).execute())
+    result = work.actions.rewriteManifests(work.table).execute()
     rewritten = list(result.rewrittenManifests())
     return StepResult(
         "manifests",
@@ -536,11 +532,16 @@ def expire(work: Work) -> StepResult:
             "expire", "WOULD_DO", files=number, bytes=size, snapshots=snapshots, notes=notes
         )
     check_deleting(work)
+    doing = f"expiring snapshots of `{work.target}`"
     unknown: list[Metadata] = []
-    before, after = until_committed(work, lambda: _expire(work, lists, unknown))
-    there = {one["snapshot-id"] for one in after.get("snapshots", ())}
-    gone = [one for one in before.get("snapshots", ()) if one["snapshot-id"] not in there]
     with committable(work.target):
+        before, after = until_committed(
+            lambda: _expire(work, lists, unknown), doing, CommitConflict
+        )
+        there = {one["snapshot-id"] for one in after.get("snapshots", ())}
+        gone = [one for one in before.get("snapshots", ()) if one["snapshot-id"] not in there]
+        if not gone:
+            return nothing("expire", *notes)
         number, size = _remove(work, files, freed_files(lists, before, after))
     return StepResult("expire", "DONE", files=number, bytes=size, snapshots=len(gone), notes=notes)
 
@@ -634,7 +635,9 @@ def drop_branches(work: Work) -> StepResult:
         return nothing("branches")
     if not work.spec.apply:
         return StepResult("branches", "WOULD_DO", items=shown(found))
-    dropped = until_committed(work, lambda: _drop(work))
+    doing = f"dropping branches of `{work.target}`"
+    with committable(work.target):
+        dropped = until_committed(lambda: _drop(work), doing, CommitConflict)
     return StepResult("branches", "DONE", items=shown(dropped)) if dropped else nothing("branches")
 
 
@@ -669,7 +672,7 @@ def remove_orphans(work: Work) -> StepResult:
         return not_possible("orphans", why)
     age = timedelta(seconds=work.spec.orphans_older_than)
     before = orphans_before(facts_of(table).refs, now, age)
-    work.table.refresh()
+    work.refresh()
     found = _find(work, int(before.timestamp() * 1000))
     if not found:
         return nothing("orphans")

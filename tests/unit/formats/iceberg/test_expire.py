@@ -12,6 +12,7 @@ import pytest
 
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import MaintainSpec, StepResult
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
@@ -21,10 +22,17 @@ from lakeload_jobs.contract.spec import (
     TableSpec,
 )
 from lakeload_jobs.formats.base import CommitConflict
-from lakeload_jobs.formats.iceberg import maintenance
+from lakeload_jobs.formats.iceberg.catalogs import changes
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
-from lakeload_jobs.formats.iceberg.commits.metadata import remove_ref, set_branch, set_properties
+from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
+from lakeload_jobs.formats.iceberg.commits.metadata import (
+    remove_ref,
+    remove_snapshots,
+    set_branch,
+    set_properties,
+)
 from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.formats.iceberg.maintenance import STEPS, Work
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
@@ -126,7 +134,7 @@ class Upkeep:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maintenance, "pause", lambda _: None)
+    monkeypatch.setattr(changes, "pause", lambda _: None)
 
 
 @both
@@ -180,11 +188,44 @@ def test_expiry_that_always_conflicts_is_a_conflict_and_deletes_nothing(
         upkeep.store.change([set_branch("moving", first["snapshot-id"])])
 
     disturb()
-    upkeep.store.fates = [after(disturb)] * maintenance.COMMIT_TRIES
+    upkeep.store.fates = [after(disturb)] * changes.COMMIT_TRIES
     with pytest.raises(CommitConflict) as caught:
         upkeep.expire()
     assert caught.value.retryable
+    assert "expiring snapshots of `db.orders`: conflicts" in caught.value.message
+    assert caught.value.hint == "run it again when fewer loads run"
     assert (upkeep.snapshots, len(upkeep.bucket.deleted)) == (3, 1)
+
+
+@pytest.mark.parametrize("step", ["expire", "branches"])
+@pytest.mark.parametrize("end", [CommitUnknown("no answer"), CommitRejected("busy", busy=True)])
+def test_step_without_a_conflict_ends_with_what_the_catalog_said(
+    step: Step, end: Exception, tmp_path: Path
+) -> None:
+    upkeep = Upkeep.of(tmp_path, whole=True)
+    upkeep.store.change([set_branch(DEAD, upkeep.store.table.metadata["current-snapshot-id"])])
+
+    def fate(_: object) -> ReadTable:
+        raise end from CatalogError("the catalog is busy", code="TooManyRequests", status=429)
+
+    upkeep.store.fates = [fate] * changes.COMMIT_TRIES
+    with pytest.raises(CatalogError, match="the catalog is busy"):
+        upkeep.take(step, older_than=0)
+    assert upkeep.store.fates == []
+
+
+@both
+def test_expiry_that_another_has_done_meanwhile_does_nothing(whole: bool, tmp_path: Path) -> None:
+    upkeep = Upkeep.of(tmp_path, whole=whole)
+    old = [one["snapshot-id"] for one in upkeep.store.table.metadata["snapshots"][:2]]
+
+    def other(_: object) -> ReadTable:
+        upkeep.store.change([remove_snapshots(old)])
+        raise CommitRejected("another commit came first")
+
+    upkeep.store.fates = [other]
+    did = upkeep.expire()
+    assert (did.status, did.snapshots) == ("NOTHING_TO_DO", 0)
 
 
 def test_role_that_may_not_delete_expires_nothing(tmp_path: Path) -> None:

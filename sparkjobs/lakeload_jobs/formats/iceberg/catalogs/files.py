@@ -31,8 +31,6 @@ class LakeFiles:
     def __init__(self, session: Store, destination: DestinationSpec) -> None:
         self.session = session
         self.encryption = encryption_headers(destination.encryption)
-        self.written: set[str] = set()
-        """Every location that was written, or may have been."""
 
     def client(self, location: str) -> S3Client:
         """Return the client for a location."""
@@ -47,7 +45,6 @@ class LakeFiles:
     def write(self, location: str, data: bytes) -> None:
         """Write a whole file."""
         bucket, key = bucket_and_key(location)
-        self.written.add(location)
         with aws_call(f"writing `{location}`"):
             self.client(location).put_object(Bucket=bucket, Key=key, Body=data, **self.encryption)
 
@@ -56,7 +53,6 @@ class LakeFiles:
         bucket, key = bucket_and_key(location)
         with aws_call(f"deleting `{location}`"):
             self.client(location).delete_object(Bucket=bucket, Key=key)
-        self.written.discard(location)
 
     def place(self, location: str) -> str:
         """Return where a location is: one request can delete files of the same place."""
@@ -71,9 +67,7 @@ class LakeFiles:
             response = self.client(locations[0]).delete_objects(
                 Bucket=bucket, Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True}
             )
-            left = {keys[one["Key"]] for one in response.get("Errors", ())}
-        self.written.difference_update(set(locations) - left)
-        return left
+            return {keys[one["Key"]] for one in response.get("Errors", ())}
 
 
 def bucket_and_key(location: str) -> tuple[str, str]:

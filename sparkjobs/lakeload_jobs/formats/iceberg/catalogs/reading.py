@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 
+from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore
 from lakeload_jobs.formats.iceberg.commits.errors import (
@@ -20,6 +21,8 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     remove_properties,
 )
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts
+from lakeload_jobs.formats.iceberg.rules.file_io import FILE_IO_SETTING, io_settings
+from lakeload_jobs.formats.iceberg.rules.writers import WrittenTable, written_table
 
 _FALSE_COMMITS: tuple[tuple[Json, ...], ...] = ((), (remove_properties(["lakeload.compared"]),))
 """Updates that change nothing. The second is for catalogs that do not read a commit without any; no
@@ -36,6 +39,16 @@ def read_table(store: TableStore, namespace: str, name: str) -> ReadTable | None
 def facts_of(table: ReadTable) -> TableFacts:
     """Return what the metadata of a table says."""
     return table_facts(table.metadata, table.metadata_location)
+
+
+def existing_table(
+    destination: DestinationSpec, table: ReadTable, own_key: Callable[[], str]
+) -> WrittenTable:
+    """Return what decides about who writes a table. `own_key` returns the access key id of the
+    destination's own identity."""
+    config = table.config or {}
+    settings = io_settings(config, table.credentials, destination, own_key)
+    return written_table(table.metadata, settings, config.get(FILE_IO_SETTING))
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     Metadata,
     NewTable,
     check,
+    normalised,
     updated,
 )
 
@@ -107,6 +108,10 @@ class TableStore(Protocol):
         where only a read can tell.
         """
 
+    def drop(self, table: ReadTable) -> None:
+        """Drop a table and leave its files; one that is gone is no error. Nessie alone compares
+        whether it has changed since it was read. Raises as `commit`."""
+
 
 class RemovableFiles(MetadataFiles, Protocol):
     """Files of which old ones may be deleted."""
@@ -124,7 +129,7 @@ class MetadataWriter:
     """The metadata of the files that were read or written last: no file is ever changed."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stay: threading.Event = field(default_factory=threading.Event)
-    """Set once an old file could not be deleted."""
+    """Set once old files may not be deleted."""
 
     def read(self, location: str) -> Json:
         """Return the metadata in a file, compressed or not. Raises `Unsupported`, and `LoadFailed`
@@ -135,10 +140,11 @@ class MetadataWriter:
             return known
         data = self.files.read(location)
         try:
-            metadata: Json = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
+            written = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
         except (OSError, EOFError, ValueError, zlib.error) as error:
             raise damaged(location, "the metadata file", error) from error
-        self._keep(location, supported(metadata))
+        metadata = supported(written)
+        self._keep(location, metadata)
         return metadata
 
     def create(self, table: NewTable, location: str) -> tuple[Json, str]:
@@ -171,9 +177,10 @@ class MetadataWriter:
             try:
                 self.files.delete(entry["metadata-file"])
             except AwsError as error:
-                # A load needs no permission for it, and asks once.
-                self._stay.set()
-                logger.info("old metadata files stay: %s", error.message)
+                logger.info("an old metadata file stays: %s", error.message)
+                if error.denied:
+                    # A load needs no permission for it, and asks once.
+                    self._stay.set()
 
     def _write(self, metadata: Metadata, number: int) -> str:
         data = json.dumps(metadata, separators=(",", ":")).encode()
@@ -197,12 +204,14 @@ def _number(location: str) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def supported(metadata: Json) -> Json:
-    """Return metadata of a version and with contents that commits keep. Raises `Unsupported`."""
-    version = metadata.get("format-version")
+def supported(read: Json) -> Json:
+    """Return metadata of a version and with contents that commits keep, with what its writer has
+    left out. Raises `Unsupported`."""
+    version = read.get("format-version")
     if version not in FORMAT_VERSIONS:
         raise Unsupported(f"the format version {version}")
-    if metadata.get("encryption-keys") or _KEY in metadata.get("properties", {}):
+    metadata = normalised(read)
+    if metadata.get("encryption-keys") or _KEY in metadata["properties"]:
         raise Unsupported("encryption keys of the table")
     return metadata
 

@@ -17,8 +17,8 @@ from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
 from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.formats.data_files.tracked import rejected_frame
-from lakeload_jobs.formats.iceberg.catalogs.changes import settle_partition
-from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
+from lakeload_jobs.formats.iceberg.catalogs.changes import settle_partition, until_committed
+from lakeload_jobs.formats.iceberg.catalogs.reading import existing_table, facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, now_ms
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     MAIN,
@@ -30,7 +30,6 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     snapshot_of,
 )
 from lakeload_jobs.formats.iceberg.commits.snapshots import Addition, added
-from lakeload_jobs.formats.iceberg.load.branches import until_committed
 from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
 from lakeload_jobs.formats.iceberg.load.catalog_tables import (
     CatalogTables,
@@ -46,7 +45,6 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
     DirectWrite,
     Target,
     Written,
-    existing_table,
     write_files,
 )
 from lakeload_jobs.formats.iceberg.load.small_tables import UnreadableFiles, read_batches
@@ -109,7 +107,7 @@ def _spark_reason(
     destination = given.spec.destination
     if reason := next(settings_that_need_spark(given.spec, side), ""):
         return reason
-    written = existing_table(destination, known, known.metadata, own_key)
+    written = existing_table(destination, known, own_key)
     catalog, bucket = destination.iceberg.catalog, destination.bucket
     return only_spark(written, side, catalog, bucket, [*_COLUMNS], ())
 
@@ -144,7 +142,7 @@ def _append(given: Stage, side: TableSpec, known: ReadTable, own_key: Callable[[
         driver=given.driver,
         rejects=True,
     )
-    table = existing_table(spec.destination, known, known.metadata, own_key)
+    table = existing_table(spec.destination, known, own_key)
     written = write_files(target, DirectWrite(given.rows.prepared.parts, table))
     commit_records(tables, side, written, summary_of(spec, given.table, None))
 

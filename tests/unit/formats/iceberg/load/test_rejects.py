@@ -15,6 +15,7 @@ from lakeload_jobs.contract.spec import (
     JobSpec,
     TableSpec,
 )
+from lakeload_jobs.formats.iceberg.catalogs import changes
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.commits.metadata import (
@@ -23,7 +24,6 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     set_branch,
     set_properties,
 )
-from lakeload_jobs.formats.iceberg.load import branches
 from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.formats.iceberg.load.direct_write import Written
 from lakeload_jobs.formats.iceberg.load.rejects import commit_records, settle_rejects
@@ -91,7 +91,7 @@ def records(store: Store) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(branches, "pause", lambda _: None)
+    monkeypatch.setattr(changes, "pause", lambda _: None)
 
 
 @both
