@@ -104,8 +104,9 @@ class MachineNotReady(LakeloadError):
 
 
 class JavaNeeded(MachineNotReady):
-    """A table needs the Java code of its format, and Spark was started without it. Only the command
-    line sees it: it starts Spark again, with the jars."""
+    """A table needs the Java code of its format, and Spark was started without it.
+
+    The command line then starts Spark again, with the jars. Users see this where that fails."""
 
     def __init__(self, target: str, reason: str) -> None:
         super().__init__(f"`{target}` needs the Java code of its table format: {reason}")
