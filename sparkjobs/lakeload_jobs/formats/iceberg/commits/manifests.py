@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Protocol, TypeVar
 
 import fastavro
@@ -290,6 +290,8 @@ _BLOCK: Json = {
 """How it goes on, with each block."""
 _MAGIC = b"Obj\x01"
 _SCHEMA = "avro.schema"
+_SCHEMAS_HELD = 64
+"""Schemas that are held in memory."""
 _FASTAVRO_READS = ("null", "deflate")
 
 
@@ -345,8 +347,8 @@ def _decoded(
             hint="set `write.manifest.compression-codec` of the table to `gzip`, and rewrite its "
             "manifests: `CALL lake.system.rewrite_manifests`",
         )
-    schema = json.loads(meta[_SCHEMA])
-    as_stored = {_SCHEMA: json.dumps(_without_logical_types(schema)).encode()}
+    schema, plain_schema = _read_schema(meta[_SCHEMA])
+    as_stored = {_SCHEMA: plain_schema}
     if codec in _FASTAVRO_READS:
         as_stored[_CODEC] = codec.encode()
         blocks = stream.read()
@@ -374,6 +376,15 @@ def _unpacked(stream: io.BytesIO, codec: str, sync: bytes) -> bytes:
         block["data"] = unpacked(codec, block["data"], _LARGEST_BLOCK)
         fastavro.schemaless_writer(out, _BLOCK, block)
     return out.getvalue()
+
+
+@lru_cache(_SCHEMAS_HELD)
+def _read_schema(text: bytes) -> tuple[Json, bytes]:
+    """Return the schema of a file, and its text without logical types. Callers change no schema:
+    manifests of one table have the same, and with few entries most of a read's time is spent here.
+    """
+    schema = json.loads(text)
+    return schema, json.dumps(_without_logical_types(schema)).encode()
 
 
 def _without_logical_types(schema: Any) -> Any:
