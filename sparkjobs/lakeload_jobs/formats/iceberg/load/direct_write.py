@@ -207,7 +207,8 @@ def write_files(given: Target, write: DirectWrite) -> Written:
     _check_unchanged(given, write)
     # Catalogs that choose locations may do so in another bucket than the destination's.
     where = urlsplit(data_location(write.written.location, write.written.properties))
-    given = replace(given, objects=given.objects.in_bucket(where.netloc))
+    objects = given.objects.in_bucket(where.netloc)
+    given = replace(given, objects=objects, driver=replace(given.driver, objects=objects))
     with committable(given.table.target):
         check_can_add(given.metadata)
     registry = UploadRegistry(_registry(given))
