@@ -122,8 +122,7 @@ def plan_rows(spec: JobSpec, table: TableSpec, rows: FittedRows, written: Writte
     """Decide who writes the rows of a load into a table that is as `written` says."""
     destination = spec.destination
     names = [column.name for column in rows.columns.fields]
-    catalog, bucket = destination.iceberg.catalog, destination.bucket
-    if reason := only_spark(written, table, catalog, bucket, names, rows.key):
+    if reason := only_spark(written, table, destination.iceberg.catalog, names, rows.key):
         logger.info("Spark writes the data files of %s: %s", table.target, reason)
         return Plan(reason=reason)
     if not _fits(spec, table, rows, written):
@@ -206,6 +205,10 @@ def write_files(given: Target, write: DirectWrite) -> Written:
     left open then.
     """
     _check_unchanged(given, write)
+    # Catalogs that choose locations may do so in another bucket than the destination's.
+    where = urlsplit(data_location(write.written.location, write.written.properties))
+    objects = given.objects.in_bucket(where.netloc)
+    given = replace(given, objects=objects, driver=replace(given.driver, objects=objects))
     with committable(given.table.target):
         check_can_add(given.metadata)
     registry = UploadRegistry(_registry(given))
@@ -290,7 +293,7 @@ def _staged(given: Target, write: DirectWrite, registry: UploadRegistry) -> list
     )
     shared = spec.runtime.tasks_share_driver
     writer = PartitionWriter(
-        destination=spec.destination,
+        destination=replace(spec.destination, bucket=where.netloc),
         files=files,
         tracking=given.tracking,
         partitions=len(parts),

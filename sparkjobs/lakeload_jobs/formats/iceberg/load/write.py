@@ -22,6 +22,7 @@ from lakeload_jobs.formats.base import ROUNDS, RetryLoad, Writer
 from lakeload_jobs.formats.data_files.stage import Driver, count_parts
 from lakeload_jobs.formats.iceberg.commits.metadata import snapshot_of
 from lakeload_jobs.formats.iceberg.file_ledger import Ledger
+from lakeload_jobs.formats.iceberg.left_rejects import settle_rejects
 from lakeload_jobs.formats.iceberg.load.asked_rows import AskedTable
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
 from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
@@ -31,11 +32,8 @@ from lakeload_jobs.formats.iceberg.load.incremental import note_evidence
 from lakeload_jobs.formats.iceberg.load.opening import Ready
 from lakeload_jobs.formats.iceberg.load.outcome import already, loaded
 from lakeload_jobs.formats.iceberg.load.publish import Publish, Staged, publish
-from lakeload_jobs.formats.iceberg.load.rejects import (
-    add_rejects,
-    settle_rejects,
-)
-from lakeload_jobs.formats.iceberg.load.stage import Stage, stage
+from lakeload_jobs.formats.iceberg.load.rejects import add_rejects
+from lakeload_jobs.formats.iceberg.load.stage import Stage, stage, summary_of
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_DELETED, PipelineState
 from lakeload_jobs.rows.counting import Counted
@@ -246,7 +244,8 @@ class StagedIceberg:
             return True
         load = self._load
         try:
-            settle_rejects(load.tables, load.spec, load.table, self._given.branch)
+            summary = summary_of(load.spec, load.table, None)
+            settle_rejects(load.tables, load.table, summary, self._given.branch)
         except (LakeloadError, Py4JError, PySparkException, OSError):
             logger.warning("rejected records are not settled", exc_info=True)
             return False

@@ -24,9 +24,10 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     set_branch,
     set_properties,
 )
+from lakeload_jobs.formats.iceberg.left_rejects import settle_rejects
 from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.formats.iceberg.load.direct_write import Written
-from lakeload_jobs.formats.iceberg.load.rejects import commit_records, settle_rejects
+from lakeload_jobs.formats.iceberg.load.rejects import commit_records
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.rejects import PendingRejects
 from lakeload_jobs.rows.counting import NO_ROWS
@@ -144,7 +145,7 @@ def test_records_go_with_their_branch_and_are_remembered_for_a_day(
     store.main["refs"] = refs
     store.fates = [] if fate is None else [fate]
 
-    settle_rejects(tables, JOB, TABLE)
+    settle_rejects(tables, TABLE, {})
 
     assert records(store) == left
     assert (pending.name in store.table.metadata["properties"]) == remembered
