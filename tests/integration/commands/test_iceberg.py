@@ -381,7 +381,7 @@ def test_maintain_with_steps_of_metadata_alone_starts_no_spark(
     orders, new = done.document["tables"]
     said = {step["step"]: step["status"] for step in planned.document["tables"][0]["steps"]}
     did = {step["step"]: step["status"] for step in orders["steps"]}
-    assert said == {"branches": "WOULD_DO", "uploads": "NOTHING_TO_DO", "expire": "NOTHING_TO_DO"}
+    assert said == {"branches": "WOULD_DO", "uploads": "NOTHING_TO_DO", "expire": "WOULD_DO"}
     assert did == {"branches": "DONE", "uploads": "NOTHING_TO_DO", "expire": "DONE"}
     assert (new["target"].endswith(".new"), new["steps"]) == (True, [])
     assert done.document["log"] is None
