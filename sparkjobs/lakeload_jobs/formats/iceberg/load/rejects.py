@@ -129,7 +129,6 @@ def _append(given: Stage, side: TableSpec, known: ReadTable, own_key: Callable[[
         spark=given.spark,
         spec=spec,
         table=given.table,
-        objects=given.objects,
         metadata=known.metadata,
         metadata_files=tables.files(known),
         branch=given.branch,
