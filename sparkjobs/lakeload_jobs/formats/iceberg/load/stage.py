@@ -232,6 +232,7 @@ def stage(given: Stage) -> Staged:
         at=rows.snapshot["snapshot-id"] if _is_on_branch(rows) else branch.at,
         rows=rows,
         mode="replace" if replaces else "append",
+        schema=schema_of(metadata),
         summary=summary,
         has_rows=_has_rows(given, rows, by_spark),
         balance=keyed.balance if keyed and keyed.balance else _balance(given, rows, by_spark),
