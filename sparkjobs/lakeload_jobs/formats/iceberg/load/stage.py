@@ -251,7 +251,7 @@ def _write_by_spark(
     this load, which nobody else sees. Return the load with what was found in its rows."""
     if not given.rows.columns.fields:
         return given, NOTHING
-    base, table = branch.base, given.table
+    base, table = branch.before, given.table
     if base not in (None, given.begun) and _compares_keys(given):
         # The source was read before those rows came in, and may have them now.
         raise RetryLoad(f"another load was committed to `{table.target}` since this load began")
