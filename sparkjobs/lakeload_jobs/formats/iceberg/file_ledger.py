@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -85,19 +85,17 @@ class Ledger:
     objects: Objects
     location: TableLocation
     pipeline: str
+    _known: dict[str, LedgerEntry] = field(default_factory=dict, compare=False)
+    """The entries that were read, by their keys: none is ever changed."""
 
     def entry(self, key: str, before: int | None = None) -> LedgerEntry:
-        """Read one entry, whose number is less than `before`. Raises `AwsError`, `NewerFormat`, and
-        `LoadFailed` for one that is gone, damaged or not of this table and pipeline."""
+        """Read one entry, once, whose number is less than `before`. Raises `AwsError`,
+        `NewerFormat`, and `LoadFailed` for one that is gone, damaged or not of this table and
+        pipeline."""
         url = self.objects.url(key)
         self._check_place(key, url)
-        body = self.objects.get(key)
         try:
-            if body is None:
-                raise ValueError("it is gone")
-            data = json.loads(body)
-            check_format(data, VERSION, f"the list of loaded files `{url}`", "version")
-            entry = from_json(LedgerEntry, data)
+            entry = self._known[key] if key in self._known else self._read(key, url)
             if entry.pipeline != self.pipeline:
                 raise ValueError(f"it is one of the pipeline `{entry.pipeline}`")
             if before is not None and entry.number >= before:
@@ -108,7 +106,16 @@ class Ledger:
                 hint="restore the object as it was (bucket versioning keeps it), or remove this "
                 "pipeline's rows with `lakeload reset` and load everything again",
             ) from error
+        self._known[key] = entry
         return entry
+
+    def _read(self, key: str, url: str) -> LedgerEntry:
+        body = self.objects.get(key)
+        if body is None:
+            raise ValueError("it is gone")
+        data = json.loads(body)
+        check_format(data, VERSION, f"the list of loaded files `{url}`", "version")
+        return from_json(LedgerEntry, data)
 
     def evidence(self, newest: str | None, since: int) -> tuple[Evidence, ...]:
         """Return what all entries from number `since` on noted, the oldest first: a GET for each.

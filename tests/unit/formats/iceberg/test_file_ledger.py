@@ -84,3 +84,12 @@ def test_a_state_whose_list_is_no_key_is_damage(value: Any) -> None:
 
     with pytest.raises(LoadFailed, match=r"`lakeload\.state\.shop` holds"):
         PipelineState.from_property(state.to_property(), "lakeload.state.shop")
+
+
+def test_entry_is_read_once() -> None:
+    bucket = Bucket({KEY: entry()})
+    known = Ledger(cast(Objects, bucket), ORDERS, "shop")
+
+    assert (known.next_number(KEY), known.next_number(KEY)) == (2, 2)
+    assert known.evidence(KEY, 1)[0].inputs == (1,)
+    assert bucket.read == [KEY]

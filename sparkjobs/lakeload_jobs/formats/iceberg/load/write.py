@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -16,9 +17,11 @@ from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
+from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.base import RetryLoad, Writer
 from lakeload_jobs.formats.data_files.stage import Driver, count_parts
 from lakeload_jobs.formats.iceberg.commits.metadata import snapshot_of
+from lakeload_jobs.formats.iceberg.file_ledger import Ledger
 from lakeload_jobs.formats.iceberg.load.asked_rows import AskedTable
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
 from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
@@ -66,6 +69,13 @@ class IcebergLoad:
     def asked(self) -> AskedTable:
         """The table, as it is asked what it has."""
         return AskedTable(self.tables, self.catalog, self.spark, self.table)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The lists of loaded files, each of which is read once in a round."""
+        table, spec = self.table, self.spec
+        location = TableLocation(spec.destination.prefix, table.schema, table.table)
+        return Ledger(self.objects, location, spec.pipeline)
 
     @property
     def driver(self) -> Driver:
@@ -161,7 +171,7 @@ class StagedIceberg:
         name = load.spec.attempt_id
         if load.number:
             name = f"{name}-{load.number}"
-        self._ledger = note_evidence(load.spec, load.table, load.objects, evidence, before, name)
+        self._ledger = note_evidence(load.spec, load.table, load.ledger, evidence, before, name)
 
     def commit(self, change: StateChange | None) -> TableResult:
         """Publish. The branch is gone afterwards, unless the outcome is unknown.
@@ -219,7 +229,7 @@ class StagedIceberg:
         """Add them to the side table. What fails here leaves nothing of the load behind, or what
         the next load removes."""
         try:
-            add_rejects(self._given, self._load.own_key)
+            add_rejects(replace(self._given, report=self.report), self._load.own_key)
         except BaseException as error:
             self.abandon()
             # A commit that nobody has confirmed may still come in: the table goes on remembering.
