@@ -85,17 +85,21 @@ class Ledger:
     objects: Objects
     location: TableLocation
     pipeline: str
-    _known: dict[str, LedgerEntry] = field(default_factory=dict, compare=False)
-    """The entries that were read, by their keys: none is ever changed."""
+    _newest: dict[str, LedgerEntry] = field(default_factory=dict)
+    """The entry that a load goes on from, by its key: no entry is ever changed."""
 
     def entry(self, key: str, before: int | None = None) -> LedgerEntry:
-        """Read one entry, once, whose number is less than `before`. Raises `AwsError`,
-        `NewerFormat`, and `LoadFailed` for one that is gone, damaged or not of this table and
-        pipeline."""
+        """Read one entry, whose number is less than `before`. Raises `AwsError`, `NewerFormat`, and
+        `LoadFailed` for one that is gone, damaged or not of this table and pipeline."""
         url = self.objects.url(key)
         self._check_place(key, url)
+        body = self.objects.get(key)
         try:
-            entry = self._known[key] if key in self._known else self._read(key, url)
+            if body is None:
+                raise ValueError("it is gone")
+            data = json.loads(body)
+            check_format(data, VERSION, f"the list of loaded files `{url}`", "version")
+            entry = from_json(LedgerEntry, data)
             if entry.pipeline != self.pipeline:
                 raise ValueError(f"it is one of the pipeline `{entry.pipeline}`")
             if before is not None and entry.number >= before:
@@ -106,16 +110,7 @@ class Ledger:
                 hint="restore the object as it was (bucket versioning keeps it), or remove this "
                 "pipeline's rows with `lakeload reset` and load everything again",
             ) from error
-        self._known[key] = entry
         return entry
-
-    def _read(self, key: str, url: str) -> LedgerEntry:
-        body = self.objects.get(key)
-        if body is None:
-            raise ValueError("it is gone")
-        data = json.loads(body)
-        check_format(data, VERSION, f"the list of loaded files `{url}`", "version")
-        return from_json(LedgerEntry, data)
 
     def evidence(self, newest: str | None, since: int) -> tuple[Evidence, ...]:
         """Return what all entries from number `since` on noted, the oldest first: a GET for each.
@@ -123,7 +118,7 @@ class Ledger:
         found: list[Evidence] = []
         key, before = newest, None
         while key is not None:
-            entry = self.entry(key, before)
+            entry = self._begun_with(key) if before is None else self.entry(key, before)
             if entry.number < since:
                 break
             found.append(Evidence(entry.inputs, entry.known))
@@ -132,7 +127,13 @@ class Ledger:
 
     def next_number(self, newest: str | None) -> int:
         """Return the number of the entry to come. Raises as `entry` does."""
-        return 1 if newest is None else self.entry(newest).number + 1
+        return 1 if newest is None else self._begun_with(newest).number + 1
+
+    def _begun_with(self, newest: str) -> LedgerEntry:
+        """Return the newest entry, which is read once."""
+        if newest not in self._newest:
+            self._newest[newest] = self.entry(newest)
+        return self._newest[newest]
 
     def _check_place(self, key: str, url: str) -> None:
         # The table stays where it is when the destination gets another `prefix`.

@@ -178,7 +178,7 @@ def test_jobs_are_added_and_replaced(
     assert table.ids() == [0, 1, 10, 11, 20, 21]
     read = table.read()
     assert read.properties["jobs"] == "job2"
-    assert set(read.metadata.refs) <= {"main"}
+    assert set(read.metadata.refs) == {"main"}
     summary = read.current_snapshot().summary  # type: ignore[union-attr]
     assert summary is not None
     assert summary["total-records"] == "6"

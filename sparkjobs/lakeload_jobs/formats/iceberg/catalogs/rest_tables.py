@@ -18,6 +18,7 @@ from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.formats.iceberg.catalogs.errors import OWN_CREDENTIALS, CatalogError, advised
 from lakeload_jobs.formats.iceberg.catalogs.http import (
     Identity,
+    document_of,
     error_from,
     http_call,
     not_a_catalog,
@@ -144,6 +145,18 @@ class RestTables:
         # The answer to a commit has no credentials: those of the table are as good as before.
         return replace(now, config=table.config, credentials=table.credentials)
 
+    def drop(self, table: ReadTable) -> None:
+        """Drop a table in one request."""
+        doing = f"dropping the table `{table.target}` in the catalog `{origin(self._uri)}`"
+        path = f"{self._path(table.namespace, table.name)}?purgeRequested=false"
+        try:
+            self._ask("DELETE", path, doing)
+        except CatalogError as error:
+            if error.may_have_acted:
+                raise CommitUnknown(error.message) from error
+            if not error.missing:
+                raise
+
     def _has_moved(self, table: ReadTable) -> bool:
         """Whether another commit has come in since the table was read, as far as can be told."""
         try:
@@ -203,13 +216,7 @@ class RestTables:
         if not response.ok:
             error = error_from(doing, response, self._hidden)
             raise advised(error) if self._advises else error
-        try:
-            document = response.json()
-        except ValueError:
-            document = None
-        if not isinstance(document, dict):
-            raise not_a_catalog(doing, response.status_code)
-        return document
+        return document_of(response, doing)
 
     def _table(self, namespace: str, name: str, answer: Json, doing: str) -> ReadTable:
         metadata = answer.get("metadata")

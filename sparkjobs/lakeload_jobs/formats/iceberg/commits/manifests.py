@@ -13,17 +13,19 @@ import math
 import struct
 import uuid
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Protocol
+from functools import lru_cache, partial
+from typing import Any, Protocol, TypeVar
 
 import fastavro
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.core.avro_blocks import CODECS, BlockTooLarge, unpacked
-from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
+from lakeload_jobs.formats.iceberg.commits.errors import Unsupported, damaged
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     DATA_VERSIONS,
     ROW_LINEAGE,
@@ -47,8 +49,24 @@ DATA, DELETES = 0, 1
 """What a manifest names: files of rows, or of deletes."""
 
 _PATH = "write.metadata.path"
-_AT_ONCE = 8
-"""Manifests that are read at the same time."""
+AT_ONCE = 8
+"""Files of a table that are read or removed at once."""
+
+_Thing = TypeVar("_Thing")
+_Result = TypeVar("_Result")
+
+
+def each_of(work: Callable[[_Thing], _Result], things: Iterable[_Thing]) -> Iterator[_Result]:
+    """Yield what `work` returns of each, in order: several at once and few ahead, as what was read
+    may be large."""
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="iceberg-files") as pool:
+        ahead: deque[Future[_Result]] = deque()
+        for thing in things:
+            ahead.append(pool.submit(work, thing))
+            if len(ahead) == AT_ONCE:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
 
 
 class MetadataFiles(Protocol):
@@ -273,6 +291,8 @@ _BLOCK: Json = {
 """How it goes on, with each block."""
 _MAGIC = b"Obj\x01"
 _SCHEMA = "avro.schema"
+_SCHEMAS_HELD = 64
+"""Schemas that are held in memory."""
 _FASTAVRO_READS = ("null", "deflate")
 
 
@@ -308,14 +328,17 @@ def _read_avro(
     are as it stores them: Python's own have no year 10000. Raises `LoadFailed`, naming the file,
     for one that is damaged or of a codec that Avro does not have."""
     data = files.read(location)
-    try:
+    with _naming(location):
         return _decoded(location, io.BytesIO(data), narrowed)
+
+
+@contextmanager
+def _naming(location: str) -> Iterator[None]:
+    """Translate what bytes of a file that are damaged make of the block. Raises `LoadFailed`."""
+    try:
+        yield
     except _NOT_DECODED as error:
-        why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise LoadFailed(
-            f"reading `{location}`: the Avro file is damaged: {why}",
-            hint="restore the file from a copy, or roll the table back to a snapshot without it",
-        ) from error
+        raise damaged(location, "the Avro file", error) from error
 
 
 def _decoded(
@@ -332,8 +355,8 @@ def _decoded(
             hint="set `write.manifest.compression-codec` of the table to `gzip`, and rewrite its "
             "manifests: `CALL lake.system.rewrite_manifests`",
         )
-    schema = json.loads(meta[_SCHEMA])
-    as_stored = {_SCHEMA: json.dumps(_without_logical_types(schema)).encode()}
+    schema, plain_schema = _read_schema(meta[_SCHEMA])
+    as_stored = {_SCHEMA: plain_schema}
     if codec in _FASTAVRO_READS:
         as_stored[_CODEC] = codec.encode()
         blocks = stream.read()
@@ -361,6 +384,15 @@ def _unpacked(stream: io.BytesIO, codec: str, sync: bytes) -> bytes:
         block["data"] = unpacked(codec, block["data"], _LARGEST_BLOCK)
         fastavro.schemaless_writer(out, _BLOCK, block)
     return out.getvalue()
+
+
+@lru_cache(_SCHEMAS_HELD)
+def _read_schema(text: bytes) -> tuple[Json, bytes]:
+    """Return the schema of a file, and its text without logical types. Callers change no schema:
+    manifests of one table have the same, and with few entries most of a read's time is spent here.
+    """
+    schema = json.loads(text)
+    return schema, json.dumps(_without_logical_types(schema)).encode()
 
 
 def _without_logical_types(schema: Any) -> Any:
@@ -524,14 +556,14 @@ def read_manifest(files: MetadataFiles, row: Json) -> OpenManifest:
     """Read the manifest that a row of a list names. Raises `LoadFailed` for one that cannot be
     read."""
     found = _read_avro(files, row["manifest_path"])
-    entries = tuple(_inherited(row, found.records))
+    with _naming(row["manifest_path"]):
+        entries = tuple(_inherited(row, found.records))
     return OpenManifest(row, found.schema, found.header, entries)
 
 
 def read_manifests(files: MetadataFiles, rows: Sequence[Json]) -> list[OpenManifest]:
     """Read several, some at once."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(partial(read_manifest, files), rows))
+    return list(each_of(partial(read_manifest, files), rows))
 
 
 def read_paths(files: MetadataFiles, row: Json) -> dict[str, int]:
@@ -690,12 +722,62 @@ def read_list(files: MetadataFiles, snapshot: Mapping[str, Any] | None) -> list[
     `Unsupported` for a snapshot of version 1 that has no list."""
     if snapshot is None:
         return []
+    rows = _listed(files, snapshot)
+    for name, _, _ in _LIST_FIELDS:
+        counts = name.endswith("_count")
+        if any(name not in row or (counts and row[name] is None) for row in rows):
+            raise Unsupported(f"a list of manifests without `{name}`")
+    return rows
+
+
+def _listed(files: MetadataFiles, snapshot: Mapping[str, Any]) -> list[Json]:
+    """Return the rows of a list, in which version 1 of the format leaves the counts to writers."""
     if "manifest-list" not in snapshot:
         raise Unsupported("a snapshot without a list of manifests")
     found = _read_avro(files, snapshot["manifest-list"])
-    return [_OF_VERSION_1 | dict(_known(row)) for row in found.records]
+    rows: list[Json] = [
+        _OF_VERSION_1 | {_OLD_NAMES.get(name, name): value for name, value in row.items()}
+        for row in found.records
+    ]
+    with _naming(snapshot["manifest-list"]):
+        for row in rows:
+            if missing := _NEEDED - row.keys():
+                raise ValueError(f"it has no {min(missing)}")
+    return rows
 
 
+class ManifestLists:
+    """What lists say of the manifests of snapshots. Each list is read once: none ever changes."""
+
+    def __init__(self, files: MetadataFiles) -> None:
+        self.files = files
+        self._rows: dict[str, Json] = {}
+        self._named: dict[int, tuple[str, ...]] = {}
+        """The manifests of each snapshot; many lists name the same."""
+
+    def read(self, snapshots: Iterable[Json]) -> dict[str, Json]:
+        """Return the rows of each manifest of some snapshots, by its location. Lists of version 1
+        may lack counts, and where a snapshot names its manifests itself, no lengths are known.
+        Raises `LoadFailed` and `Unsupported`."""
+        wanted = list(snapshots)
+        new = [one for one in wanted if one["snapshot-id"] not in self._named]
+        for snapshot, rows in zip(new, each_of(self._read, new), strict=True):
+            # The same text for all that name it.
+            places = (self._rows.setdefault(row["manifest_path"], row) for row in rows)
+            self._named[snapshot["snapshot-id"]] = tuple(row["manifest_path"] for row in places)
+        named = (place for one in wanted for place in self._named[one["snapshot-id"]])
+        return {place: self._rows[place] for place in named}
+
+    def _read(self, snapshot: Json) -> list[Json]:
+        named = snapshot.get("manifests")
+        if named is None or "manifest-list" in snapshot:
+            return _listed(self.files, snapshot)
+        # Iceberg's own reader takes these manifests for those of the first spec, too.
+        return [_OF_VERSION_1 | {"manifest_path": one, "partition_spec_id": 0} for one in named]
+
+
+_NEEDED = {"manifest_path", "manifest_length", "partition_spec_id"}
+"""What lists of every version say."""
 _OLD_NAMES = {
     "added_data_files_count": "added_files_count",
     "existing_data_files_count": "existing_files_count",
@@ -704,14 +786,6 @@ _OLD_NAMES = {
 """Names in lists that older versions of Iceberg have written."""
 _OF_VERSION_1: Json = {"content": DATA, "sequence_number": 0, "min_sequence_number": 0}
 """What lists of version 1 do not say."""
-
-
-def _known(row: Any) -> Iterator[tuple[str, Any]]:
-    for name, value in row.items():
-        known = _OLD_NAMES.get(name, name)
-        if value is None and known.endswith("_count"):
-            raise Unsupported(f"a list of manifests without `{name}`")
-        yield known, value
 
 
 def write_list(

@@ -339,7 +339,9 @@ def _snapshot(
         "timestamp-ms": max(now_ms, metadata.get("last-updated-ms", 0)),
         "manifest-list": place,
         "schema-id": metadata["current-schema-id"],
-        "summary": summary.text(addition.summary, parent["summary"] if parent else None),
+        "summary": summary.text(
+            addition.summary, (parent.get("summary") or {}) if parent else None
+        ),
         **ids,
     }
 

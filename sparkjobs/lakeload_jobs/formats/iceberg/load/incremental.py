@@ -14,9 +14,9 @@ from lakeload_jobs.formats.iceberg.rules.facts import PipelineState
 
 
 def note_evidence(
+    ledger: Ledger,
     spec: JobSpec,
     table: TableSpec,
-    ledger: Ledger,
     evidence: Evidence,
     state: PipelineState | None,
     attempt: str,

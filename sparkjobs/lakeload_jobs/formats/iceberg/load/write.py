@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -18,10 +18,11 @@ from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.base import RetryLoad, Writer
+from lakeload_jobs.formats.base import ROUNDS, RetryLoad, Writer
 from lakeload_jobs.formats.data_files.stage import Driver, count_parts
 from lakeload_jobs.formats.iceberg.commits.metadata import snapshot_of
 from lakeload_jobs.formats.iceberg.file_ledger import Ledger
+from lakeload_jobs.formats.iceberg.left_rejects import settle_rejects
 from lakeload_jobs.formats.iceberg.load.asked_rows import AskedTable
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
 from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
@@ -31,11 +32,8 @@ from lakeload_jobs.formats.iceberg.load.incremental import note_evidence
 from lakeload_jobs.formats.iceberg.load.opening import Ready
 from lakeload_jobs.formats.iceberg.load.outcome import already, loaded
 from lakeload_jobs.formats.iceberg.load.publish import Publish, Staged, publish
-from lakeload_jobs.formats.iceberg.load.rejects import (
-    add_rejects,
-    settle_rejects,
-)
-from lakeload_jobs.formats.iceberg.load.stage import Stage, stage
+from lakeload_jobs.formats.iceberg.load.rejects import add_rejects
+from lakeload_jobs.formats.iceberg.load.stage import Stage, stage, summary_of
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_DELETED, PipelineState
 from lakeload_jobs.rows.counting import Counted
@@ -72,10 +70,9 @@ class IcebergLoad:
 
     @cached_property
     def ledger(self) -> Ledger:
-        """The lists of loaded files, each of which is read once in a round."""
-        table, spec = self.table, self.spec
-        location = TableLocation(spec.destination.prefix, table.schema, table.table)
-        return Ledger(self.objects, location, spec.pipeline)
+        """The lists of what the pipeline has loaded into the table."""
+        location = TableLocation(self.spec.destination.prefix, self.table.schema, self.table.table)
+        return Ledger(self.objects, location, self.spec.pipeline)
 
     @property
     def driver(self) -> Driver:
@@ -130,7 +127,7 @@ class IcebergWriter:
             table=load.table,
             rows=self.ready.rows,
             counted=counted,
-            branch=staging_branch(datetime.now(UTC), load.spec.attempt_id, load.number),
+            branch=staging_branch(datetime.now(UTC), load.spec.attempt_id, ROUNDS - load.number),
             loaded=load.spec.destination.iceberg.branch,
             replaces=load.replaces,
             driver=load.driver,
@@ -171,7 +168,7 @@ class StagedIceberg:
         name = load.spec.attempt_id
         if load.number:
             name = f"{name}-{load.number}"
-        self._ledger = note_evidence(load.spec, load.table, load.ledger, evidence, before, name)
+        self._ledger = note_evidence(load.ledger, load.spec, load.table, evidence, before, name)
 
     def commit(self, change: StateChange | None) -> TableResult:
         """Publish. The branch is gone afterwards, unless the outcome is unknown.
@@ -229,7 +226,7 @@ class StagedIceberg:
         """Add them to the side table. What fails here leaves nothing of the load behind, or what
         the next load removes."""
         try:
-            add_rejects(replace(self._given, report=self.report), self._load.own_key)
+            add_rejects(self._given, self._load.own_key)
         except BaseException as error:
             self.abandon()
             # A commit that nobody has confirmed may still come in: the table goes on remembering.
@@ -249,7 +246,8 @@ class StagedIceberg:
         load = self._load
         try:
             own = self._given.branch if forgets else None
-            settle_rejects(load.tables, load.spec, load.table, own)
+            summary = summary_of(load.spec, load.table, None)
+            settle_rejects(load.tables, load.table, summary, own)
         except (LakeloadError, Py4JError, PySparkException, OSError):
             logger.warning("rejected records are not settled", exc_info=True)
             return False

@@ -186,3 +186,15 @@ def test_files_of_a_snapshot_are_those_that_it_has_added(tmp_path: Path) -> None
     ]
     replaced = table.addition([table.manifest(data_file("d", 5))], replaces=True)
     assert [one.location for one in files_of(table.files, replaced)] == ["s3://lake/d.parquet"]
+
+
+def test_append_on_top_of_a_snapshot_without_a_summary_has_no_totals(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path)
+    table.append(data_file("a", 3))
+    # Version 1 asks for none, and a table that was raised keeps its snapshots.
+    (first,) = table.metadata["snapshots"]
+    table.metadata["snapshots"] = [{**first, "summary": None}]
+    second = table.append(data_file("b", 2))
+    assert second["summary"]["added-records"] == "2"
+    assert "total-records" not in second["summary"]
+    assert names(table) == ["a", "b"]

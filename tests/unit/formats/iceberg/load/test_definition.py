@@ -103,6 +103,9 @@ class Store:
         self._answer("create", done=True)
         return ReadTable(namespace, name, {"location": location}, "")
 
+    def drop(self, table: ReadTable) -> None:
+        raise NotImplementedError
+
     def commit(
         self,
         table: ReadTable,

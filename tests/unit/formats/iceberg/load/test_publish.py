@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.formats.iceberg.catalogs import changes
 from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_A_CATALOG, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
@@ -20,7 +21,7 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     schema_of,
     set_branch,
 )
-from lakeload_jobs.formats.iceberg.load import branches, publish
+from lakeload_jobs.formats.iceberg.load import publish
 from lakeload_jobs.formats.iceberg.load.branches import create_branch, drop_branch
 from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.formats.iceberg.load.publish import NewFiles, Publish, Published, Staged
@@ -160,7 +161,7 @@ def _state(snapshot: int) -> PipelineState:
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody else commits meanwhile."""
-    for module in (publish, branches):
+    for module in (publish, changes):
         monkeypatch.setattr(module, "pause", lambda tries: None)
 
 

@@ -21,6 +21,7 @@ from lakeload_jobs.contract.spec import (
     RuntimeSpec,
     TableSpec,
 )
+from lakeload_jobs.formats.iceberg.commits.metadata import normalised
 from lakeload_jobs.formats.iceberg.rules.facts import table_facts
 from lakeload_jobs.formats.iceberg.rules.writers import (
     WrittenTable,
@@ -68,7 +69,7 @@ PRICES = "the table is partitioned by `truncate(5, price)`, a decimal(12, 2)"
 
 
 def asked(written: WrittenTable = PLAIN, table: TableSpec = TABLE, **given: Any) -> str:
-    values: dict[str, Any] = {"catalog": GLUE, "bucket": "lake", "columns": ["id", "price"]}
+    values: dict[str, Any] = {"catalog": GLUE, "columns": ["id", "price"]}
     return only_spark(written, table, **{**values, "key": ["id"], **given})
 
 
@@ -85,6 +86,8 @@ def test_a_plain_table_is_written_by_tasks() -> None:
         "value": {"type": "list", "element": {"type": "struct", "fields": FIELDS}},
     }
     assert asked(of(nested)) == ""
+    # The catalog may choose another bucket than the destination's.
+    assert asked(replace(PLAIN, location="s3://other/shop")) == ""
 
 
 @pytest.mark.parametrize(
@@ -95,12 +98,8 @@ def test_a_plain_table_is_written_by_tasks() -> None:
         (replace(PLAIN, partitions=("void(id)",)), "the table is partitioned by `void(id)`"),
         (replace(PLAIN, sorted=True), "the table has a sort order"),
         (
-            replace(PLAIN, location="s3://other/shop"),
-            "the location of the table is not in the bucket `lake`",
-        ),
-        (
             replace(PLAIN, location="gs://lake/shop"),
-            "the location of the table is not in the bucket `lake`",
+            "the location of the table is no `s3://` folder",
         ),
         (
             replace(PLAIN, location="s3://lake/a?b"),
@@ -260,13 +259,15 @@ def test_what_decides_is_read_from_metadata() -> None:
 
 def test_old_metadata_of_version_1_is_read_too() -> None:
     metadata = metadata_of(refs={"main": 7})
-    old = {
-        **{name: value for name, value in metadata.items() if name not in OF_VERSION_2},
-        "format-version": 1,
-        "schema": metadata["schemas"][0],
-        "partition-spec": [],
-        "current-snapshot-id": 7,
-    }
+    old = normalised(
+        {
+            **{name: value for name, value in metadata.items() if name not in OF_VERSION_2},
+            "format-version": 1,
+            "schema": metadata["schemas"][0],
+            "partition-spec": [],
+            "current-snapshot-id": 7,
+        }
+    )
     assert written_table(old).partitions == ()
     facts = table_facts(old, None)
     assert (facts.refs, facts.uuid, facts.sorted) == ({"main": 7}, "", False)

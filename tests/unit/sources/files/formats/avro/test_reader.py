@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -149,10 +148,6 @@ def packed(path: Path, codec: str) -> None:
         file.seek(0)
         reader = fastavro.reader(file)
         notes = {**reader.metadata, "avro.codec": codec}
-        if reader.codec == "deflate":
-            unpack = partial(zlib.decompress, wbits=-zlib.MAX_WBITS)
-        else:
-            unpack = bytes
     content, sync = path.read_bytes(), path.read_bytes()[-16:]
     made = bytearray(b"Obj\x01" + _varint(len(notes)))
     for text in (one.encode() for note in notes.items() for one in note):
@@ -162,7 +157,9 @@ def packed(path: Path, codec: str) -> None:
         stored = content[block.offset : block.offset + block.size - 16]
         data = stored[len(_varint(block.num_records)) :]
         size = len(data) - next(n for n in range(1, 6) if _varint(len(data) - n) == data[:n])
-        data = unpack(data[-size:])
+        data = data[-size:]
+        if reader.codec == "deflate":
+            data = zlib.decompress(data, wbits=-zlib.MAX_WBITS)
         match codec:
             case "snappy":
                 small = pa.Codec("snappy").compress(data, asbytes=True)
