@@ -15,7 +15,12 @@ from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_A_CATALOG, Catalog
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
-from lakeload_jobs.formats.iceberg.commits.metadata import remove_ref, set_branch
+from lakeload_jobs.formats.iceberg.commits.metadata import (
+    add_schema,
+    remove_ref,
+    schema_of,
+    set_branch,
+)
 from lakeload_jobs.formats.iceberg.load import publish
 from lakeload_jobs.formats.iceberg.load.branches import create_branch, drop_branch
 from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
@@ -84,6 +89,7 @@ class Load:
             at=branch.at,
             rows=NewFiles(number, (manifest,), replaces),
             mode="replace" if replaces else "append",
+            schema=schema_of(table.metadata),
             summary=SUMMARY,
             has_rows=True,
             balance=Balance(3, 3),
@@ -261,6 +267,23 @@ def test_rows_do_not_come_in_on_top_of_what_was_rolled_back(tmp_path: Path, *, w
 
     assert load.publish().outcome == "AGAIN"
     assert load.files == {"before"}
+    load.left_alone()
+
+
+@both
+def test_rows_are_not_published_into_columns_that_require_a_value_by_now(
+    tmp_path: Path, *, whole: bool
+) -> None:
+    """Such as where another load has given the table a key meanwhile."""
+    load = Load.begun(tmp_path, whole=whole)
+    schema = schema_of(load.store.table.metadata)
+    fields = [{**one, "required": True} for one in schema["fields"]]
+    load.store.change(add_schema({**schema, "schema-id": 1, "fields": fields}))
+
+    published = load.publish()
+
+    assert published.outcome == "AGAIN"
+    assert "requires a value" in published.reason
     load.left_alone()
 
 
