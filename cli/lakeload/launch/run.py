@@ -41,7 +41,7 @@ from lakeload.launch.properties import (
 )
 from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.scratch import scratch_folders
-from lakeload.launch.stop import StopRequests
+from lakeload.launch.stop import AGAIN, StopRequests
 from lakeload.runtimes import Submission
 from lakeload.sources.registry import facts_of, source_of
 from lakeload_jobs.contract.codec import to_json
@@ -251,9 +251,6 @@ def refuse_without_any_input(tables: Sequence[TableSpec]) -> None:
         f"no input files for table `{first.source}`: {quoted(absent[0])}{more}",
         hint="relative paths start at the folder of the pipeline's file",
     )
-
-
-AGAIN = "run it again: finished steps keep their effect, and the others have changed nothing"
 
 
 @dataclass(frozen=True)

@@ -136,6 +136,10 @@ class FollowUpFailed(LakeloadError):
     exit_code = ExitCode.FOLLOW_UP_FAILED
 
 
+class CommitConflict(FollowUpFailed):
+    """Another writer changed the same part of a table first, every time: nobody's load failed."""
+
+
 class Interrupted(LakeloadError):
     """Stopped by the user or the system."""
 

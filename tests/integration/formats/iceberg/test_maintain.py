@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.maintain import StepResult
 from lakeload_jobs.contract.traits import FORMATS
-from lakeload_jobs.formats.iceberg import maintenance
+from lakeload_jobs.formats.iceberg import rewrites
+from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import now_ms
 from lakeload_jobs.formats.iceberg.commits.expiry import expired
 from lakeload_jobs.formats.iceberg.load.branches import create_branch, drop_branch
@@ -134,6 +136,32 @@ def test_steps_of_metadata_alone_do_without_java(
     assert upkeep.rows() == rows
 
 
+@pytest.mark.parametrize(("codec", "name"), [("zstd", "zstandard"), ("snappy", "snappy")])
+def test_manifests_that_java_packs_are_loaded_and_expired(
+    upkeep: Upkeep, codec: str, name: str
+) -> None:
+    packs = {"write.manifest.compression-codec": codec, "commit.manifest.min-count-to-merge": "2"}
+    upkeep.loaded(upkeep.table(upkeep.file([{"id": 1}]), table_properties=packs))
+    small_files(upkeep)
+    files = LakeFiles(AwsSession(upkeep.destination), upkeep.destination)
+    # Of lists Java packs none.
+    [manifest, *_] = upkeep.java().currentSnapshot().allManifests(upkeep.java().io())
+    header = files.read(str(manifest.path())).partition(b"avro.codec")[2]
+    assert header[1:].startswith(name.encode())
+
+    upkeep.loaded(upkeep.table(upkeep.file([{"id": 2}])))
+    assert [row["id"] for row in upkeep.rows()] == [1, 2, *range(100, 106)]
+    small_files(upkeep, commits=2)
+    upkeep.loaded(upkeep.table(upkeep.file([{"id": 3}]), mode="OVERWRITE"))
+    small_files(upkeep)
+
+    did = upkeep.keep(upkeep.table(), "expire", **NOW)
+
+    assert statuses(did) == {"expire": "DONE"}
+    assert (did["expire"].snapshots, len(upkeep.read().snapshots())) == (6, 2)
+    assert [row["id"] for row in upkeep.rows()] == [3, *range(100, 106)]
+
+
 def test_maintain_aborts_uploads_that_no_load_will_complete(upkeep: Upkeep) -> None:
     table = upkeep.table(upkeep.file([{"id": 1}]))
     assert upkeep.loaded(table).writer == "direct"
@@ -212,12 +240,12 @@ def test_orphans_are_none_of_a_load_that_commits_between_two_steps(
     upkeep.loaded(table)
     more = upkeep.table(upkeep.file([{"id": 2}]))
 
-    def compact(work: maintenance.Work) -> StepResult:
-        did = maintenance.compact(work)
+    def compact(work: rewrites.SparkWork) -> StepResult:
+        did = rewrites.compact(work)
         upkeep.loaded(more)
         return did
 
-    monkeypatch.setitem(maintenance.STEPS, "compact", compact)
+    monkeypatch.setitem(rewrites.STEPS, "compact", compact)
     did = upkeep.keep(table, "compact", "orphans", **NOW)
 
     assert statuses(did)["orphans"] == "NOTHING_TO_DO"
@@ -230,14 +258,14 @@ def test_compaction_with_conflicts_is_retried_and_then_reported(
     table = upkeep.table(upkeep.file([{"id": n} for n in range(10)]))
     upkeep.loaded(table)
     small_files(upkeep)
-    rewrite, losses = maintenance._rewrite, iter(range(4))
+    rewrite, losses = rewrites._rewrite, iter(range(4))
 
     def disturbed(*given: Any) -> Any:
         if next(losses, None) is not None:
             upkeep.sql("DELETE FROM {t} WHERE id IN (SELECT min(id) FROM {t})")
         return rewrite(*given)
 
-    monkeypatch.setattr(maintenance, "_rewrite", disturbed)
+    monkeypatch.setattr(rewrites, "_rewrite", disturbed)
     lost = upkeep.keep(table, "compact")["compact"]
     won = upkeep.keep(table, "compact")["compact"]
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.errors import CommitConflict, LoadFailed
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import MaintainSpec, StepResult
 from lakeload_jobs.contract.spec import (
@@ -21,7 +21,6 @@ from lakeload_jobs.contract.spec import (
     IcebergSpec,
     TableSpec,
 )
-from lakeload_jobs.formats.base import CommitConflict
 from lakeload_jobs.formats.iceberg.catalogs import changes
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
@@ -114,8 +113,7 @@ class Upkeep:
         """Take one step."""
         wanted = MaintainSpec((step,), apply=apply, **options)
         of = TableSpec("orders", "db", "orders", FilesInput("CSV", ("/a.csv",), {}), "f00")
-        nothing = cast("Any", None)
-        return STEPS[step](Work(nothing, self.tables, nothing, of, wanted))
+        return STEPS[step](Work(self.tables, of, wanted, {}))
 
     def expire(self, *, apply: bool = True) -> StepResult:
         """Expire all that is old."""

@@ -10,16 +10,15 @@ from typing import Any, cast
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.errors import CommitConflict, LoadFailed
 from lakeload_jobs.contract.maintain import MaintainSpec
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, TableSpec
-from lakeload_jobs.formats.base import CommitConflict
-from lakeload_jobs.formats.iceberg import maintenance
-from lakeload_jobs.formats.iceberg.maintenance import (
+from lakeload_jobs.formats.iceberg import rewrites
+from lakeload_jobs.formats.iceberg.maintenance import kept_snapshots
+from lakeload_jobs.formats.iceberg.rewrites import (
     STEPS,
-    Work,
+    SparkWork,
     files_within,
-    kept_snapshots,
     manifests_after,
 )
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
@@ -145,7 +144,7 @@ class JavaTable:
         """Return the head of main."""
         return 1
 
-    def rewrite(self, _: Work, __: object, options: dict[str, str]) -> Any:
+    def rewrite(self, _: SparkWork, __: object, options: dict[str, str]) -> Any:
         """Rewrite two files of it."""
         self.tries.append(options)
         if len(self.tries) <= self.losses:
@@ -163,11 +162,11 @@ class JavaTable:
 def java(monkeypatch: pytest.MonkeyPatch) -> JavaTable:
     """The table, as the steps load it."""
     found = JavaTable()
-    monkeypatch.setattr(maintenance, "load", lambda *_: found)
-    monkeypatch.setattr(maintenance, "_filter", lambda _: None)
-    monkeypatch.setattr(maintenance, "_plan", lambda *_: [found.sizes])
-    monkeypatch.setattr(maintenance, "_sizes", lambda groups: groups[0])
-    monkeypatch.setattr(maintenance, "_rewrite", found.rewrite)
+    monkeypatch.setattr(rewrites, "load", lambda *_: found)
+    monkeypatch.setattr(rewrites, "_filter", lambda _: None)
+    monkeypatch.setattr(rewrites, "_plan", lambda *_: [found.sizes])
+    monkeypatch.setattr(rewrites, "_sizes", lambda groups: groups[0])
+    monkeypatch.setattr(rewrites, "_rewrite", found.rewrite)
     return found
 
 
@@ -178,7 +177,7 @@ def take(step: Any, max_bytes: int | None = None) -> Any:
     catalog = cast("Any", SimpleNamespace(open_in=lambda *_: None))
     of = TableSpec("orders", "db", "orders", FilesInput("CSV", ("/a.csv",), {}), "f00")
     spec = MaintainSpec((step,), apply=True, max_bytes=max_bytes)
-    return STEPS[step](Work(cast("Any", None), tables, catalog, of, spec))
+    return STEPS[step](SparkWork(tables, of, spec, {}, cast("Any", None), catalog))
 
 
 def test_limit_of_a_compaction_holds_for_the_files_that_a_retry_finds(java: JavaTable) -> None:
@@ -192,11 +191,11 @@ def test_limit_of_a_compaction_holds_for_the_files_that_a_retry_finds(java: Java
 
 
 def test_compaction_that_always_conflicts_says_how_to_rewrite_less(java: JavaTable) -> None:
-    java.losses = maintenance.TRIES
+    java.losses = rewrites.TRIES
     with pytest.raises(CommitConflict) as caught:
         take("compact")
     assert (caught.value.hint or "").endswith("with `--where` or `--max-bytes`")
-    assert len(java.tries) == maintenance.TRIES
+    assert len(java.tries) == rewrites.TRIES
 
 
 @pytest.mark.parametrize("step", ["compact", "deletes", "manifests"])

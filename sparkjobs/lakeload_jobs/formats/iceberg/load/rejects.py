@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -14,10 +13,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
+from lakeload_jobs.contract.spec import PartitionField, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.formats.data_files.tracked import rejected_frame
-from lakeload_jobs.formats.iceberg.catalogs.changes import settle_partition, until_committed
+from lakeload_jobs.formats.iceberg.catalogs.changes import until_committed
 from lakeload_jobs.formats.iceberg.catalogs.reading import existing_table, facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, now_ms
 from lakeload_jobs.formats.iceberg.commits.metadata import (
@@ -54,8 +53,6 @@ from lakeload_jobs.formats.iceberg.rules.rejects import (
     REJECTED_OF,
     ROUND_COLUMN,
     PendingRejects,
-    fate_of,
-    is_forgotten,
     pending_rejects,
 )
 from lakeload_jobs.formats.iceberg.rules.writers import only_spark, settings_that_need_spark
@@ -108,8 +105,7 @@ def _spark_reason(
     if reason := next(settings_that_need_spark(given.spec, side), ""):
         return reason
     written = existing_table(destination, known, own_key)
-    catalog, bucket = destination.iceberg.catalog, destination.bucket
-    return only_spark(written, side, catalog, bucket, [*_COLUMNS], ())
+    return only_spark(written, side, destination.iceberg.catalog, [*_COLUMNS], ())
 
 
 def _append_by_spark(given: Stage, side: TableSpec, reason: str) -> None:
@@ -133,7 +129,6 @@ def _append(given: Stage, side: TableSpec, known: ReadTable, own_key: Callable[[
         spark=given.spark,
         spec=spec,
         table=given.table,
-        objects=given.objects,
         metadata=known.metadata,
         metadata_files=tables.files(known),
         branch=given.branch,
@@ -167,55 +162,6 @@ def commit_records(
 
     with committable(side.target):
         until_committed(once, f"adding rejected records to `{side.target}`")
-
-
-def settle_rejects(
-    tables: CatalogTables, spec: JobSpec, table: TableSpec, own: str | None = None
-) -> None:
-    """Remove the rejected records of rounds that were not published and cannot be any more.
-
-    `own` is the branch of a round of this attempt that has ended. Others stay remembered for a
-    while: one that was paused may yet add its records.
-    """
-    side = _side_table(table)
-    known = tables.read(side.schema, side.table)
-    if known is None:
-        return
-    pending = tuple(pending_rejects(facts_of(known)))
-    if not pending:
-        return
-    # Read after what is pending: an attempt publishes after it is remembered.
-    main = tables.read(table.schema, table.table)
-    facts = None if main is None else facts_of(main)
-    for one in pending:
-        fate = fate_of(facts, spec.destination.iceberg.branch, one)
-        if fate == "WAITS":
-            continue
-        forget = fate == "COUNTS" or is_forgotten(one, own, datetime.now(UTC))
-        _settle(
-            tables,
-            side,
-            (ROUND_COLUMN, one.branch) if fate == "GONE" else None,
-            one.name if forget else None,
-            summary_of(spec, table, None),
-        )
-
-
-def _settle(
-    tables: CatalogTables,
-    side: TableSpec,
-    partition: tuple[str, str] | None,
-    forget: str | None,
-    summary: dict[str, str],
-) -> None:
-    def once() -> None:
-        now = tables.read(side.schema, side.table)
-        if now is not None:
-            files = tables.files(now)
-            settle_partition(tables.store, files, now, partition, summary=summary, forget=forget)
-
-    with committable(side.target):
-        until_committed(once, f"settling the rejected records in `{side.target}`")
 
 
 def read_rejects(
