@@ -164,7 +164,9 @@ def test_upsert_beside_an_append_and_table_with_a_sort_order_start_spark_once(
 
 
 @pytest.mark.usefixtures("jars_cache", "forked_commands")
-def test_table_that_needs_jars_after_all_is_loaded_once(lake: Lake, folder: Path) -> None:
+def test_table_that_needs_jars_after_all_is_loaded_once(
+    lake: Lake, folder: Path, warm_spark_home: Path
+) -> None:
     by_price = {"partition_by": ["truncate(5, price)"]}
     columns = {"types": {"price": "decimal(12,2)"}}
     documents(
@@ -172,7 +174,8 @@ def test_table_that_needs_jars_after_all_is_loaded_once(lake: Lake, folder: Path
     )
     write(folder / "priced/1.csv", "id,name,price", "1,a,3.10", "2,b,3.20", "3,c,9.99")
 
-    planned = lakeload(lake, folder, "plan", "pipeline.yml", "--output", "json")
+    warm = str(warm_spark_home)
+    planned = lakeload(lake, folder, "plan", "pipeline.yml", "--output", "json", SPARK_HOME=warm)
     assert planned.code == 0, planned.stdout + planned.stderr
     reasons = {name: one["iceberg"]["needs_java"] for name, one in planned.tables.items()}
     assert reasons == {
