@@ -44,7 +44,9 @@ def catalog_errors(doing: str) -> Iterator[None]:
     except CommitUnknown as error:
         if isinstance(error.__cause__, LakeloadError):
             raise error.__cause__ from None
-        raise CatalogError(f"{doing}: commit state unknown", code=NO_STATE) from error
+        raise CatalogError(
+            f"{doing}: commit state unknown", code=NO_STATE, unanswered=True
+        ) from error
     except Unsupported as error:
         raise unsupported(doing, error) from error
 
@@ -61,7 +63,11 @@ def commit(
     try:
         return tables.commit(table, requirements, updates)
     except CommitUnknown as error:
-        now = tables.load(table.namespace, table.name)
+        try:
+            now = tables.load(table.namespace, table.name)
+        except (LakeloadError, Unsupported):
+            # Why a read fails says nothing of the commit.
+            raise error from error.__cause__
         if now is not None and is_in(now):
             return now
         if error.overtaken:

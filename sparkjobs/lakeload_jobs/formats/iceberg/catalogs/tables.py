@@ -14,7 +14,6 @@ from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi
 from lakeload_jobs.formats.iceberg.catalogs.nessie_tables import NessieTables
 from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import TableStore
-from lakeload_jobs.formats.iceberg.rules.catalogs import own_location
 
 
 def open_tables(
@@ -35,7 +34,7 @@ def _nessie(
 ) -> TableStore:
     spec, files = destination.iceberg.catalog, LakeFiles(session, destination)
     api = NessieApi(spec, session, patience, advises=True)
-    return NessieTables(api, spec.ref, files, own_location(destination) or "")
+    return NessieTables(api, spec.ref, files)
 
 
 def _rest(destination: DestinationSpec, session: AwsSession, patience: HttpTimeouts) -> TableStore:
