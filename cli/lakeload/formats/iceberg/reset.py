@@ -9,10 +9,12 @@ from lakeload.config.document import quoted
 from lakeload.formats.iceberg.tables import IcebergTables, open_tables, pipeline_of
 from lakeload.formats.reports import ResetReport, ResetTable
 from lakeload.formats.tables import TableRef, TablesRequest, about, each_table
+from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import FollowUpFailed, InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.traits import catalog_traits
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.core.sizes import counted, format_size
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of, read_table
@@ -152,7 +154,14 @@ def _drop(lake: IcebergTables, table: TableRef, *, act: bool) -> TableDrop:
         )
     # Without purge: catalogs refuse it, or leave the files to somebody else, each its own way.
     catalog = open_catalog(lake.destination, lake.session)
-    catalog.drop_table(table.location.schema, table.location.table)
+    try:
+        catalog.drop_table(table.location.schema, table.location.table)
+    except (CatalogError, AwsError) as unclear:
+        # A lost answer, or a 404 where the client has sent the request again: a table that is gone
+        # leaves its files, of which the next reset would not know.
+        missing = isinstance(unclear, CatalogError) and unclear.missing
+        if not (unclear.may_have_acted or missing) or _open(lake, table) is not None:
+            raise
     places = found.files.all if found.files else ()
     about(table, lake.notify)(f"dropped from the catalog; removing {len(places):,} files")
     removal = remove_files(files, places)
