@@ -23,9 +23,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import yaml
-
 from bench.commands import LAKELOAD, cache, make_archive, plain_environment
+from bench.csv_tables import write_csv_tables
 from bench.data import bench_dir
 from bench.lake import BUCKET, PREFIX, Lake
 from lakeload.demo.aws import EmbeddedAws
@@ -172,34 +171,19 @@ def _sync(pipeline: Path, lake: Lake, proxy: FaultProxy, *, archive: bool) -> Co
 
 
 def _documents(scratch: Path, lake: Lake, name: str, count: int) -> Path:
-    """CSV files, a table for each, and the pipeline that loads them; returns its path."""
-    folder = scratch / name
-    folder.mkdir()
-    tables = [f"table_{number:02d}" for number in range(count)]
-    for table in tables:
-        lines = [f"{row},{table} {row},{row}.50,2026-01-01 00:00:00Z" for row in range(ROWS)]
-        (folder / f"{table}.csv").write_text("\n".join(["id,name,amount,updated_at", *lines, ""]))
     destination = lake.destination(name.lower())
     if "ICEBERG" in name:
         destination["table_format"] = "ICEBERG"
         destination["glue_database_prefix"] = ""
         destination["endpoints"]["glue"] = lake.endpoint
-    document = {
-        "version": 1,
-        "name": "small",
-        "destination": destination,
-        "namespace": re.sub(r"\W", "_", name.lower()),
-        "on_append_again": "ALLOW",
-        "source": {"type": "FILES", "format": "CSV", "options": {"header": True}},
-        "tables": [
-            {"table": table, "path": f"{table}.csv", "mode": "APPEND", "primary_key": ["id"]}
-            for table in tables
-        ],
-        "spark": {"master": "local[2]"},
-    }
-    path = folder / "pipeline.yml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False))
-    return path
+    return write_csv_tables(
+        scratch / name,
+        {f"table_{number:02d}": ROWS for number in range(count)},
+        destination,
+        table={"mode": "APPEND", "primary_key": ["id"]},
+        namespace=re.sub(r"\W", "_", name.lower()),
+        on_append_again="ALLOW",
+    )
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from pathlib import Path
 import yaml
 
 from bench.commands import LAKELOAD, cache, plain_environment
+from bench.csv_tables import CSV, write_csv_tables
 from bench.data import bench_dir
 from bench.lake import Lake, running_lake
 
@@ -99,29 +100,13 @@ def _sync(pipeline: Path, lake: Lake, *, loads: int) -> tuple[float, float]:
 
 
 def _documents(folder: Path, lake: Lake, count: int) -> Path:
-    """CSV files, a table for each, and the pipeline that loads them; returns its path."""
-    folder.mkdir()
-    names = [f"table_{number:04d}" for number in range(count)]
-    for name in names:
-        lines = [f"{row},{name} {row},{row}.50,2026-01-01 00:00:00Z" for row in range(ROWS)]
-        (folder / f"{name}.csv").write_text("\n".join(["id,name,amount,updated_at", *lines, ""]))
-    document = {
-        "version": 1,
-        "name": "tables",
-        "destination": lake.destination(folder.name),
-        "namespace": "tables",
-        "source": {
-            "type": "FILES",
-            "format": "CSV",
-            "options": {"header": True},
-            "incremental": True,
-        },
-        "tables": [{"table": name, "path": f"{name}.csv", "mode": "APPEND"} for name in names],
-        "spark": {"master": "local[2]"},
-    }
-    path = folder / "pipeline.yml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False))
-    return path
+    return write_csv_tables(
+        folder,
+        {f"table_{number:04d}": ROWS for number in range(count)},
+        lake.destination(folder.name),
+        table={"mode": "APPEND"},
+        source={**CSV, "incremental": True},
+    )
 
 
 if __name__ == "__main__":

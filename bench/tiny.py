@@ -19,9 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from bench.commands import LAKELOAD, cache, make_archive, plain_environment
+from bench.csv_tables import write_csv_tables
 from bench.data import bench_dir
 from bench.lake import PREFIX, Lake, running_lake
 
@@ -135,26 +134,8 @@ def _run(name: str, lake: Lake, scratch: Path, *, archive: bool) -> Times:
 
 
 def _documents(folder: Path, lake: Lake) -> Path:
-    """Three CSV files and the pipeline that loads them; returns the pipeline's path."""
-    folder.mkdir()
-    for table, rows in TABLES.items():
-        lines = [f"{row},{table} {row},{row}.50,2026-01-01 00:00:00Z" for row in range(rows)]
-        text = "\n".join(["id,name,amount,updated_at", *lines, ""])
-        (folder / f"{table}.csv").write_text(text)
-    document = {
-        "version": 1,
-        "name": "tiny",
-        "destination": lake.destination(folder.name),
-        "namespace": "tiny",
-        "source": {"type": "FILES", "format": "CSV", "options": {"header": True}},
-        "tables": [
-            {"table": table, "path": f"{table}.csv", "primary_key": ["id"]} for table in TABLES
-        ],
-        "spark": {"master": "local[2]"},
-    }
-    path = folder / "pipeline.yml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False))
-    return path
+    key = {"primary_key": ["id"]}
+    return write_csv_tables(folder, TABLES, lake.destination(folder.name), table=key)
 
 
 if __name__ == "__main__":

@@ -292,6 +292,11 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
         "This machine lacks Java, Spark, a jar, memory or disk.",
         "Run `lakeload doctor`: it shows the command that fixes each finding.",
     ),
+    "JavaNeeded": (
+        "The table needs Iceberg's Java code, and Spark was not started again with it: the error "
+        "of the load says why.",
+        "Fix that, and run the same command with the same `--job-id`.",
+    ),
 }
 """What each type of error means, and what to do."""
 
@@ -421,7 +426,7 @@ REPORTED: Mapping[str, tuple[str, str, str]] = {
 """Further types in results, each with its exit codes: no class of lakeload, or none that the
 command raises."""
 
-UNSEEN = {"CheckSkipped", "JavaNeeded"}
+UNSEEN = {"CheckSkipped"}
 """Types that no user sees: they end inside lakeload."""
 
 

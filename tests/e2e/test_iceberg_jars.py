@@ -173,6 +173,14 @@ def test_table_that_needs_jars_after_all_is_loaded_once(lake: Lake, folder: Path
     )
     write(folder / "priced/1.csv", "id,name,price", "1,a,3.10", "2,b,3.20", "3,c,9.99")
 
+    planned = lakeload(lake, folder, "plan", "pipeline.yml", "--output", "json")
+    assert planned.code == 0, planned.stdout + planned.stderr
+    reasons = {name: one["iceberg"]["needs_java"] for name, one in planned.tables.items()}
+    assert reasons == {
+        "orders": None,
+        "priced": "the table is partitioned by `truncate(5, price)`, a decimal(12, 2)",
+    }
+    started = attempts(folder)
     ended: Ended = sync(lake, folder)
 
     assert ended.code == 0, ended.stdout
@@ -185,7 +193,7 @@ def test_table_that_needs_jars_after_all_is_loaded_once(lake: Lake, folder: Path
     }
     for name in ("orders", "priced"):
         assert rows(lake, name) == [(1, "a"), (2, "b"), (3, "c")]
-    assert attempts(folder) == 2
+    assert attempts(folder) == started + 2
     again = sync(lake, folder)
     assert again.code == 0, again.stdout
     assert {one["status"] for one in again.tables.values()} == {"NO_OP"}

@@ -10,12 +10,9 @@ from pyspark.sql import SparkSession
 from tests.faults.iceberg.clean_up import clean_up
 from tests.faults.iceberg.kills import kill_at
 from tests.faults.iceberg.rows import JOB, NOTHING, Mode
-from tests.faults.iceberg.steps import COMMIT, REJECTED, Point
+from tests.faults.iceberg.steps import COMMIT, PUBLISH, REJECTED, Point
 from tests.faults.iceberg.worlds import glue_world
 from tests.servers.ministack import AwsServer, Lake
-
-PUBLISH = 2
-"""The number of the publishing commit of an append: the branch is made before."""
 
 PLACES: list[tuple[Mode, bool, Point]] = [
     ("UPSERT", True, Point("write deletes", 1, after=False)),

@@ -51,7 +51,7 @@ def jars(
         Path | None,
         typer.Argument(
             metavar="FILE",
-            help="A pipeline or a destination: only the jars it needs.",
+            help="A pipeline or a destination: only the jars that its settings need.",
             show_default=False,
         ),
     ] = None,

@@ -179,12 +179,17 @@ def maintain(
                 done = register(spec, tables, optimizer_role, wanted)
             else:
                 from lakeload.formats.registry import commands_of
+                from lakeload.formats.tables import MaintenanceRequest
 
-                done = commands_of(spec.table_format).maintain(spec, tables, wanted)
+                sides = maintained_tables(tables, document.model.on_bad_value, spec, wanted)
+                request = MaintenanceRequest(document.model.name, spec, tables, sides, wanted)
+                stop.acting = apply
+                done = commands_of(spec.table_format).maintain(request)
+                stop.acting = False
             if done is None:
                 from lakeload.commands.sync_once import LoadJob
 
-                job = LoadJob(document, tables, attempt, run_options(document), master, conf or ())
+                job = LoadJob(document, sides, attempt, run_options(document), master, conf or ())
                 done, folder = _in_spark(job, wanted, stop, phases)
         except LakeloadError as error:
             done = refused(error)
@@ -251,7 +256,6 @@ def _in_spark(
     destination = job.destination
     preflight(Connections(destination, f"maintain-{job.attempt.attempt_id}"))
     context.begin("preparation")
-    needed = FORMATS[destination.table_format].steps_with_jars
     settings, folder = prepared(
         job.document,
         settings,
@@ -260,12 +264,10 @@ def _in_spark(
         (),
         job.attempt,
         context,
-        format_jars=not needed.isdisjoint(wanted.steps),
     )
-    tables = maintained_tables(job.tables, job.document.model.on_bad_value, destination, wanted)
-    spec = build_job_spec(job.document, destination, tables, job.attempt, folder)
+    spec = build_job_spec(job.document, destination, job.tables, job.attempt, folder)
     spec = replace(spec, job="maintain", maintain=wanted)
-    with launcher(installation, settings, tables, context, doing="maintaining") as starts:
+    with launcher(installation, settings, job.tables, context, doing="maintaining") as starts:
         outcome = launch_maintenance(spec, folder, starts)
     prune_run_folders(folder.path.parent)
     return outcome, folder

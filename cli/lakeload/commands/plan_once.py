@@ -167,10 +167,18 @@ def _with_schema(
         return {table.table: table for table in found}
 
     found = columns_of(chosen, java=java)
-    late = tuple(table for table in chosen if found[table.source].needs_java is not None)
+    late = {
+        table.table: table.needs_java
+        for table in found.values()
+        if table.needs_java is not None and table.error is not None
+    }
     if late:
-        needed = {table.target: found[table.source].needs_java or "" for table in late}
+        tables = tuple(table for table in chosen if table.source in late)
+        needed = {table.target: late[table.source] for table in tables}
         context.note(java_needed(needed, job.destination))
-        found |= columns_of(late, java=True)
+        found |= {
+            name: replace(columns, needs_java=late[name])
+            for name, columns in columns_of(tables, java=True).items()
+        }
     judge = commands_of(job.destination.table_format).judge
     return with_schema(plans, tuple(found.values()), job.spec, chosen, judge)

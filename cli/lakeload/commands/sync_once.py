@@ -36,16 +36,18 @@ from lakeload.launch.outcome import Outcome, refused, with_warnings
 from lakeload.launch.process import Installation
 from lakeload.launch.properties import SparkSettings, takes_class_data
 from lakeload.launch.run import RunJob, launch, refuse_without_any_input
-from lakeload.launch.run_folder import RunFolder, prune_run_folders
+from lakeload.launch.run_folder import prune_run_folders
 from lakeload.launch.spec import Attempt, build_job_spec
+from lakeload.launch.stop import NOTHING_WRITTEN
 from lakeload.probes.connection import conditional_writes, preflight
 from lakeload.runtimes import runtime_of
 from lakeload_jobs.contract.codec import to_json
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError, disk_full
-from lakeload_jobs.contract.result import TableResult
+from lakeload_jobs.contract.result import GOOD, TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, RunOptions, TableSpec
 from lakeload_jobs.contract.traits import format_of
 from lakeload_jobs.core.job_ids import new_attempt_id
+from lakeload_jobs.core.sizes import counted
 
 logger = logging.getLogger(__name__)
 
@@ -64,8 +66,6 @@ class LoadJob:
     """The tables loaded at a time; None: the `concurrency` of the document."""
     interval: timedelta | None = None
     """How often it is loaded; None: once."""
-    format_jars: bool = False
-    """Spark is started with the jars of the table format, whatever is known of the tables."""
 
     @cached_property
     def destination(self) -> DestinationSpec:
@@ -90,7 +90,7 @@ class LoadJob:
 
     @cached_property
     def spec(self) -> JobSpec:
-        """Return what the job is told, but for what is known only when it starts."""
+        """The spec of the job, without what is known only when Spark starts."""
         master = chosen_master(self.document, self.master)
         spec = build_job_spec(
             self.document, self.destination, self.tables, self.attempt, None, self.options
@@ -152,7 +152,7 @@ def sync_once(job: LoadJob, context: Context, kept: Kept | None = None) -> Synce
     Where native code ends the driver, further attempts load the tables that did not cause it: one
     after the other, unless it is known which table did.
     """
-    synced = _sync_with_jars(job, context, kept)
+    synced = _sync_attempt(job, context, kept)
     results = {table.table: table for table in synced.outcome.tables}
     while (end := synced.outcome.native_end) is not None and synced.outcome.error is not None:
         names = {*end.loading, *end.waiting}
@@ -166,7 +166,7 @@ def sync_once(job: LoadJob, context: Context, kept: Kept | None = None) -> Synce
         tables = tuple(table for table in job.tables if table.source in names)
         attempt = replace(job.attempt, attempt_id=new_attempt_id())
         others = replace(job, tables=tables, attempt=attempt, at_once=1)
-        synced = _sync_with_jars(others, context, kept)
+        synced = _sync_attempt(others, context, kept)
         results |= {table.table: table for table in synced.outcome.tables}
     outcome = _with_tables(synced.outcome, tuple(results.values()))
     if kept is not None:
@@ -174,50 +174,29 @@ def sync_once(job: LoadJob, context: Context, kept: Kept | None = None) -> Synce
     return replace(synced, outcome=outcome)
 
 
-def _sync_with_jars(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
-    """Load the tables of a job with one driver, and those that need the jars of their format after
-    all with another one, which has them."""
-    synced = _sync_attempt(job, context, kept)
-    late = synced.outcome.needs_java
-    if not late or synced.outcome.kind == "INTERRUPTED":
-        return synced
-    tables = tuple(table for table in job.tables if table.source in late)
-    needed = {table.target: late[table.source] for table in tables}
-    context.note(java_needed(needed, job.destination))
-    if kept is not None:
-        kept.format_jars = True
-    again = replace(
-        job,
-        tables=tables,
-        attempt=replace(job.attempt, attempt_id=new_attempt_id()),
-        format_jars=True,
-    )
-    first = synced.outcome
-    synced = _sync_attempt(again, context, kept)
-    results = {table.table: table for table in (*first.tables, *synced.outcome.tables)}
-    outcome = _with_tables(synced.outcome, tuple(results.values()))
-    used = first.usage.then(outcome.usage) if first.usage else outcome.usage
-    return replace(synced, outcome=replace(outcome, usage=used))
-
-
 def _with_tables(last: Outcome, tables: tuple[TableResult, ...]) -> Outcome:
-    """Return the outcome of all tables, given that of the last attempt."""
+    """Return the outcome of all tables, given that of the last driver."""
+    if last.kind == "INTERRUPTED" and last.error is not None and not last.tables:
+        loaded = sum(table.status in GOOD for table in tables)
+        so_far = f"{loaded} of {counted(len(tables), 'table')} had been loaded"
+        message = last.error.message.replace(NOTHING_WRITTEN, so_far)
+        return replace(last, tables=tables, error=replace(last.error, message=message))
     if last.error is not None or last.kind == "INTERRUPTED":
         return replace(last, tables=tables)
     return last if len(tables) == len(last.tables) else Outcome.of(tables, last.usage)
 
 
 def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
-    """Load the tables of a job with one driver."""
-    folder: RunFolder | None = None
-    archive_for: tuple[str, ...] | None = None
+    """Load the tables of a job with one driver, or with two where some need the jars of their
+    format after all."""
     inspected: Connections | None = None
     try:
         context.stop.begin()
         context.begin("machine")
         settings = spark_settings(job.document, job.master, job.conf)
         installation = find_installation(context.environment)
-        if settings.runtime.traits.tasks_share_driver:
+        local = settings.runtime.traits.tasks_share_driver
+        if local:
             refuse_without_any_input(job.tables)
         connections = kept.connections if kept else None
         if connections is None:
@@ -238,59 +217,120 @@ def _sync_attempt(job: LoadJob, context: Context, kept: Kept | None) -> Synced:
         if done := outcome_without_spark(states):
             return Synced(_with_costs(done, states, job, kept), connections=connections)
         context.begin("preparation")
-        format_jars = _needs_java(job, states, kept)
         warnings = _warnings(states, connections, kept)
         # Of rounds the first one says it.
         shared = (
-            shared_files(states, request, local=settings.runtime.traits.tasks_share_driver)
+            shared_files(states, request, local=local)
             if kept is None or not kept.costs_are_known
             else {}
         )
-        settings, folder = prepared(
-            job.document,
-            settings,
-            installation,
-            job.tables,
-            job.attempt,
-            context,
-            format_jars=format_jars,
-        )
-        if (
-            settings.archive is None
-            and not own_jars(job.tables)
-            and takes_class_data(settings, context.environment)
-        ):
-            archive_for = jar_sets(job.document, job.tables, format_jars=format_jars)
         tables = [
             replace(state.table, input_bytes=state.report.bytes, inspected=to_json(state.inspected))
             for state in states
             # A driver that stays is given what is new: the others need no further look.
             if kept is None or state.has_work
         ]
-        if settings.runtime.traits.tasks_share_driver and kept is None:
-            # Driver and workers need not assume the role again.
-            handed = connections.before_spark.handover()
-            context = replace(context, environment={**context.environment, **handed})
-        run = kept.run if kept else None
-        outcome = _with_spark(job, tables, settings, installation, folder, context, run)
-        outcome = _located(_with_idle(outcome, states), states)
-        outcome = _with_costs(outcome, states, job, kept)
-        outcome = with_warnings(outcome, shared, warnings)
-        prune_run_folders(folder.path.parent)
-    except LakeloadError as error:
-        outcome = refused(error)
-    except OSError as error:
-        if (full := disk_full(error)) is None:
-            raise
-        outcome = refused(full)
-    return Synced(outcome, folder.log if folder else None, archive_for, inspected)
+        drivers = _Drivers(job, settings, installation, connections, context, kept)
+        synced = drivers.load_all(tables, format_jars=_needs_java(job, states, kept))
+    except (LakeloadError, OSError) as error:
+        return Synced(_refused(error), connections=inspected)
+    if not synced.outcome.tables:
+        return synced
+    outcome = _located(_with_idle(synced.outcome, states), states)
+    outcome = _with_costs(outcome, states, job, kept)
+    return replace(synced, outcome=with_warnings(outcome, shared, warnings))
+
+
+def _refused(error: LakeloadError | OSError) -> Outcome:
+    """Return the outcome of a load that ended before any table did. Raises what is neither a
+    refusal nor a full disk."""
+    if isinstance(error, LakeloadError):
+        return refused(error)
+    if (full := disk_full(error)) is None:
+        raise error
+    return refused(full)
+
+
+@dataclass(frozen=True)
+class _Drivers:
+    """The drivers of one attempt at a job, and what they have in common."""
+
+    job: LoadJob
+    settings: SparkSettings
+    installation: Installation
+    connections: Connections
+    context: Context
+    kept: Kept | None
+
+    def load_all(self, tables: Sequence[TableSpec], *, format_jars: bool) -> Synced:
+        """Load tables with one driver, and those that need the jars of their format after all with
+        another one, which has them."""
+        job, context = self.job, self.context
+        first = self._load(tables, job.attempt, format_jars=format_jars)
+        late = first.outcome.needs_java
+        if not late or first.outcome.kind == "INTERRUPTED" or context.stop.requested is not None:
+            return first
+        waiting = [table for table in tables if table.source in late]
+        needed = {table.target: late[table.source] for table in waiting}
+        context.note(java_needed(needed, job.destination))
+        if self.kept is not None:
+            self.kept.format_jars = True
+        context.begin("preparation")
+        again = replace(job.attempt, attempt_id=new_attempt_id())
+        last = self._load(waiting, again, format_jars=True)
+        results = {table.table: table for table in (*first.outcome.tables, *last.outcome.tables)}
+        outcome = _with_tables(last.outcome, tuple(results.values()))
+        used = first.outcome.usage.then(outcome.usage) if first.outcome.usage else outcome.usage
+        return replace(last, outcome=replace(outcome, usage=used), log=last.log or first.log)
+
+    def _load(self, tables: Sequence[TableSpec], attempt: Attempt, *, format_jars: bool) -> Synced:
+        """Load tables with one driver."""
+        job, context = self.job, self.context
+        log: Path | None = None
+        archive_for: tuple[str, ...] | None = None
+        try:
+            context.stop.begin()
+            settings, folder = prepared(
+                job.document,
+                self.settings,
+                self.installation,
+                job.tables,
+                attempt,
+                context,
+                format_jars=format_jars,
+            )
+            log = folder.log
+            if (
+                settings.archive is None
+                and not own_jars(job.tables)
+                and takes_class_data(settings, context.environment)
+            ):
+                archive_for = jar_sets(job.document, job.tables, format_jars=format_jars)
+            if settings.runtime.traits.tasks_share_driver and self.kept is None:
+                # Driver and workers need not assume the role again.
+                handed = self.connections.before_spark.handover()
+                context = replace(context, environment={**context.environment, **handed})
+            spec = build_job_spec(
+                job.document, job.destination, tables, attempt, folder, job.options
+            )
+            if job.at_once is not None:
+                spec = replace(spec, concurrency=job.at_once)
+            run = self.kept.run if self.kept else None
+            with launcher(self.installation, settings, tables, context, run=run) as starts:
+                context.timings.begin("spark")
+                outcome = launch(spec, folder, starts)
+                context.timings.begin("summary")
+            prune_run_folders(folder.path.parent)
+        except (LakeloadError, OSError) as error:
+            outcome = _refused(error)
+        return Synced(outcome, log, archive_for, self.connections)
 
 
 def _needs_java(job: LoadJob, states: Sequence[TableState], kept: Kept | None) -> bool:
     """Return whether Spark is started with the jars of the table format, as far as the inspection
     tells. Rounds ask it of tables without anything new too: a driver that stays loads them
     later."""
-    if job.format_jars or (kept is not None and kept.format_jars):
+    if kept is not None and kept.format_jars:
         return True
     for state in states:
         if state.error is not None or not (kept is not None or state.has_work):
@@ -375,23 +415,3 @@ def _warnings(
             kept.caveat = caveat
         warnings.add(caveat)
     return warnings - {""}
-
-
-def _with_spark(
-    job: LoadJob,
-    tables: Sequence[TableSpec],
-    settings: SparkSettings,
-    installation: Installation,
-    folder: RunFolder,
-    context: Context,
-    run: RunJob | None,
-) -> Outcome:
-    """Run the Spark job and show its progress."""
-    spec = build_job_spec(job.document, job.destination, tables, job.attempt, folder, job.options)
-    if job.at_once is not None:
-        spec = replace(spec, concurrency=job.at_once)
-    with launcher(installation, settings, tables, context, run=run) as starts:
-        context.timings.begin("spark")
-        outcome = launch(spec, folder, starts)
-        context.timings.begin("summary")
-        return outcome

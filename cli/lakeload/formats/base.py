@@ -15,11 +15,10 @@ from lakeload.formats.reports import (
     ResolutionReport,
     RunsReport,
 )
-from lakeload.formats.tables import TablesRequest
+from lakeload.formats.tables import MaintenanceRequest, TablesRequest
 from lakeload.launch.run import Maintained
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.maintain import MaintainSpec
-from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
 
 
 class FormatCommands(Protocol):
@@ -64,9 +63,7 @@ class FormatCommands(Protocol):
     def reset(self, request: TablesRequest, /, *, with_log: bool, act: bool) -> ResetReport:
         """Remove what the pipeline has loaded; without `act` say what would go."""
 
-    def maintain(
-        self, destination: DestinationSpec, tables: Sequence[TableSpec], wanted: MaintainSpec, /
-    ) -> Maintained | None:
+    def maintain(self, request: MaintenanceRequest, /) -> Maintained | None:
         """Take the steps, or say what they would do; None where a Spark job does it."""
 
     @property

@@ -48,7 +48,7 @@ class InspectionRequest:
     loads: bool = False
     """A load follows: what only a commit can tell is asked too."""
     spec: JobSpec | None = None
-    """What the job would be told; None: that is not known."""
+    """The spec of the job; None: not known."""
     finds_columns: bool = False
     """The columns are to be found that the job would load."""
     reader: ReaderChoice = "AUTO"

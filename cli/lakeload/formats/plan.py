@@ -341,6 +341,11 @@ def with_schema(
                 plan,
                 reader=known[plan.table].reader,
                 writer=known[plan.table].writer,
+                iceberg=plan.iceberg
+                and replace(
+                    plan.iceberg,
+                    needs_java=plan.iceberg.needs_java or known[plan.table].needs_java,
+                ),
             ),
             _judged(judge, known[plan.table], spec, specs[plan.table]),
         )

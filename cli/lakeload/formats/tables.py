@@ -14,6 +14,7 @@ from lakeload.launch.spec import select_tables
 from lakeload.probes.connection import preflight
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.maintain import MaintainSpec
 from lakeload_jobs.contract.spec import DestinationSpec, TableSpec
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.parquet.log.publish import Notify
@@ -45,6 +46,18 @@ class TablesRequest:
     globs: Sequence[str]
     notify: Notify
     option: str = "--table"
+
+
+@dataclass(frozen=True)
+class MaintenanceRequest:
+    """The maintenance of the tables of a pipeline. `with_sides` are the tables, each with the side
+    table of its rejected records, where that is maintained by itself."""
+
+    pipeline: str
+    destination: DestinationSpec
+    tables: Sequence[TableSpec]
+    with_sides: Sequence[TableSpec]
+    wanted: MaintainSpec
 
 
 def about(table: TableRef, notify: Notify) -> Notify:

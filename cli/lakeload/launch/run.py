@@ -41,7 +41,7 @@ from lakeload.launch.properties import (
 )
 from lakeload.launch.run_folder import RunFolder
 from lakeload.launch.scratch import scratch_folders
-from lakeload.launch.stop import StopRequests
+from lakeload.launch.stop import AGAIN, StopRequests
 from lakeload.runtimes import Submission
 from lakeload.sources.registry import facts_of, source_of
 from lakeload_jobs.contract.codec import to_json
@@ -203,11 +203,12 @@ def written_submission(
 
 def write_spec(spec: JobSpec, folder: RunFolder, launcher: Launcher) -> None:
     """Write spec.json into the run folder."""
-    # Here, where the master is known for sure: a job told wrong would leave secrets unresolved.
+    # Here, where the master is known for sure: with a wrong one the job would leave secrets
+    # unresolved.
     settings = launcher.settings
     runtime = settings.runtime.traits_of(settings.master)
-    told = replace(spec, runtime=runtime, format_jars=settings.format_jars)
-    folder.write(folder.spec, json.dumps(to_json(told), indent=1))
+    spec = replace(spec, runtime=runtime, format_jars=settings.format_jars)
+    folder.write(folder.spec, json.dumps(to_json(spec), indent=1))
 
 
 def jvm_bytes(spec: JobSpec) -> int | None:
@@ -250,9 +251,6 @@ def refuse_without_any_input(tables: Sequence[TableSpec]) -> None:
         f"no input files for table `{first.source}`: {quoted(absent[0])}{more}",
         hint="relative paths start at the folder of the pipeline's file",
     )
-
-
-AGAIN = "run it again: finished steps keep their effect, and the others have changed nothing"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,9 @@ from typing import Self
 from lakeload_jobs.contract.errors import Interrupted
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NOTHING_WRITTEN = "nothing was written"
+AGAIN = "run it again: finished steps keep their effect, and the others have changed nothing"
+"""The hint where what does the steps of a maintenance was stopped, or crashed."""
 
 
 class StopRequests:
@@ -24,6 +27,8 @@ class StopRequests:
         self.requested: signal.Signals | None = None
         self.impatient = False
         """A second signal came: stop waiting for an orderly end."""
+        self.acting = False
+        """Whether this process changes tables, so that something may have been written."""
         self._holding = False
         self._previous: dict[signal.Signals, signal._HANDLER] = {}
 
@@ -57,4 +62,6 @@ class StopRequests:
             raise self._stopped(self.requested)
 
     def _stopped(self, by: signal.Signals) -> Interrupted:
-        return Interrupted(f"stopped by {by.name} before Spark started: nothing was written")
+        if self.acting:
+            return Interrupted(f"stopped by {by.name}", hint=AGAIN)
+        return Interrupted(f"stopped by {by.name} before Spark started: {NOTHING_WRITTEN}")

@@ -95,7 +95,7 @@ class Timings:
         if event.kind == "opened":
             self.begin("destination", at)
         elif event.kind == "stage" and event.table and event.stage:
-            if not self._tables:
+            if self._phases.running != "tables":
                 self.begin("tables", at)
             if event.table in self._tables:
                 self._tables[event.table].begin(event.stage, at)
@@ -107,6 +107,10 @@ class Timings:
                 self._tables[event.table].end(at)
         elif event.kind == "closed":
             self.begin("shutdown", self._table_ended or at)
+            self._table_ended = None
+            # One that another driver is to load has not ended.
+            for shares in self._tables.values():
+                shares.end(at)
 
     def finish(self) -> WallTime:
         """End the present phase, and return what there is."""
@@ -125,19 +129,19 @@ class _Shares:
 
     def __init__(self, name: str, at: float) -> None:
         self._seconds: dict[str, float] = {}
-        self._running: str | None = name
+        self.running: str | None = name
         self._since = at
 
     def begin(self, name: str, at: float) -> None:
         self.end(at)
-        self._running = name
+        self.running = name
 
     def end(self, at: float) -> None:
         at = max(at, self._since)
-        if self._running is not None:
-            before = self._seconds.get(self._running, 0.0)
-            self._seconds[self._running] = before + at - self._since
-        self._running, self._since = None, at
+        if self.running is not None:
+            before = self._seconds.get(self.running, 0.0)
+            self._seconds[self.running] = before + at - self._since
+        self.running, self._since = None, at
 
     @property
     def found(self) -> tuple[Share, ...]:

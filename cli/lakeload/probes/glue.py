@@ -30,6 +30,7 @@ from lakeload_jobs.contract.traits import format_of
 from lakeload_jobs.core.layout import probe_path
 from lakeload_jobs.core.names import PARTITION_KEY, schema_name
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.parquet.glue.tables import (
     WantedTable,
     partition_input,
@@ -377,10 +378,27 @@ class ProbeTables:
 _AS_GLUE_SAYS = {404: "EntityNotFoundException", 409: "AlreadyExistsException"}
 
 
+class _ProbeFiles(LakeFiles):
+    """Metadata files of a probe."""
+
+    def __init__(self, session: AwsSession, destination: DestinationSpec) -> None:
+        super().__init__(session, destination)
+        self.left: set[str] = set()
+        """Every location that was written, or may have been, and is not deleted."""
+
+    def write(self, location: str, data: bytes) -> None:
+        """Write a whole file, and remember where."""
+        self.left.add(location)
+        super().write(location, data)
+
+    def delete(self, location: str) -> None:
+        """Delete a file; a missing one is no error."""
+        super().delete(location)
+        self.left.discard(location)
+
+
 class ProbeIcebergTables(ProbeTables):
     """The Glue probes of one test of an Iceberg destination."""
-
-    _tried_iceberg = False
 
     def create_table(self) -> str:
         """A table can be made, and its first metadata file written."""
@@ -398,21 +416,23 @@ class ProbeIcebergTables(ProbeTables):
     def remove_all(self, deadline: Deadline) -> tuple[str, ...]:
         """Remove the database, and the metadata files."""
         left = list(super().remove_all(deadline))
-        files = self._catalog.files if self._tried_iceberg else None
-        for location in sorted(files.written) if files else ():
-            if files and not succeeds(partial(files.delete, location), deadline):
+        for location in sorted(self._files.left):
+            if not succeeds(partial(self._files.delete, location), deadline):
                 left.append(location)
         return tuple(left)
+
+    @cached_property
+    def _files(self) -> _ProbeFiles:
+        return _ProbeFiles(self.session, self.destination)
 
     @cached_property
     def _catalog(self) -> IcebergCatalog:
         # pyiceberg takes half a second to import: for Iceberg tables only.
         from lakeload_jobs.formats.iceberg.catalogs.opening import open_glue
 
-        return open_glue(self.destination, self.session)
+        return open_glue(self.destination, self.session, self._files)
 
     def _create(self) -> None:
-        self._tried_iceberg = True
         place = f"{probe_path(self.destination.prefix)}{self.database}/{TABLE}"
         with _as_glue():
             self._catalog.create_table(

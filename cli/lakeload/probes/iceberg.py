@@ -38,7 +38,9 @@ from lakeload_jobs.formats.iceberg.catalogs.errors import (
 from lakeload_jobs.formats.iceberg.catalogs.files import bucket_and_key
 from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
 from lakeload_jobs.formats.iceberg.catalogs.nessie import NessieApi
+from lakeload_jobs.formats.iceberg.catalogs.reading import refuses_overtaken
 from lakeload_jobs.formats.iceberg.catalogs.rest import RestConnection
+from lakeload_jobs.formats.iceberg.catalogs.rest_tables import RestTables
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.catalogs.vended_files import vended_keys
 from lakeload_jobs.formats.iceberg.rules.catalogs import NOT_COMPARED, took_false_commit
@@ -315,6 +317,11 @@ class ProbeCatalog:
         return RestConnection(self.destination, self.session, self.patience)
 
     @cached_property
+    def tables(self) -> RestTables:
+        """The tables, as loads read them and commit to them."""
+        return self.connection.tables()
+
+    @cached_property
     def catalog(self) -> IcebergCatalog:
         """The open catalog."""
         # pyiceberg takes half a second to import: what a load checks does without.
@@ -364,7 +371,7 @@ class ProbeCatalog:
 
     def open(self) -> None:
         """The identity is accepted and the warehouse is known."""
-        self.connection.tables().open()
+        self.tables.open()
 
     def list_namespaces(self) -> str:
         """Namespaces can be listed."""
@@ -416,7 +423,7 @@ class ProbeCatalog:
         """A commit that was overtaken is refused."""
         branch = self.destination.iceberg.branch
         with self._writing:
-            if self.catalog.refuses_overtaken(self.namespace, TABLE, branch):
+            if refuses_overtaken(self.tables, self.namespace, TABLE, branch):
                 return ""
         message, hint = took_false_commit(f"{self.namespace}.{TABLE}", branch)
         raise ProbeFailed(

@@ -104,8 +104,9 @@ class MachineNotReady(LakeloadError):
 
 
 class JavaNeeded(MachineNotReady):
-    """A table needs the Java code of its format, and Spark was started without it. Only the command
-    line sees it: it starts Spark again, with the jars."""
+    """A table needs the Java code of its format, and Spark was started without it.
+
+    The command line then starts Spark again, with the jars. Users see this where that fails."""
 
     def __init__(self, target: str, reason: str) -> None:
         super().__init__(f"`{target}` needs the Java code of its table format: {reason}")
@@ -133,6 +134,10 @@ class FollowUpFailed(LakeloadError):
     """All data is in; something that follows a commit did not work."""
 
     exit_code = ExitCode.FOLLOW_UP_FAILED
+
+
+class CommitConflict(FollowUpFailed):
+    """Another writer changed the same part of a table first, every time: nobody's load failed."""
 
 
 class Interrupted(LakeloadError):

@@ -47,7 +47,8 @@ class TableColumns:
     error: ErrorInfo | None = None
     """Why the source cannot be read, or, of a Parquet table, the change that the load refuses."""
     needs_java: str | None = None
-    """Why Spark has to be started again for it, with the jars of the format. `error` is set too."""
+    """Why a load needs the jars of the format, as a clause. With `error`, its columns are not known
+    without them either."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.errors import FollowUpFailed
 from lakeload_jobs.contract.events import Stage, Step
 from lakeload_jobs.contract.maintain import MaintainSpec, StepResult
 from lakeload_jobs.contract.plan import TableColumns
@@ -36,16 +35,15 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 
+ROUNDS = 10
+"""How often one attempt loads a table, at most: it begins anew where commits of others ask for
+it."""
 Writer = Literal["direct", "spark"]
 """Who writes data files: lakeload's own tasks, or Spark."""
 
 
 class RetryLoad(Exception):
     """The load has to begin anew, for this reason: nothing of it is in."""
-
-
-class CommitConflict(FollowUpFailed):
-    """Another writer changed the same part of a table first, every time: nobody's load failed."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from lakeload_jobs.contract.result import ColumnResult, TableResult
 from lakeload_jobs.contract.spec import TRACKING_TYPES, JobSpec, OnSameKey, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.formats.base import (
+    ROUNDS,
     FormatSession,
     OpenTable,
     PreparedRows,
@@ -34,8 +35,6 @@ from lakeload_jobs.sources.base import (
 )
 from lakeload_jobs.sources.position import position_of
 from lakeload_jobs.storage.backoff import pause
-
-ROUNDS = 10
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.errors import ExitCode, Interrupted, InvalidInput, LakeloadError
+from lakeload_jobs.contract.errors import (
+    CommitConflict,
+    ExitCode,
+    Interrupted,
+    InvalidInput,
+    LakeloadError,
+)
 from lakeload_jobs.contract.maintain import (
     MaintainResult,
     MaintainSpec,
@@ -22,7 +28,7 @@ from lakeload_jobs.contract.maintain import (
     TableMaintenance,
 )
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
-from lakeload_jobs.formats.base import CommitConflict, FormatSession, MaintenanceStep
+from lakeload_jobs.formats.base import FormatSession, MaintenanceStep
 from lakeload_jobs.formats.registry import FORMATS
 from lakeload_jobs.jobs import stop_signals
 from lakeload_jobs.jobs.attempt import attempt, result_of

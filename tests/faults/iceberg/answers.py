@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.faults.iceberg.case import Case, Note, modes, run_cases
 from tests.faults.iceberg.kills import Places
 from tests.faults.iceberg.rows import FIRST, JOB, MARK, RETRY, Mode
-from tests.faults.iceberg.steps import COMMIT, CREATE, LOAD, REJECTED, Point, Step
+from tests.faults.iceberg.steps import COMMIT, CREATE, LOAD, PUBLISH, REJECTED, Point, Step
 from tests.faults.iceberg.world import World, table_name
 from tests.faults.product.syncs import run_sync
 from tests.servers.aws_requests import Request
@@ -101,15 +101,15 @@ def lost_answers(
     return cases
 
 
-def retries(world: World, note: Note, *, number: int) -> list[Case]:
-    """Break the catalog's answer to the publish of a load that reads rejected records again, which
-    is its commit of this number: they are in once, and the next retry has nothing to read."""
+def retries(world: World, note: Note) -> list[Case]:
+    """Break the catalog's answer to the publish of a load that reads rejected records again: they
+    are in once, and the next retry has nothing to read."""
     cases, broken = [], {}
     for fault in FAULTS:
         table = table_name("retry", fault)
         world.rejecting.add(table)
-        broken[table] = Fault(fault, Point(COMMIT, number, after=False))
-        name = f"{world.catalog} APPEND retry, commit {number}, {fault}"
+        broken[table] = Fault(fault, Point(COMMIT, PUBLISH, after=False))
+        name = f"{world.catalog} APPEND retry, commit {PUBLISH}, {fault}"
         cases.append(Case(f"retry of rejects, {world.catalog}", name, table, "APPEND", later=True))
 
     def trouble(world: World, name: str, group: Sequence[Case]) -> None:

@@ -32,9 +32,6 @@ ANSWERS = 42
 METADATA_ANSWERS = 28
 REJECTING_KILLS = 28
 REJECTING_ANSWERS = 28
-RETRY_PUBLISH = 3
-"""The number of the publishing commit of a load that Spark writes: the branch is made and written
-to before."""
 
 Chapter = Callable[[World, Places, Note, int], list[Case]]
 
@@ -53,7 +50,8 @@ CHAPTERS: dict[str, Chapter] = {
         world, found, METADATA_ANSWERS, note, at_once=at_once, of=METADATA
     ),
     "silences": lambda world, found, note, at_once: silences(world, found, note),
-    "rejects": lambda world, found, note, at_once: rejects(world, note, at_once),
+    "rejects": lambda world, _, note, at_once: rejects(world, note, at_once),
+    "retries": lambda world, found, note, at_once: retries(world, note),
     "appenders": lambda world, found, note, at_once: appenders(world, 8, 10, note),
     "merge": lambda world, found, note, at_once: appenders_and_merge(world, 4, 6, note),
 }
@@ -81,11 +79,12 @@ def staging(world: World, note: Note, at_once: int) -> list[Case]:
 
 
 def rejects(world: World, note: Note, at_once: int) -> list[Case]:
-    """Kills, broken answers and retries of loads with rejected records."""
+    """Kills and broken answers of loads with rejected records."""
     found = places(world, rejects=True)
     kills = step_kills(world, found, REJECTING_KILLS, note, at_once=at_once, rejects=True)
-    answers = lost_answers(world, found, REJECTING_ANSWERS, note, at_once=at_once, rejects=True)
-    return [*kills, *answers, *retries(world, note, number=RETRY_PUBLISH)]
+    return kills + lost_answers(
+        world, found, REJECTING_ANSWERS, note, at_once=at_once, rejects=True
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

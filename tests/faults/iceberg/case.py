@@ -100,7 +100,7 @@ def by_spark(world: World, table: str, told: Told) -> list[str]:
     result = told.tables.get(table, {})
     if result.get("status") != "LOADED" or result["writer"] == "direct":
         return []
-    if not world.written_by_lakeload(table, told.job_id):
+    if not world.written_by_lakeload(table):
         return []
     return [f"{table}: {told.job_id} was written by {result['writer']}"]
 

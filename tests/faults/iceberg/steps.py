@@ -15,6 +15,8 @@ from tests.servers.aws_requests import Request
 
 CREATE, COMMIT, LOAD = "create", "commit", "load"
 """Requests to the catalog."""
+PUBLISH = 2
+"""The number of the publishing commit of a load that lakeload writes: the branch is made before."""
 
 _REST_TABLE = re.compile(r"/namespaces/[^/?]+/tables/([^/?]+)(\?|$)")
 _NESSIE_COMMIT = re.compile(r"/trees/[^/?]+/history/commit")

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 from pyiceberg.table import Table
 
-from tests.faults.iceberg.rows import RETRY, Mode, rejected_of, rows_of
+from tests.faults.iceberg.rows import Mode, rejected_of, rows_of
 from tests.faults.iceberg.steps import Step, step_of
 from tests.servers.aws_requests import Request
 from tests.servers.fault_proxy import FaultProxy, Forward, Response
@@ -88,9 +88,9 @@ class World:
         `nessie-gc`, since its other branches and tags may need them."""
         return self.catalog != "nessie"
 
-    def written_by_lakeload(self, table: str, job: str) -> bool:
+    def written_by_lakeload(self, table: str) -> bool:
         """Whether lakeload itself, and not Spark, has to write the data files of a load."""
-        return self.modes[table] != "UPSERT" and job != RETRY
+        return self.modes[table] != "UPSERT"
 
     def write(
         self,

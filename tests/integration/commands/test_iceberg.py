@@ -343,6 +343,36 @@ def test_reset_removes_the_table_and_the_files_its_metadata_names(
     assert command("reset", "pipeline.yml", "orders").lines()[-1] == "  there is no such table"
 
 
+def test_maintain_with_steps_of_metadata_alone_starts_no_spark(
+    writer: IcebergWriter, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def started(*_: object) -> None:
+        raise AssertionError("Spark is started")
+
+    monkeypatch.setattr("lakeload.commands.maintain._in_spark", started)
+    writer.load("monday", 3)
+    last = writer.load("tuesday", 2)
+    left = writer.stage(datetime.now(UTC) - timedelta(hours=30))
+    steps = ("--only", "branches,uploads,expire", "--older-than", "0", "--output", "json")
+
+    planned = command("maintain", "pipeline.yml", *steps)
+    assert left in writer.table().metadata.refs
+    done = command("maintain", "pipeline.yml", *steps, "--apply")
+
+    assert (planned.code, done.code) == (0, 0), done.err
+    orders, new = done.document["tables"]
+    said = {step["step"]: step["status"] for step in planned.document["tables"][0]["steps"]}
+    did = {step["step"]: step["status"] for step in orders["steps"]}
+    assert said == {"branches": "WOULD_DO", "uploads": "NOTHING_TO_DO", "expire": "NOTHING_TO_DO"}
+    assert did == {"branches": "DONE", "uploads": "NOTHING_TO_DO", "expire": "DONE"}
+    assert (new["target"].endswith(".new"), new["steps"]) == (True, [])
+    assert done.document["log"] is None
+    now = writer.table()
+    assert left not in now.metadata.refs
+    assert [one.snapshot_id for one in now.metadata.snapshots] == [last]
+    assert now.scan().to_arrow().num_rows == 5
+
+
 def test_reset_keeps_a_table_with_rows_of_other_pipelines(
     writer: IcebergWriter, command: Command, shop: Lake
 ) -> None:

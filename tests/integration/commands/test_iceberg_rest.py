@@ -19,10 +19,10 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError, changes
-from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
-from lakeload_jobs.formats.iceberg.catalogs.table_stores import TableStore
+from lakeload_jobs.formats.iceberg.catalogs.rest_tables import RestTables
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore
 from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
-from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected
+from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
 from tests.integration.commands.iceberg_writer import IcebergWriter
 from tests.integration.formats.iceberg.catalogs.world import World, secret
 from tests.servers.oauth2_gate import CATALOG, Gate
@@ -115,14 +115,14 @@ def test_reset_with_a_lost_response_removes_the_files_of_a_table_that_is_gone(
 ) -> None:
     writer.load("monday", 3)
     location = writer.table().location().removeprefix(f"s3://{BUCKET}/")
-    real = IcebergCatalog.drop_table
+    real = RestTables.drop
 
-    def lose_the_answer(catalog: IcebergCatalog, namespace: str, name: str) -> None:
+    def lose_the_answer(tables: RestTables, table: ReadTable) -> None:
         if acted:
-            real(catalog, namespace, name)
-        raise CatalogError("dropping", code="ConnectionClosedError", unanswered=True)
+            real(tables, table)
+        raise CommitUnknown("no answer")
 
-    monkeypatch.setattr(IcebergCatalog, "drop_table", lose_the_answer)
+    monkeypatch.setattr(RestTables, "drop", lose_the_answer)
     (found,) = drop_tables(dropping(world), [place(writer)], act=True)
     assert (found.error is None, found.dropped) == (acted, acted)
     assert writer.catalog.table_exists((writer.namespace, "orders")) is not acted

@@ -11,6 +11,7 @@ from unittest.mock import patch
 from uuid import UUID
 
 from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.formats.base import ROUNDS
 from lakeload_jobs.formats.iceberg.rules import admission as iceberg_admission
 from lakeload_jobs.formats.iceberg.rules import admission as iceberg_jobs
 from lakeload_jobs.formats.iceberg.rules import publish as iceberg_publish
@@ -241,7 +242,7 @@ def rules_of(scenario: Scenario) -> Iterator[None]:
 
 @functools.cache
 def _name(one: Round) -> str:
-    return staging_branch(_BEGUN, str(UUID(int=one[0] + 1)), one[1])
+    return staging_branch(_BEGUN, str(UUID(int=one[0] + 1)), ROUNDS - one[1])
 
 
 def _always(*_: object) -> bool:

@@ -35,15 +35,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_reset_in_a_catalog_that_only_spark_can_drop_tables_of_is_rejected_with_a_hint(
-    folder: Path,
-) -> None:
-    ended = CliRunner().invoke(app, ["reset", "pipeline.yml", "orders"])
-    assert ended.exit_code == 2
-    assert "only Spark has a client" in ended.stderr
-    assert "DROP TABLE" in ended.stderr
-
-
 def test_iceberg_operations_on_a_destination_are_rejected(folder: Path) -> None:
     ended = CliRunner().invoke(app, ["recover", "destination.yml"])
     assert ended.exit_code == 2

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from lakeload.formats.plan import (
     ColumnChange,
+    IcebergPlan,
     SchemaFound,
     TablePlan,
     exit_code_of,
@@ -177,3 +178,23 @@ def test_plan_without_a_result_raises_the_error() -> None:
     with pytest.raises(LakeloadError) as caught:
         read_columns(ended(3), result)
     assert (caught.value.exit_code, caught.value.hint is not None) == (ExitCode.REFUSED, True)
+
+
+def test_plan_shows_why_the_columns_need_the_jars_of_iceberg(spec: JobSpec) -> None:
+    """What the settings and the table say comes first: the load asks for that before it reads."""
+    known = IcebergPlan("GLUE", "main", False, None, 2, (), ())
+    found = TableColumns(
+        "orders", "shop.orders", {"id": "decimal(9, 2)"}, writer="spark", needs_java="of the type"
+    )
+    judge = commands_of("ICEBERG").judge
+
+    def shown(of_table: str | None) -> str:
+        plan = replace(PLAN, iceberg=replace(known, needs_java=of_table))
+        (plan,) = with_schema([plan], [found], spec, spec.tables, judge)
+        out = io.StringIO()
+        console = Console(file=out, width=80, markup=False, highlight=False)
+        plan_ui.show_text([plan], console, Console(file=io.StringIO()))
+        return next(line for line in out.getvalue().splitlines() if "Iceberg's Java" in line)
+
+    assert shown(None) == "  needs Iceberg's Java code: of the type"
+    assert shown("rows are merged") == "  needs Iceberg's Java code: rows are merged"

@@ -99,6 +99,49 @@ def test_stage_that_a_table_enters_again_is_one(clock: list[float]) -> None:
     assert [(one.name, one.seconds) for one in orders.stages] == [("open", 2), ("stage", 2)]
 
 
+def test_second_driver_goes_through_the_phases_again(clock: list[float]) -> None:
+    times = Timings(START)
+    times.begin("spark")
+    for one in (
+        event("opened", 4),
+        event("stage", 5, table="priced", stage="open"),
+        event("stage", 6, table="priced", stage="stage"),
+        event("closed", 7, name="FAILED"),
+    ):
+        times.note(one)
+    clock[0] = START + 8
+    times.begin("preparation")
+    clock[0] = START + 10
+    times.begin("spark")
+    for one in (
+        event("opened", 14),
+        event("stage", 15, table="priced", stage="open"),
+        event("stage", 16, table="priced", stage="commit"),
+        event("table", 19, table="priced", name="LOADED"),
+        event("closed", 20, name="SUCCEEDED"),
+    ):
+        times.note(one)
+    clock[0] = START + 21
+    times.begin("summary")
+    found = times.finish()
+
+    assert seconds_of(found) == {
+        "start": 0,
+        "spark": 8,
+        "destination": 2,
+        "tables": 6,
+        "shutdown": 3,
+        "preparation": 2,
+        "summary": 0,
+    }
+    (priced,) = found.tables
+    assert [(one.name, one.seconds) for one in priced.stages] == [
+        ("open", 2),
+        ("stage", 1),
+        ("commit", 3),
+    ]
+
+
 def test_killed_job_ends_its_tables_with_its_last_event(clock: list[float]) -> None:
     found = a_load(*LOADED[:5], clock=clock, seconds=60)
 

@@ -15,7 +15,12 @@ from lakeload_jobs.contract.state import Bookmark, RejectedRecords
 from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.catalogs.http import origin
-from lakeload_jobs.formats.iceberg.catalogs.reading import read_table, refuses_overtaken
+from lakeload_jobs.formats.iceberg.catalogs.reading import (
+    existing_table,
+    facts_of,
+    read_table,
+    refuses_overtaken,
+)
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import TableStore
 from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
 from lakeload_jobs.formats.iceberg.file_ledger import Ledger, bookmark_of
@@ -34,12 +39,10 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     TableAttempt,
     TableFacts,
     source_state_of,
-    table_facts,
 )
-from lakeload_jobs.formats.iceberg.rules.file_io import FILE_IO_SETTING, io_settings
 from lakeload_jobs.formats.iceberg.rules.rejects import find_rejected
 from lakeload_jobs.formats.iceberg.rules.summaries import loaded_rows, number_in
-from lakeload_jobs.formats.iceberg.rules.writers import WrittenTable, needs_java, written_table
+from lakeload_jobs.formats.iceberg.rules.writers import WrittenTable, needs_java
 from lakeload_jobs.sources.position import position_of
 from lakeload_jobs.sources.readers import SourceReaders
 from lakeload_jobs.storage.objects import Objects
@@ -145,7 +148,7 @@ def _inspect(
     catalog: TableStore, table: TableSpec, request: InspectionRequest, own_key: Callable[[], str]
 ) -> IcebergState:
     read = read_table(catalog, table.schema, table.table)
-    facts = table_facts(read.metadata, read.metadata_location) if read else None
+    facts = facts_of(read) if read else None
     job = _job(table, request)
     if facts is not None and (snapshot := _already(facts, request, job)) is not None:
         position = position_of(source_state_of(facts, job.pipeline))
@@ -155,9 +158,7 @@ def _inspect(
     start = open_table(facts, request.destination.iceberg.branch, job)
     if read is None or facts is None:
         return IcebergState(table, None, start)
-    told = read.config or {}
-    settings = io_settings(told, read.credentials, request.destination, own_key)
-    written = written_table(read.metadata, settings, told.get(FILE_IO_SETTING))
+    written = existing_table(request.destination, read, own_key)
     return IcebergState(table, facts, start, written=written, location=facts.location)
 
 

@@ -26,7 +26,7 @@ from lakeload_jobs.formats.iceberg.rules.branches import staging_branches
 from lakeload_jobs.formats.iceberg.rules.catalogs import own_location
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
 from lakeload_jobs.formats.iceberg.rules.partitions import format_partition_field
-from lakeload_jobs.formats.iceberg.rules.schema import compare, shown, with_partitions
+from lakeload_jobs.formats.iceberg.rules.schema import plan_definition, shown
 from lakeload_jobs.formats.iceberg.rules.summaries import number_in
 
 
@@ -70,26 +70,16 @@ def judge(
 ) -> SchemaFound:
     """Return what becomes of the columns and partitions of the table. Raises `LakeloadError` for a
     change that is refused."""
-    plan = compare(
-        existing.columns,
+    plan = plan_definition(
+        existing,
         found.columns,
+        found.partition_by,
         spec.schema_changes_of(table),
         table.mode,
         target=found.target,
-        required=existing.required,
-        identifiers=existing.identifiers,
+        required=found.required,
         keys=found.keys,
-        incoming_required=found.required,
         full_refresh=spec.options.full_refresh,
-        empty=existing.empty,
-    )
-    plan = with_partitions(
-        plan,
-        existing.partitions,
-        found.partition_by,
-        spec.schema_changes_of(table),
-        target=found.target,
-        columns=found.columns,
     )
     return SchemaFound(
         columns={},

@@ -6,17 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lakeload.config.document import quoted
-from lakeload.formats.iceberg.tables import IcebergTables, open_tables, pipeline_of
+from lakeload.formats.iceberg.tables import IcebergTables, open_tables
 from lakeload.formats.reports import ResetReport, ResetTable
 from lakeload.formats.tables import TableRef, TablesRequest, about, each_table
-from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import FollowUpFailed, InvalidInput, LakeloadError, LoadFailed
 from lakeload_jobs.contract.traits import catalog_traits
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.core.sizes import counted, format_size
-from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.changes import catalog_errors, drop_table
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
-from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of, read_table
 from lakeload_jobs.formats.iceberg.catalogs.table_files import (
     Removal,
@@ -33,6 +31,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     CREATED_BY,
     SUMMARY_PIPELINE,
     TableFacts,
+    keeps_files,
     pipelines_of,
     state_of,
 )
@@ -58,8 +57,11 @@ class TableDrop:
     snapshots: int = 0
     rows: int = 0
     files: TableFiles | None = None
+    """Those that go with it."""
     ledger: tuple[str, ...] = ()
     """Keys of the lists of loaded files that the pipeline keeps beside the table."""
+    stay: str | None = None
+    """Why no file of the table goes."""
     dropped: bool = False
     removal: Removal | None = None
     error: LakeloadError | None = None
@@ -72,11 +74,6 @@ def reset(request: TablesRequest, *, with_log: bool, act: bool) -> ResetReport:
             "`--with-log`: the load history of an Iceberg table is stored in the table and "
             "is removed with it",
             hint="leave it out",
-        )
-    if catalog_traits(pipeline_of(request).destination.model.iceberg.catalog).spark_only:
-        raise InvalidInput(
-            "`lakeload reset` cannot use Nessie's native interface: only Spark has a client for it",
-            hint="drop the table in Spark: `DROP TABLE lake.<schema>.<table> PURGE`",
         )
     lake = open_tables(request)
     return report(drop_tables(lake, [*_with_side_tables(lake)], act=act), done=act)
@@ -122,6 +119,8 @@ def _found(lake: IcebergTables, table: TableRef, opened: ReadTable, files: LakeF
     check_droppable(facts, lake.pipeline)
     current = facts.snapshots.get(facts.refs.get(MAIN, 0))
     state = state_of(facts, lake.pipeline)
+    catalog = catalog_traits(lake.destination.iceberg.catalog)
+    stay = keeps_files(facts.properties, shared=catalog.keeps_history)
     ledger: tuple[str, ...] = ()
     if state and state.ledger:
         # The pipeline's own folder: nobody else writes there.
@@ -133,8 +132,9 @@ def _found(lake: IcebergTables, table: TableRef, opened: ReadTable, files: LakeF
         facts.location,
         len(facts.snapshots),
         int(current.summary.get("total-records", "0")) if current else 0,
-        table_files(opened, files),
+        TableFiles({}, (), ()) if stay else table_files(opened, files),
         ledger,
+        stay,
     )
 
 
@@ -153,15 +153,8 @@ def _drop(lake: IcebergTables, table: TableRef, *, act: bool) -> TableDrop:
             hint="make sure that no load of it runs, and run the same command again",
         )
     # Without purge: catalogs refuse it, or leave the files to somebody else, each its own way.
-    catalog = open_catalog(lake.destination, lake.session)
-    try:
-        catalog.drop_table(table.location.schema, table.location.table)
-    except (CatalogError, AwsError) as unclear:
-        # A lost answer, or a 404 where the client has sent the request again: a table that is gone
-        # leaves its files, of which the next reset would not know.
-        missing = isinstance(unclear, CatalogError) and unclear.missing
-        if not (unclear.may_have_acted or missing) or _open(lake, table) is not None:
-            raise
+    with catalog_errors(f"dropping the table `{table.target}`"):
+        drop_table(lake.store, again)
     places = found.files.all if found.files else ()
     about(table, lake.notify)(f"dropped from the catalog; removing {len(places):,} files")
     removal = remove_files(files, places)
@@ -243,6 +236,7 @@ def _table(found: TableDrop) -> ResetTable:
             "bytes": files.bytes,
             "metadata_files": files.metadata,
             "left": files.elsewhere,
+            "files_stay": found.stay,
             "ledger": found.ledger,
         },
         "dropped": found.dropped,
@@ -259,13 +253,17 @@ def _lines(found: TableDrop, files: TableFiles) -> Iterator[str]:
     if found.removal is None:
         amount = f"{counted(len(files.data), 'file')} of rows, {format_size(files.bytes)}"
         yield f"would drop the table from the catalog: {holds}"
-        yield f"would remove {amount}, and {counted(len(files.metadata), 'file')} of metadata"
+        if not found.stay:
+            yield f"would remove {amount}, and {counted(len(files.metadata), 'file')} of metadata"
         if found.ledger:
             yield f"would remove {counted(len(found.ledger), 'list')} of loaded files"
     else:
         removed = counted(found.removal.removed, "file")
         yield f"dropped the table from the catalog: {holds}"
-        yield f"removed {removed}: {format_size(files.bytes)} of rows, and metadata"
+        if not found.stay:
+            yield f"removed {removed}: {format_size(files.bytes)} of rows, and metadata"
+    if found.stay:
+        yield f"no file of the table is removed: {found.stay}"
     if files.elsewhere:
         many = counted(len(files.elsewhere), "file")
         yield f"left in place, because it is not below `{found.location}`: {many}"

@@ -12,12 +12,27 @@ from lakeload.formats.reports import RunsReport, TableError, TableRun, by_author
 from lakeload.formats.tables import TableRef, TablesRequest, for_each, open_pipeline
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.core.sizes import counted, minute
-from lakeload_jobs.formats.iceberg.catalogs.reading import read_table
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of, read_table
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import TableStore
 from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
-from lakeload_jobs.formats.iceberg.rules import facts as facts_of
 from lakeload_jobs.formats.iceberg.rules.branches import StagingBranch, staging_branches
-from lakeload_jobs.formats.iceberg.rules.facts import Snapshot, TableFacts
+from lakeload_jobs.formats.iceberg.rules.facts import (
+    SUMMARY_ATTEMPT,
+    SUMMARY_AUTHOR,
+    SUMMARY_DELETED,
+    SUMMARY_JOB,
+    SUMMARY_MODE,
+    SUMMARY_PIPELINE,
+    SUMMARY_READ,
+    SUMMARY_REJECTED,
+    SUMMARY_RETRIED,
+    SUMMARY_SYNCED,
+    Snapshot,
+    TableFacts,
+    job_key,
+    lineage,
+    remembered_jobs,
+)
 from lakeload_jobs.formats.iceberg.rules.summaries import loaded_rows, number_in
 
 SnapshotState = Literal["done", "rolled back"]
@@ -77,8 +92,8 @@ def read_snapshots(
             found = read_table(catalog, place.schema, place.table)
             if found is None:
                 return SnapshotTable(table.target, exists=False)
-            facts = facts_of.table_facts(found.metadata, found.metadata_location)
-            loads = set(facts_of.remembered_jobs(facts).values())
+            facts = facts_of(found)
+            loads = set(remembered_jobs(facts).values())
             expired = sum(number not in facts.snapshots for number in loads)
             new = published(facts, branch, table.target)
         except LakeloadError as error:
@@ -108,18 +123,18 @@ def published(facts: TableFacts, branch: str, target: str) -> tuple[TableRun, ..
     A snapshot outside of the branch was rolled back if the table remembers it as published; else
     it was staged alone, by an attempt that died or whose rows were published in a copy.
     """
-    inside = set(facts_of.lineage(facts, branch).ids)
-    known = {number: key for key, number in facts_of.remembered_jobs(facts).items()}
+    inside = set(lineage(facts, branch).ids)
+    known = {number: key for key, number in remembered_jobs(facts).items()}
     found = []
     for snapshot in facts.snapshots.values():
         summary = snapshot.summary
-        pipeline = summary.get(facts_of.SUMMARY_PIPELINE)
-        job_id = summary.get(facts_of.SUMMARY_JOB)
+        pipeline = summary.get(SUMMARY_PIPELINE)
+        job_id = summary.get(SUMMARY_JOB)
         if pipeline is None or job_id is None:
             continue
         if snapshot.id in inside:
             found.append(_run(snapshot, target, pipeline, job_id, "done"))
-        elif known.get(snapshot.id) == facts_of.job_key(pipeline, job_id):
+        elif known.get(snapshot.id) == job_key(pipeline, job_id):
             found.append(_run(snapshot, target, pipeline, job_id, "rolled back"))
     return tuple(found)
 
@@ -128,8 +143,8 @@ def _run(
     snapshot: Snapshot, target: str, pipeline: str, job_id: str, state: SnapshotState
 ) -> TableRun:
     summary = snapshot.summary
-    attempt, mode = summary.get(facts_of.SUMMARY_ATTEMPT), summary.get(facts_of.SUMMARY_MODE)
-    author = summary.get(facts_of.SUMMARY_AUTHOR, "")
+    attempt, mode = summary.get(SUMMARY_ATTEMPT), summary.get(SUMMARY_MODE)
+    author = summary.get(SUMMARY_AUTHOR, "")
     files = number_in(summary, "added-data-files")
     committed_at = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
     return TableRun(
@@ -140,14 +155,14 @@ def _run(
         author=author,
         committed_at=committed_at,
         created_at=committed_at,
-        synced=summary.get(facts_of.SUMMARY_SYNCED) or None,
+        synced=summary.get(SUMMARY_SYNCED) or None,
         rows=loaded_rows(summary),
         files=files,
         bytes=number_in(summary, "added-files-size"),
-        rejected=number_in(summary, facts_of.SUMMARY_REJECTED),
-        deleted=number_in(summary, facts_of.SUMMARY_DELETED),
-        read=summary.get(facts_of.SUMMARY_READ),
-        retried=summary.get(facts_of.SUMMARY_RETRIED),
+        rejected=number_in(summary, SUMMARY_REJECTED),
+        deleted=number_in(summary, SUMMARY_DELETED),
+        read=summary.get(SUMMARY_READ),
+        retried=summary.get(SUMMARY_RETRIED),
         state=state,
         about=(
             f"{target}: snapshot {snapshot.id}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from datetime import timedelta
 
 from lakeload.formats.parquet.inspect import inspect
@@ -11,7 +10,13 @@ from lakeload.formats.parquet.plan import judge, plan
 from lakeload.formats.parquet.recover import recover, resolve
 from lakeload.formats.parquet.reset import reset
 from lakeload.formats.parquet.runs import runs
-from lakeload.formats.tables import TableRef, for_each, of_pipeline, open_session
+from lakeload.formats.tables import (
+    MaintenanceRequest,
+    TableRef,
+    for_each,
+    of_pipeline,
+    open_session,
+)
 from lakeload.launch.run import Maintained, maintained
 from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.maintain import (
@@ -22,11 +27,12 @@ from lakeload_jobs.contract.maintain import (
     TableMaintenance,
 )
 from lakeload_jobs.contract.result import ErrorInfo
-from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.parquet.log.commit_log import CommitLog
 from lakeload_jobs.formats.parquet.log.stale_uploads import StaleUploads
 from lakeload_jobs.storage.objects import Objects
 
+# What the module defines too: as a `FormatCommands` it has only these.
 __all__ = [
     "inspect",
     "judge",
@@ -45,13 +51,12 @@ def needs_java(_spec: JobSpec, _table: TableSpec) -> str:
     return ""
 
 
-def maintain(
-    destination: DestinationSpec, tables: Sequence[TableSpec], wanted: MaintainSpec
-) -> Maintained:
+def maintain(request: MaintenanceRequest) -> Maintained:
     """Abort the uploads that are old and that no record names, or name them.
 
     Several tables at a time; one that fails leaves the others alone.
     """
+    destination, wanted = request.destination, request.wanted
     objects = Objects(open_session(destination, "maintain"), destination)
     parallelism = destination.parquet.upload_parallelism
 
@@ -61,7 +66,7 @@ def maintain(
         steps = (_step(stale, wanted),) if "uploads" in wanted.steps else ()
         return TableMaintenance(table.target, table.target, steps, time.monotonic() - started)
 
-    return maintained(for_each(of_pipeline(destination, tables), work))
+    return maintained(for_each(of_pipeline(destination, request.tables), work))
 
 
 def _step(stale: StaleUploads, spec: MaintainSpec) -> StepResult:

@@ -6,7 +6,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 
 import pyarrow as pa
@@ -15,10 +14,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
-from lakeload_jobs.aws import AwsError, AwsSession
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.contract.maintain import MaintainSpec, StepResult, StepStatus
-from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
+from lakeload_jobs.contract.maintain import MaintainSpec
+from lakeload_jobs.contract.plan import TableColumns
 from lakeload_jobs.contract.result import ErrorInfo, TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, RejectedRecords
@@ -36,7 +35,7 @@ from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.commits.metadata import Metadata
 from lakeload_jobs.formats.iceberg.file_ledger import Ledger, bookmark_of
-from lakeload_jobs.formats.iceberg.left_uploads import abort_left_uploads, find_left_uploads
+from lakeload_jobs.formats.iceberg.left_rejects import settle_rejects
 from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
 from lakeload_jobs.formats.iceberg.load.catalog_tables import (
     CatalogTables,
@@ -53,7 +52,11 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
     plan_rows,
     plan_write,
 )
-from lakeload_jobs.formats.iceberg.load.evolution import TableChanges, plan_changes
+from lakeload_jobs.formats.iceberg.load.evolution import (
+    TableChanges,
+    existing_columns,
+    plan_changes,
+)
 from lakeload_jobs.formats.iceberg.load.opening import OpenedTable, attempt_of, open_load, ready
 from lakeload_jobs.formats.iceberg.load.outcome import already
 from lakeload_jobs.formats.iceberg.load.prepare import (
@@ -62,12 +65,12 @@ from lakeload_jobs.formats.iceberg.load.prepare import (
     nested_spark_types,
     spark_types,
 )
-from lakeload_jobs.formats.iceberg.load.rejects import read_rejects, settle_rejects
+from lakeload_jobs.formats.iceberg.load.rejects import read_rejects
+from lakeload_jobs.formats.iceberg.load.stage import summary_of
 from lakeload_jobs.formats.iceberg.load.tables import LOST, UNSURE, caused_by
 from lakeload_jobs.formats.iceberg.load.write import IcebergLoad, IcebergWriter
-from lakeload_jobs.formats.iceberg.maintenance import STEPS, Work, not_possible, nothing, shown
-from lakeload_jobs.formats.iceberg.rules.admission import check_only_pipeline, is_empty
-from lakeload_jobs.formats.iceberg.rules.branches import left_branches
+from lakeload_jobs.formats.iceberg.rewrites import STEPS, SparkWork
+from lakeload_jobs.formats.iceberg.rules.admission import check_only_pipeline
 from lakeload_jobs.formats.iceberg.rules.catalogs import warehouse_location
 from lakeload_jobs.formats.iceberg.rules.facts import PipelineState, TableFacts, state_of
 from lakeload_jobs.formats.iceberg.rules.partitions import format_partition_field
@@ -135,7 +138,7 @@ class IcebergSession:
         if table.max_deleted is not None and opened.facts is not None:
             check_only_pipeline(opened.facts, job)
         if spec.on_bad_value_of(table) == "QUARANTINE" or table.retries is not None:
-            settle_rejects(self.tables, spec, table)
+            settle_rejects(self.tables, table, summary_of(spec, table, None))
         return OpenIceberg(given, opened)
 
     def _load(self, table: TableSpec, spark: SparkSession) -> IcebergLoad:
@@ -160,48 +163,10 @@ class IcebergSession:
         """Yield the steps for a table that exists."""
         if self.tables.read(table.schema, table.table) is None:
             return
-        work = Work(self.spark, self.tables, self.catalog, table, wanted)
+        summary = summary_of(self.spec, table, None)
+        work = SparkWork(self.tables, table, wanted, summary, self.spark, self.catalog)
         for step in wanted.steps:
-            if step == "uploads":
-                act = partial(self._abort_uploads, work)
-            elif step == "branches" and wanted.apply:
-                act = partial(self._drop_branches, table, work)
-            else:
-                act = partial(STEPS[step], work)
-            yield MaintenanceStep(step, act)
-
-    def _drop_branches(self, table: TableSpec, work: Work) -> StepResult:
-        """Drop the branches of dead attempts, and settle the rejected records that they leave."""
-        result = STEPS["branches"](work)
-        settle_rejects(self.tables, self.spec, table)
-        return result
-
-    def _abort_uploads(self, work: Work) -> StepResult:
-        """Abort the uploads of dead attempts, or say which."""
-        destination = self.spec.destination
-        if vends(destination.iceberg.catalog):
-            return nothing("uploads")
-        age = timedelta(seconds=work.spec.abort_older_than)
-        dropped: tuple[str, ...] = ()
-        if "branches" in work.spec.steps and not work.spec.apply:
-            # The step before this one would have dropped them.
-            dropped = left_branches(work.facts().refs, work.now(), age)
-        try:
-            found = find_left_uploads(
-                self.objects, destination.bucket, work.facts, work.now(), age, dropped
-            )
-        except AwsError as error:
-            if not error.denied:
-                raise
-            return not_possible("uploads", f"{error.message}: `lakeload policy` grants it")
-        if not found:
-            return nothing("uploads")
-        if work.spec.apply:
-            abort_left_uploads(self.objects, found)
-        status: StepStatus = "DONE" if work.spec.apply else "WOULD_DO"
-        keys = [upload.key for upload in found]
-        # What parts an upload has, a list of uploads does not tell.
-        return StepResult("uploads", status, files=len(keys), bytes=None, items=shown(keys))
+            yield MaintenanceStep(step, partial(STEPS[step], work))
 
     def retry_reason(self, table: TableSpec, error: Exception) -> str | None:
         """Return why others' commits ask for another round.
@@ -358,9 +323,10 @@ class IcebergTable:
             columns=schema_columns(made.schema),
             required=made.key,
             partition_by=rows.partition_by,
-            existing=_existing(self._facts, branch) if self._facts else None,
+            existing=existing_columns(self._facts, branch) if self._facts else None,
             warnings=made.notes,
             reader=prepared.rows.reader,
+            needs_java=(planned.reason or None) if planned else None,
         )
 
     def _planned(self, rows: FittedRows, made: Definition) -> Plan:
@@ -465,14 +431,4 @@ def _new(given: IcebergLoad, made: Definition) -> WrittenTable:
         properties=made.properties,
         location=f"{warehouse_location(destination)}/{given.table.schema}/{given.table.table}",
         version=destination.iceberg.format_version,
-    )
-
-
-def _existing(facts: TableFacts, branch: str) -> ExistingColumns:
-    return ExistingColumns(
-        dict(facts.columns),
-        tuple(sorted(facts.required)),
-        facts.identifiers,
-        is_empty(facts, branch),
-        facts.partitions,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +32,8 @@ from lakeload_jobs.contract.spec import (
 from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
+from tests.integration.formats.iceberg.catalog_world import CatalogWorld
+from tests.integration.formats.iceberg.catalog_worlds import worlds
 from tests.integration.formats.iceberg.catalogs.world import secret_file
 from tests.integration.formats.iceberg.spark_catalog import open_in_spark
 from tests.servers.rest_catalog import BUCKET
@@ -161,3 +163,12 @@ def loads(
     )
     open_in_spark(spark, destination)
     return Loads(spark, destination, tmp_path, f"t{uuid.uuid4().hex[:8]}", rest_backend, store)
+
+
+@pytest.fixture
+def make_world(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str], CatalogWorld]]:
+    """Make worlds by name, and end them with the test."""
+    with worlds(request, monkeypatch) as make:
+        yield make

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ from lakeload_jobs.jobs.event_log import EventLog
 from lakeload_jobs.jobs.load import run
 from tests.integration.formats.iceberg.catalog_upkeep import KEPT_IN, kept_in_order
 from tests.integration.formats.iceberg.catalog_world import CatalogWorld
-from tests.integration.formats.iceberg.catalog_worlds import VARIANTS, WORLDS, worlds
+from tests.integration.formats.iceberg.catalog_worlds import VARIANTS, WORLDS
 from tests.integration.formats.iceberg.table_oracle import (
     SECOND,
     Oracle,
@@ -126,15 +126,6 @@ class Life:
         snapshots = self.world.read(self.world.schema, TABLE).snapshots()
         kept = {one.snapshot_id for one in snapshots}
         self.oracle.at = {one: rows for one, rows in self.oracle.at.items() if one in kept}
-
-
-@pytest.fixture
-def make_world(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[str], CatalogWorld]]:
-    """Make worlds by name, and end them with the test."""
-    with worlds(request, monkeypatch) as make:
-        yield make
 
 
 @pytest.mark.parametrize("name", WORLDS)

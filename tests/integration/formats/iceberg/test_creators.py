@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from lakeload.documents.spec import fingerprint
@@ -17,38 +17,34 @@ from lakeload_jobs.formats.base import Reporter
 from lakeload_jobs.formats.iceberg.format import IcebergFormat
 from lakeload_jobs.formats.load_table import TableLoad, load_table
 from lakeload_jobs.sources.registry import Sources
-from tests.integration.formats.iceberg.catalog_worlds import worlds
+from tests.integration.formats.iceberg.catalog_world import CatalogWorld
 from tests.integration.formats.iceberg.table_oracle import row, write_rows
 
 CREATORS = 5
 
 
 def test_concurrent_first_loads_are_all_committed(
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
-    spark: SparkSession,
-    tmp_path: Path,
+    make_world: Callable[[str], CatalogWorld], spark: SparkSession, tmp_path: Path
 ) -> None:
-    with worlds(request, monkeypatch) as make:
-        world = make("nessie")
-        session = AwsSession(world.destination)
+    world = make_world("nessie")
+    session = AwsSession(world.destination)
 
-        def load(number: int) -> str:
-            spec = _spec(world.destination, world.schema, tmp_path, number)
-            tables = IcebergFormat().connect(spark, spec, session)
-            (table,) = spec.tables
-            source = Sources(spec, session).of(table)
-            return load_table(TableLoad(tables, spec, table, source, Reporter())).status
+    def load(number: int) -> str:
+        spec = _spec(world.destination, world.schema, tmp_path, number)
+        tables = IcebergFormat().connect(spark, spec, session)
+        (table,) = spec.tables
+        source = Sources(spec, session).of(table)
+        return load_table(TableLoad(tables, spec, table, source, Reporter())).status
 
-        with ThreadPoolExecutor(CREATORS) as pool:
-            statuses = list(pool.map(load, range(1, CREATORS + 1)))
+    with ThreadPoolExecutor(CREATORS) as pool:
+        statuses = list(pool.map(load, range(1, CREATORS + 1)))
 
-        found = world.read(world.schema, "crowd")
-        ids = sorted(one["id"] for one in found.scan().to_arrow().to_pylist())
-        assert statuses == ["LOADED"] * CREATORS
-        assert ids == list(range(1, CREATORS + 1))
-        assert found.properties["lakeload.seq"] == str(CREATORS)
-        assert set(found.metadata.refs) == {"main"}
+    found = world.read(world.schema, "crowd")
+    ids = sorted(one["id"] for one in found.scan().to_arrow().to_pylist())
+    assert statuses == ["LOADED"] * CREATORS
+    assert ids == list(range(1, CREATORS + 1))
+    assert found.properties["lakeload.seq"] == str(CREATORS)
+    assert set(found.metadata.refs) == {"main"}
 
 
 def _spec(destination: DestinationSpec, schema: str, folder: Path, number: int) -> JobSpec:

@@ -4,7 +4,7 @@ commit is what the commit was for."""
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,7 +30,6 @@ from lakeload_jobs.formats.iceberg.load.definition import (
 )
 from lakeload_jobs.formats.iceberg.load.evolution import requirements
 from tests.integration.formats.iceberg.catalog_world import CatalogWorld
-from tests.integration.formats.iceberg.catalog_worlds import worlds
 from tests.unit.formats.iceberg.commits.evolutions import Step, evolve, list_of
 from tests.unit.launch.specs import job_spec
 
@@ -65,20 +64,12 @@ CHANGES: tuple[tuple[Step, ...], ...] = (
 )
 
 
-@pytest.fixture
-def made(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[str], CatalogWorld]]:
-    with worlds(request, monkeypatch) as maker:
-        yield maker
-
-
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("name", ["glue", "rest", "seaweedfs", "nessie"])
 def test_a_table_is_what_its_definition_and_its_changes_say(
-    name: str, version: int, made: Callable[[str], CatalogWorld], tmp_path: Path
+    name: str, version: int, make_world: Callable[[str], CatalogWorld], tmp_path: Path
 ) -> None:
-    world = made(name)
+    world = make_world(name)
     to = world.destination
     to = replace(to, iceberg=replace(to.iceberg, format_version=2 if version == 2 else 3))
     job = replace(job_spec(RunFolder(tmp_path)), destination=to)
@@ -114,6 +105,8 @@ def test_a_table_is_what_its_definition_and_its_changes_say(
             assert read.metadata[one] == expected[one], steps
         with pytest.raises((CommitRejected, CommitUnknown)):
             store.commit(before, needs, updates)
+        read = store.load(schema, table.table)
+        assert read is not None
         assert same_definition(read.metadata, expected), steps
         fields = world.read(schema, table.table).schema().fields
         assert [one.field_id for one in fields] == [

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.maintain import StepResult
 from lakeload_jobs.contract.traits import FORMATS
-from lakeload_jobs.formats.iceberg import maintenance
+from lakeload_jobs.formats.iceberg import rewrites
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import now_ms
 from lakeload_jobs.formats.iceberg.commits.expiry import expired
 from lakeload_jobs.formats.iceberg.load.branches import create_branch, drop_branch
@@ -212,12 +212,12 @@ def test_orphans_are_none_of_a_load_that_commits_between_two_steps(
     upkeep.loaded(table)
     more = upkeep.table(upkeep.file([{"id": 2}]))
 
-    def compact(work: maintenance.Work) -> StepResult:
-        did = maintenance.compact(work)
+    def compact(work: rewrites.SparkWork) -> StepResult:
+        did = rewrites.compact(work)
         upkeep.loaded(more)
         return did
 
-    monkeypatch.setitem(maintenance.STEPS, "compact", compact)
+    monkeypatch.setitem(rewrites.STEPS, "compact", compact)
     did = upkeep.keep(table, "compact", "orphans", **NOW)
 
     assert statuses(did)["orphans"] == "NOTHING_TO_DO"
@@ -230,14 +230,14 @@ def test_compaction_with_conflicts_is_retried_and_then_reported(
     table = upkeep.table(upkeep.file([{"id": n} for n in range(10)]))
     upkeep.loaded(table)
     small_files(upkeep)
-    rewrite, losses = maintenance._rewrite, iter(range(4))
+    rewrite, losses = rewrites._rewrite, iter(range(4))
 
     def disturbed(*given: Any) -> Any:
         if next(losses, None) is not None:
             upkeep.sql("DELETE FROM {t} WHERE id IN (SELECT min(id) FROM {t})")
         return rewrite(*given)
 
-    monkeypatch.setattr(maintenance, "_rewrite", disturbed)
+    monkeypatch.setattr(rewrites, "_rewrite", disturbed)
     lost = upkeep.keep(table, "compact")["compact"]
     won = upkeep.keep(table, "compact")["compact"]
 

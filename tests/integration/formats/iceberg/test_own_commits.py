@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
 
+from lakeload.formats.iceberg.reset import drop_tables
+from lakeload.formats.iceberg.tables import IcebergTables
+from lakeload.formats.tables import TableRef
 from lakeload_jobs.aws import AwsSession
+from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
 from lakeload_jobs.formats.iceberg.catalogs.changes import drop_branches, settle_partition
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import TableStore
+from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
 from lakeload_jobs.formats.iceberg.catalogs.vended_files import files_for
+from lakeload_jobs.formats.iceberg.commits.definitions import UNSORTED, new_schema, partition_spec
+from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected
+from lakeload_jobs.formats.iceberg.commits.metadata import NewTable, set_properties
+from lakeload_jobs.formats.iceberg.rules.facts import CREATED_BY
 from tests.integration.formats.iceberg.catalog_world import CatalogWorld
-from tests.integration.formats.iceberg.catalog_worlds import worlds
 
 each_catalog = pytest.mark.parametrize("name", ["glue", "rest", "open-catalog"])
-
-
-@pytest.fixture
-def made(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[str], CatalogWorld]]:
-    """Makes worlds of catalogs by name."""
-    with worlds(request, monkeypatch) as maker:
-        yield maker
 
 
 def opened(world: CatalogWorld) -> IcebergCatalog:
@@ -42,15 +42,15 @@ def opened(world: CatalogWorld) -> IcebergCatalog:
 def place(world: CatalogWorld, name: str) -> str | None:
     """Where a table is to lie; None where the catalog decides that."""
     bucket, prefix = world.destination.bucket, world.destination.prefix
-    return f"s3://{bucket}/{prefix}/{name}" if world.name == "glue" else None
+    return f"s3://{bucket}/{prefix}/{name}" if world.name in {"glue", "nessie"} else None
 
 
 @each_catalog
 @pytest.mark.parametrize("version", [2, 3])
 def test_table_is_created_and_its_properties_and_branches_change(
-    name: str, version: int, made: Callable[[str], CatalogWorld]
+    name: str, version: int, make_world: Callable[[str], CatalogWorld]
 ) -> None:
-    world, table = made(name), f"own_{secrets.token_hex(4)}"
+    world, table = make_world(name), f"own_{secrets.token_hex(4)}"
     catalog = opened(world)
     columns, properties = {"id": "long", "city": "string"}, {"format-version": str(version)}
     where = catalog.create_table(
@@ -69,9 +69,9 @@ def test_table_is_created_and_its_properties_and_branches_change(
 @each_catalog
 @pytest.mark.parametrize("version", [2, 3])
 def test_what_recover_removes_is_gone_and_the_rest_stays(
-    name: str, version: int, made: Callable[[str], CatalogWorld]
+    name: str, version: int, make_world: Callable[[str], CatalogWorld]
 ) -> None:
-    world, table = made(name), f"own_{secrets.token_hex(4)}"
+    world, table = make_world(name), f"own_{secrets.token_hex(4)}"
     catalog = opened(world)
     columns = {"id": "long", "round": "string"}
     catalog.create_table(world.schema, table, columns=columns, location=place(world, table))
@@ -112,3 +112,53 @@ def test_what_recover_removes_is_gone_and_the_rest_stays(
     assert snapshot is not None
     assert snapshot.summary is not None
     assert (snapshot.summary["who"], snapshot.summary["total-records"]) == ("we", "2")
+
+
+def made(world: CatalogWorld, table: str) -> TableStore:
+    """The catalog, with a table that the pipeline `shop` has made."""
+    tables = open_tables(world.destination, AwsSession(world.destination))
+    with contextlib.suppress(CommitRejected):
+        tables.create_namespace(world.schema, None)
+    schema = new_schema([{"id": 0, "name": "id", "required": False, "type": "long"}])
+    new = NewTable(schema, partition_spec(schema, ()), UNSORTED, {CREATED_BY: "shop"})
+    tables.create(world.schema, table, new, place(world, table))
+    return tables
+
+
+@pytest.mark.parametrize("name", ["open-catalog", "nessie"])
+def test_table_is_dropped_as_it_was_read(
+    name: str, make_world: Callable[[str], CatalogWorld]
+) -> None:
+    world, table = make_world(name), f"own_{secrets.token_hex(4)}"
+    tables = made(world, table)
+    known = tables.load(world.schema, table)
+    assert known is not None
+    tables.commit(known, [], [set_properties({"a": "b"})])
+    if name == "nessie":
+        with pytest.raises(CommitRejected):
+            tables.drop(known)
+    now = tables.load(world.schema, table)
+    assert now is not None
+
+    tables.drop(now)
+
+    assert tables.load(world.schema, table) is None
+
+
+def test_reset_keeps_the_files_that_branches_of_nessie_may_need(
+    make_world: Callable[[str], CatalogWorld],
+) -> None:
+    world, table = make_world("nessie"), f"own_{secrets.token_hex(4)}"
+    tables, session = made(world, table), AwsSession(world.destination)
+    known = tables.load(world.schema, table)
+    assert known is not None
+    lake = IcebergTables(tables, world.destination, session, "shop", print)
+    of = TableRef(table, TableLocation(world.destination.prefix, world.schema, table))
+
+    (found,) = drop_tables(lake, [of], act=True)
+
+    assert (found.error, found.dropped) == (None, True)
+    assert "nessie-gc" in (found.stay or "")
+    assert tables.load(world.schema, table) is None
+    files = files_for(known, world.destination, session, tables)
+    assert files.read(known.metadata_location)

@@ -23,7 +23,7 @@ from lakeload_jobs.formats.iceberg.load import publish as publish_module
 from lakeload_jobs.formats.iceberg.load import write as write_module
 from lakeload_jobs.formats.iceberg.load.branches import create_branch, drop_branch
 from lakeload_jobs.formats.iceberg.load.tables import load, spark_name
-from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
+from lakeload_jobs.formats.iceberg.rules.branches import parse_staging_branch, staging_branch
 from lakeload_jobs.formats.load_table import TableLoad, load_table
 from lakeload_jobs.sources.registry import Sources
 from tests.integration.formats.iceberg.conftest import Loads
@@ -154,6 +154,13 @@ def test_files_of_a_branch_that_a_clean_up_has_dropped_are_written_again(
     """Before the publish reads the table, and before it commits: the files may be gone as well."""
     loads.loaded(loads.table(loads.file([{"id": 1}])))
     act, dropped = getattr(*step), list[bool]()
+    begun = list[tuple[str, datetime]]()
+
+    def name_of(now: datetime, *given: Any) -> str:
+        begun.append((staging_branch(now, *given), now))
+        return begun[-1][0]
+
+    monkeypatch.setattr(write_module, "staging_branch", name_of)
 
     def drop_after(*given: Any, **named: Any) -> Any:
         done = act(*given, **named)
@@ -172,6 +179,9 @@ def test_files_of_a_branch_that_a_clean_up_has_dropped_are_written_again(
     assert list(loads.read().metadata.refs) == ["main"]
     files = {one["file_path"] for one in loads.read().inspect.files().to_pylist()}
     assert len(files) == len(ids)
+    # Each round has a branch of its own, which is older than its files.
+    assert len({name for name, _ in begun}) == 2
+    assert all(made[0] <= now for name, now in begun if (made := parse_staging_branch(name)))
 
 
 @pytest.mark.parametrize("replaces", [False, True], ids=["merged", "replaced"])

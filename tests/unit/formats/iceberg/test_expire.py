@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import Any, cast
 import pytest
 
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.errors import CommitConflict, LoadFailed
+from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import MaintainSpec, StepResult
 from lakeload_jobs.contract.spec import (
     CatalogSpec,
@@ -20,11 +21,17 @@ from lakeload_jobs.contract.spec import (
     IcebergSpec,
     TableSpec,
 )
-from lakeload_jobs.formats.base import CommitConflict
-from lakeload_jobs.formats.iceberg import maintenance
+from lakeload_jobs.formats.iceberg.catalogs import changes
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
-from lakeload_jobs.formats.iceberg.commits.metadata import remove_ref, set_branch, set_properties
+from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
+from lakeload_jobs.formats.iceberg.commits.metadata import (
+    remove_ref,
+    remove_snapshots,
+    set_branch,
+    set_properties,
+)
 from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.formats.iceberg.maintenance import STEPS, Work
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
@@ -46,6 +53,12 @@ class Bucket(Folder):
     denied: str = "nothing"
     written: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def read(self, location: str) -> bytes:
+        """Read a file."""
+        self.asked.append(location)
+        return super().read(location)
 
     def delete(self, location: str) -> None:
         """Delete a file."""
@@ -53,6 +66,18 @@ class Bucket(Folder):
             raise AwsError(f"deleting `{location}`", code="AccessDenied", status=403)
         self.deleted.append(location)
         Path(location).unlink(missing_ok=True)
+
+    def place(self, location: str) -> str:
+        """All can be deleted together."""
+        return ""
+
+    def delete_together(self, locations: Sequence[str]) -> Collection[str]:
+        """Delete files; return those that stay."""
+        stay = {one for one in locations if self.denied in one}
+        for one in locations:
+            if one not in stay:
+                self.delete(one)
+        return stay
 
 
 @dataclass(frozen=True)
@@ -88,8 +113,7 @@ class Upkeep:
         """Take one step."""
         wanted = MaintainSpec((step,), apply=apply, **options)
         of = TableSpec("orders", "db", "orders", FilesInput("CSV", ("/a.csv",), {}), "f00")
-        nothing = cast("Any", None)
-        return STEPS[step](Work(nothing, self.tables, nothing, of, wanted))
+        return STEPS[step](Work(self.tables, of, wanted, {}))
 
     def expire(self, *, apply: bool = True) -> StepResult:
         """Expire all that is old."""
@@ -108,7 +132,7 @@ class Upkeep:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maintenance, "pause", lambda _: None)
+    monkeypatch.setattr(changes, "pause", lambda _: None)
 
 
 @both
@@ -162,11 +186,44 @@ def test_expiry_that_always_conflicts_is_a_conflict_and_deletes_nothing(
         upkeep.store.change([set_branch("moving", first["snapshot-id"])])
 
     disturb()
-    upkeep.store.fates = [after(disturb)] * maintenance.COMMIT_TRIES
+    upkeep.store.fates = [after(disturb)] * changes.COMMIT_TRIES
     with pytest.raises(CommitConflict) as caught:
         upkeep.expire()
     assert caught.value.retryable
+    assert "expiring snapshots of `db.orders`: conflicts" in caught.value.message
+    assert caught.value.hint == "run it again when fewer loads run"
     assert (upkeep.snapshots, len(upkeep.bucket.deleted)) == (3, 1)
+
+
+@pytest.mark.parametrize("step", ["expire", "branches"])
+@pytest.mark.parametrize("end", [CommitUnknown("no answer"), CommitRejected("busy", busy=True)])
+def test_step_without_a_conflict_ends_with_what_the_catalog_said(
+    step: Step, end: Exception, tmp_path: Path
+) -> None:
+    upkeep = Upkeep.of(tmp_path, whole=True)
+    upkeep.store.change([set_branch(DEAD, upkeep.store.table.metadata["current-snapshot-id"])])
+
+    def fate(_: object) -> ReadTable:
+        raise end from CatalogError("the catalog is busy", code="TooManyRequests", status=429)
+
+    upkeep.store.fates = [fate] * changes.COMMIT_TRIES
+    with pytest.raises(CatalogError, match="the catalog is busy"):
+        upkeep.take(step, older_than=0)
+    assert upkeep.store.fates == []
+
+
+@both
+def test_expiry_that_another_has_done_meanwhile_does_nothing(whole: bool, tmp_path: Path) -> None:
+    upkeep = Upkeep.of(tmp_path, whole=whole)
+    old = [one["snapshot-id"] for one in upkeep.store.table.metadata["snapshots"][:2]]
+
+    def other(_: object) -> ReadTable:
+        upkeep.store.change([remove_snapshots(old)])
+        raise CommitRejected("another commit came first")
+
+    upkeep.store.fates = [other]
+    did = upkeep.expire()
+    assert (did.status, did.snapshots) == ("NOTHING_TO_DO", 0)
 
 
 def test_role_that_may_not_delete_expires_nothing(tmp_path: Path) -> None:
@@ -229,3 +286,72 @@ def test_branch_that_is_published_meanwhile_is_not_told_of(whole: bool, tmp_path
     # Glue's client may have dropped it with a request that it has sent before.
     assert upkeep.take("branches").status == ("DONE" if whole else "NOTHING_TO_DO")
     assert upkeep.store.table.metadata["refs"].keys() == {"main"}
+
+
+@both
+def test_expiry_that_arrives_after_it_was_asked_for_removes_its_files(
+    whole: bool, tmp_path: Path
+) -> None:
+    upkeep = Upkeep.of(tmp_path, whole=whole)
+    said = upkeep.expire(apply=False)
+    upkeep.store.fates = [upkeep.store.hold]
+    # The table is read to know what is old, for the permission, before the commit and after it.
+    upkeep.store.reads = [*[lambda: None] * 4, upkeep.store.deliver]
+
+    did = upkeep.expire()
+
+    assert did == replace(said, status="DONE")
+    assert (upkeep.snapshots, len(upkeep.store.sent)) == (1, 1)
+    assert len(upkeep.bucket.deleted) == 1 + 5
+
+
+@both
+def test_files_of_every_try_go_where_another_snapshot_is_old_by_then(
+    whole: bool, tmp_path: Path
+) -> None:
+    upkeep = Upkeep.of(tmp_path, whole=whole)
+
+    def late() -> None:
+        upkeep.store.deliver()
+        upkeep.store.table.append(data_file("fourth", 4))
+        upkeep.store.version += 1
+
+    upkeep.store.fates = [upkeep.store.hold]
+    upkeep.store.reads = [*[lambda: None] * 4, late]
+
+    did = upkeep.expire()
+
+    assert (did.status, did.snapshots, upkeep.snapshots) == ("DONE", 3, 1)
+    lists = [one for one in upkeep.bucket.deleted if "/snap-" in one]
+    assert len(lists) == 3
+    assert "s3://lake/first.parquet" in upkeep.bucket.deleted
+    assert upkeep.store.table.planned() == {
+        f"s3://lake/{name}.parquet" for name in ("second", "third", "fourth")
+    }
+
+
+def test_list_that_cannot_be_read_expires_nothing(tmp_path: Path) -> None:
+    upkeep = Upkeep.of(tmp_path, whole=True)
+    first = upkeep.store.table.metadata["snapshots"][0]
+    Path(first["manifest-list"]).write_bytes(b"damaged")
+    with pytest.raises(LoadFailed, match=r"snap-.*the Avro file is damaged"):
+        upkeep.expire()
+    assert (upkeep.snapshots, upkeep.store.sent) == (3, [])
+
+
+def test_each_list_is_read_once_whatever_number_of_tries_it_takes(tmp_path: Path) -> None:
+    upkeep = Upkeep.of(tmp_path, whole=True)
+    upkeep.store.fates = [never, never]
+    lists = [one["manifest-list"] for one in upkeep.store.table.metadata["snapshots"]]
+    upkeep.bucket.asked.clear()
+    assert upkeep.expire().status == "DONE"
+    assert sorted(one for one in upkeep.bucket.asked if "/snap-" in one) == sorted(lists)
+
+
+@pytest.mark.parametrize("name", ["max-snapshot-age-ms", "min-snapshots-to-keep", "max-ref-age-ms"])
+def test_retention_that_is_no_number_is_named(name: str, tmp_path: Path) -> None:
+    upkeep = Upkeep.of(tmp_path, whole=True)
+    upkeep.store.change([set_properties({f"history.expire.{name}": "5 days"})])
+    with pytest.raises(LoadFailed, match=f"the value `5 days` in its property .*{name}"):
+        upkeep.take("expire")
+    assert upkeep.snapshots == 3

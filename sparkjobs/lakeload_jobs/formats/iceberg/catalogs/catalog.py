@@ -14,13 +14,10 @@ from lakeload_jobs.aws import AwsError, aws_call
 from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.formats.iceberg.catalogs.changes import catalog_errors, commit
 from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_ICEBERG, CatalogError
-from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.http import error_from, http_call, not_a_catalog, origin
-from lakeload_jobs.formats.iceberg.catalogs.reading import refuses_overtaken
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore
-from lakeload_jobs.formats.iceberg.commits.errors import (
-    CommitRejected,
-)
+from lakeload_jobs.formats.iceberg.commits.definitions import UNSORTED
+from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     Json,
     NewTable,
@@ -115,8 +112,6 @@ class IcebergCatalog:
     _tables: TableStore
     _uri: str
     _hidden: Sequence[Secret] = ()
-    files: LakeFiles | None = None
-    """Where metadata is written from here; None where the catalog does that itself."""
 
     def namespaces(self) -> tuple[str, ...]:
         """Return the names of the top namespaces."""
@@ -183,17 +178,6 @@ class IcebergCatalog:
                 lambda now: now.properties.get(key) == value,
             )
 
-    def refuses_overtaken(self, namespace: str, name: str, branch: str) -> bool:
-        """Return whether a commit is refused that asserts a snapshot which `branch` is not at.
-
-        A REST catalog is asked so, since Glue's client compares by itself. A commit that is taken
-        changes nothing of the table. Raises `CatalogError` for an answer that says nothing of it,
-        such as a missing privilege.
-        """
-        doing = f"checking whether the catalog validates commits to the table `{namespace}.{name}`"
-        with self._call(doing):
-            return refuses_overtaken(self._tables, namespace, name, branch)
-
     def _read(self, namespace: str, name: str, doing: str) -> ReadTable:
         table = self._tables.load(namespace, name)
         if table is None:
@@ -222,4 +206,3 @@ class IcebergCatalog:
 
 
 UNPARTITIONED: Json = {"spec-id": 0, "fields": []}
-UNSORTED: Json = {"order-id": 0, "fields": []}

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
+from typing import TypeVar
 
-from lakeload_jobs.contract.errors import LakeloadError
+from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.formats.iceberg.catalogs.errors import NO_STATE, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.reading import unsupported
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore, now_ms
@@ -25,6 +26,12 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     snapshot_of,
 )
 from lakeload_jobs.formats.iceberg.commits.snapshots import new_snapshot_id, without_partition
+from lakeload_jobs.storage.backoff import pause
+
+COMMIT_TRIES = 60
+"""Tries of a commit that others' come before, each on fresh metadata."""
+
+_T = TypeVar("_T")
 
 
 @contextmanager
@@ -51,6 +58,31 @@ def catalog_errors(doing: str) -> Iterator[None]:
         raise unsupported(doing, error) from error
 
 
+def until_committed(
+    once: Callable[[], _T], doing: str, conflict: type[LakeloadError] = LoadFailed
+) -> _T:
+    """Return what `once` returns, repeating what others' commits made fail. It reads the table anew
+    each time, also for what an earlier try may have done.
+
+    Raises `conflict` where another commit came first each time, else what the catalog said of the
+    last try.
+    """
+    for tries in range(COMMIT_TRIES):
+        try:
+            return once()
+        except (CommitRejected, CommitUnknown) as error:
+            last = error
+        pause(tries)
+    overtaken = last.overtaken if isinstance(last, CommitUnknown) else not last.busy
+    if not overtaken and isinstance(last.__cause__, LakeloadError):
+        raise last.__cause__ from None
+    raise conflict(
+        f"{doing}: conflicts with other commits each time",
+        hint="run it again when fewer loads run",
+        retryable=True,
+    ) from last
+
+
 def commit(
     tables: TableStore,
     table: ReadTable,
@@ -63,11 +95,7 @@ def commit(
     try:
         return tables.commit(table, requirements, updates)
     except CommitUnknown as error:
-        try:
-            now = tables.load(table.namespace, table.name)
-        except (LakeloadError, Unsupported):
-            # Why a read fails says nothing of the commit.
-            raise error from error.__cause__
+        now = _read_after(error, tables, table)
         if now is not None and is_in(now):
             return now
         if error.overtaken:
@@ -89,6 +117,24 @@ def drop_branches(
             lambda now: not any(one in now.metadata.get("refs", {}) for one in there),
         )
     return tuple(there)
+
+
+def drop_table(tables: TableStore, table: ReadTable) -> None:
+    """Drop a table and leave its files."""
+    try:
+        tables.drop(table)
+    except CommitUnknown as error:
+        if _read_after(error, tables, table) is not None:
+            raise
+
+
+def _read_after(unknown: CommitUnknown, tables: TableStore, table: ReadTable) -> ReadTable | None:
+    """Return the table as it is after an unknown commit. Raises that where the read fails: why it
+    does says nothing of the commit."""
+    try:
+        return tables.load(table.namespace, table.name)
+    except (LakeloadError, Unsupported):
+        raise unknown from unknown.__cause__
 
 
 def settle_partition(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
@@ -11,6 +12,9 @@ from lakeload_jobs.storage.objects import encryption_headers
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
+MOST_TOGETHER = 1000
+"""Files of one DeleteObjects, at most: S3 takes no more."""
 
 
 class Store(Protocol):
@@ -27,8 +31,6 @@ class LakeFiles:
     def __init__(self, session: Store, destination: DestinationSpec) -> None:
         self.session = session
         self.encryption = encryption_headers(destination.encryption)
-        self.written: set[str] = set()
-        """Every location that was written, or may have been."""
 
     def client(self, location: str) -> S3Client:
         """Return the client for a location."""
@@ -43,7 +45,6 @@ class LakeFiles:
     def write(self, location: str, data: bytes) -> None:
         """Write a whole file."""
         bucket, key = bucket_and_key(location)
-        self.written.add(location)
         with aws_call(f"writing `{location}`"):
             self.client(location).put_object(Bucket=bucket, Key=key, Body=data, **self.encryption)
 
@@ -52,7 +53,21 @@ class LakeFiles:
         bucket, key = bucket_and_key(location)
         with aws_call(f"deleting `{location}`"):
             self.client(location).delete_object(Bucket=bucket, Key=key)
-        self.written.discard(location)
+
+    def place(self, location: str) -> str:
+        """Return where a location is: one request can delete files of the same place."""
+        return bucket_and_key(location)[0]
+
+    def delete_together(self, locations: Sequence[str]) -> Collection[str]:
+        """Delete at most `MOST_TOGETHER` files of one place in one request; return those that stay.
+        Not every store has such a request."""
+        keys = {bucket_and_key(one)[1]: one for one in locations}
+        bucket = bucket_and_key(locations[0])[0]
+        with aws_call(f"deleting {len(locations):,} files of `s3://{bucket}/`"):
+            response = self.client(locations[0]).delete_objects(
+                Bucket=bucket, Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True}
+            )
+            return {keys[one["Key"]] for one in response.get("Errors", ())}
 
 
 def bucket_and_key(location: str) -> tuple[str, str]:

@@ -111,6 +111,11 @@ class GlueTables:
         self._writer.delete_old(table.metadata, metadata)
         return ReadTable(table.namespace, table.name, metadata, place)
 
+    def drop(self, table: ReadTable) -> None:
+        """Drop a table in one request."""
+        with _outcome():
+            self._calls.delete_table(table.namespace, table.name)
+
 
 @contextmanager
 def _outcome(exists: str = "") -> Iterator[None]:

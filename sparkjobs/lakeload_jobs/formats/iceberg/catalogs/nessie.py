@@ -78,11 +78,17 @@ class NessieApi:
     def put(self, branch: str, head: str, key: tuple[str, ...], content: dict[str, Any]) -> str:
         """Commit a table or namespace to a branch that is still at `head`, or has not changed
         `key` since; return the branch's new hash."""
+        operation = {"type": "PUT", "key": {"elements": list(key)}, "content": content}
+        return self._commit(branch, head, operation)
+
+    def delete(self, branch: str, head: str, key: tuple[str, ...]) -> str:
+        """Commit that a branch holds nothing under a key, on the conditions of `put`; return the
+        branch's new hash."""
+        return self._commit(branch, head, {"type": "DELETE", "key": {"elements": list(key)}})
+
+    def _commit(self, branch: str, head: str, operation: dict[str, Any]) -> str:
         doing = f"committing to Nessie's branch `{branch}`"
-        body = {
-            "commitMeta": {"message": "lakeload"},
-            "operations": [{"type": "PUT", "key": {"elements": list(key)}, "content": content}],
-        }
+        body = {"commitMeta": {"message": "lakeload"}, "operations": [operation]}
         path = f"trees/{quote(f'{branch}@{head}', safe='@')}/history/commit"
         answer = self._ask("POST", path, doing, body)
         return self._hash(answer, doing, inside=("targetBranch", "reference"))

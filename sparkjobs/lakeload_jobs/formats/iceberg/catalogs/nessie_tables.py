@@ -6,7 +6,8 @@ https://projectnessie.org/develop/rest/ (API v2)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -84,14 +85,15 @@ class NessieTables:
         metadata, place = self._writer.commit(table, requirements, updates)
         content, head = table.version
         key = (table.namespace, table.name)
-        try:
+        with _comparing():
             self._put(head, key, _content(metadata, place, content["id"]))
-        except CatalogError as error:
-            if error.status in (HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS):
-                busy = error.status != HTTPStatus.CONFLICT
-                raise CommitRejected(error.message, busy=busy) from error
-            raise
         return ReadTable(table.namespace, table.name, metadata, place)
+
+    def drop(self, table: ReadTable) -> None:
+        """Drop a table: one request that names the hash that was read."""
+        _, head = table.version
+        with _comparing(), _unknown():
+            self._api.delete(self._branch, head, (table.namespace, table.name))
 
     def _create(self, head: str, key: tuple[str, ...], content: Json, exists: str) -> None:
         try:
@@ -114,12 +116,31 @@ class NessieTables:
             raise
 
     def _put(self, head: str, key: tuple[str, ...], content: Json) -> None:
-        try:
+        with _unknown():
             self._api.put(self._branch, head, key, content)
-        except CatalogError as error:
-            if error.may_have_acted:
-                raise CommitUnknown(error.message) from error
-            raise
+
+
+@contextmanager
+def _comparing() -> Iterator[None]:
+    """Translate the answer that the branch has moved, or that Nessie is busy."""
+    try:
+        yield
+    except CatalogError as error:
+        if error.status in (HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS):
+            busy = error.status != HTTPStatus.CONFLICT
+            raise CommitRejected(error.message, busy=busy) from error
+        raise
+
+
+@contextmanager
+def _unknown() -> Iterator[None]:
+    """Translate an answer that says nothing of what was sent."""
+    try:
+        yield
+    except CatalogError as error:
+        if error.may_have_acted:
+            raise CommitUnknown(error.message) from error
+        raise
 
 
 def _content(metadata: Metadata, place: str, identifier: str | None) -> Json:

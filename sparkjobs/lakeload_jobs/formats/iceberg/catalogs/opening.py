@@ -28,13 +28,15 @@ from lakeload_jobs.formats.iceberg.catalogs.pyiceberg_files import PyIcebergFile
 from lakeload_jobs.formats.iceberg.catalogs.rest import DELEGATION_HEADER, RestConnection
 
 
-def open_glue(destination: DestinationSpec, session: AwsSession) -> IcebergCatalog:
-    """Return Glue's catalog; nothing is called yet. Raises `AwsError`, `InvalidInput`."""
+def open_glue(
+    destination: DestinationSpec, session: AwsSession, files: LakeFiles
+) -> IcebergCatalog:
+    """Return Glue's catalog, with metadata in `files`; nothing is called yet. Raises `AwsError`,
+    `InvalidInput`."""
     place = f"glue.{destination.region}"
-    files = LakeFiles(session, destination)
     with catalog_call("opening Glue's catalog", place):
         catalog = _Glue(session.glue, files)
-    return IcebergCatalog(catalog, GlueTables(session, destination, files), place, (), files)
+    return IcebergCatalog(catalog, GlueTables(session, destination, files), place)
 
 
 class _Glue(GlueCatalog):
@@ -70,7 +72,9 @@ def _only_through_spark(*_: object) -> NoReturn:
 _OPENED_BY: Mapping[
     Interface, Callable[[DestinationSpec, AwsSession, HttpTimeouts], IcebergCatalog]
 ] = {
-    Interface.GLUE: lambda destination, session, _: open_glue(destination, session),
+    Interface.GLUE: lambda destination, session, _: open_glue(
+        destination, session, LakeFiles(session, destination)
+    ),
     Interface.REST: lambda *given: open_rest(RestConnection(*given)),
     Interface.NESSIE: _only_through_spark,
 }

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 
+from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.formats.iceberg.catalogs.errors import NO_STATE, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore
 from lakeload_jobs.formats.iceberg.commits.errors import (
@@ -18,6 +21,8 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     remove_properties,
 )
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts, table_facts
+from lakeload_jobs.formats.iceberg.rules.file_io import FILE_IO_SETTING, io_settings
+from lakeload_jobs.formats.iceberg.rules.writers import WrittenTable, written_table
 
 _FALSE_COMMITS: tuple[tuple[Json, ...], ...] = ((), (remove_properties(["lakeload.compared"]),))
 """Updates that change nothing. The second is for catalogs that do not read a commit without any; no
@@ -27,15 +32,33 @@ table has the property."""
 def read_table(store: TableStore, namespace: str, name: str) -> ReadTable | None:
     """Return a table; None where there is none. Raises `CatalogError` for what the catalog refuses
     and for a table that lakeload does not know, `AwsError` for what Glue and S3 refuse."""
-    try:
+    with supported(f"reading the table `{namespace}.{name}`"):
         return store.load(namespace, name)
-    except Unsupported as error:
-        raise unsupported(f"reading the table `{namespace}.{name}`", error) from None
 
 
 def facts_of(table: ReadTable) -> TableFacts:
     """Return what the metadata of a table says."""
     return table_facts(table.metadata, table.metadata_location)
+
+
+def existing_table(
+    destination: DestinationSpec, table: ReadTable, own_key: Callable[[], str]
+) -> WrittenTable:
+    """Return what decides about who writes a table. `own_key` returns the access key id of the
+    destination's own identity."""
+    config = table.config or {}
+    settings = io_settings(config, table.credentials, destination, own_key)
+    return written_table(table.metadata, settings, config.get(FILE_IO_SETTING))
+
+
+@contextmanager
+def supported(doing: str) -> Iterator[None]:
+    """Translate what the block raises of a table that lakeload does not know. Raises
+    `CatalogError`, whose message begins with `doing`."""
+    try:
+        yield
+    except Unsupported as error:
+        raise unsupported(doing, error) from None
 
 
 def unsupported(doing: str, found: Unsupported) -> CatalogError:

@@ -31,7 +31,7 @@ from lakeload_jobs.formats.iceberg.commits.errors import (
     CommitUnknown,
     Unsupported,
 )
-from lakeload_jobs.formats.iceberg.commits.metadata import Json, NewTable, assert_uuid
+from lakeload_jobs.formats.iceberg.commits.metadata import Json, NewTable, assert_uuid, normalised
 
 _SIGNS = "s3.remote-signing-enabled"
 _EXPIRED = (HTTPStatus.UNAUTHORIZED, 419)
@@ -120,7 +120,8 @@ class RestTables:
         }
         with _outcome(_EXISTS):
             answer = self._ask("POST", f"{_namespace_path(namespace)}/tables", doing, body)
-            return ReadTable(namespace, name, *_metadata(answer, doing))
+            metadata, place = _metadata(answer, doing)
+        return ReadTable(namespace, name, normalised(metadata), place)
 
     def commit(
         self,
@@ -149,7 +150,18 @@ class RestTables:
             raise
         # The answer to a commit has no credentials: those of the table are as good as before. What
         # lakeload does not support is found by the next read: the commit is in.
-        return replace(table, metadata=metadata, metadata_location=place)
+        return replace(table, metadata=normalised(metadata), metadata_location=place)
+
+    def drop(self, table: ReadTable) -> None:
+        """Drop a table in one request."""
+        doing = f"dropping the table `{table.target}` in the catalog `{origin(self._uri)}`"
+        path = f"{self._path(table.namespace, table.name)}?purgeRequested=false"
+        try:
+            with _outcome(()):
+                self._ask("DELETE", path, doing)
+        except CatalogError as error:
+            if not error.missing:
+                raise
 
     def _has_moved(self, table: ReadTable) -> bool:
         """Whether another commit has come in since the table was read, as far as can be told."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import logging
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from lakeload_jobs.contract.errors import LakeloadError
-from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
+from lakeload_jobs.formats.iceberg.catalogs.files import MOST_TOGETHER, LakeFiles
+from lakeload_jobs.formats.iceberg.catalogs.reading import supported
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
-from lakeload_jobs.formats.iceberg.commits.manifests import read_list, read_paths
-from lakeload_jobs.formats.iceberg.commits.metadata import Json
+from lakeload_jobs.formats.iceberg.commits.manifests import ManifestLists, each_of, read_paths
 
-AT_ONCE = 8
-"""Files read or removed at once."""
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -44,17 +42,17 @@ class TableFiles:
 def data_files(table: ReadTable, files: LakeFiles) -> dict[str, int]:
     """Read the locations of the data and delete files that any snapshot the table still has names,
     with their bytes. Costs and raises as `table_files`."""
-    return _data_of(_manifests(table, files), files)
+    return _read(table, files)[1]
 
 
 def table_files(table: ReadTable, files: LakeFiles) -> TableFiles:
     """Read which files belong to any snapshot the table still has: a GET for each manifest and each
-    list of manifests. Raises `AwsError` when one cannot be read."""
+    list of manifests. Raises `AwsError`, `LoadFailed` and `CatalogError` when one cannot be
+    read."""
     metadata = table.metadata
-    manifests = _manifests(table, files)
-    data = _data_of(manifests, files)
+    manifests, data = _read(table, files)
     known = [
-        *(row["manifest_path"] for row in manifests),
+        *manifests,
         *(one["manifest-list"] for one in metadata.get("snapshots", ()) if "manifest-list" in one),
         *(one["statistics-path"] for one in metadata.get("statistics", ())),
         *(one["statistics-path"] for one in metadata.get("partition-statistics", ())),
@@ -79,10 +77,17 @@ class Removal:
 
 
 def remove_files(files: LakeFiles, places: Sequence[str]) -> Removal:
-    """Delete files; a missing one is no error.
+    """Delete files, many with one request; a missing one is no error.
 
     Raises nothing: the table that named them is gone already, so all that can be done is done.
     """
+
+    def remove_together(some: Sequence[str]) -> Collection[str]:
+        try:
+            return files.delete_together(some) if len(some) > 1 else some
+        except LakeloadError as error:
+            logger.info("files are deleted one by one: %s", error.message)
+            return some
 
     def remove(place: str) -> tuple[str, LakeloadError] | None:
         try:
@@ -91,28 +96,27 @@ def remove_files(files: LakeFiles, places: Sequence[str]) -> Removal:
             return place, error
         return None
 
-    refused = [found for found in _together(remove, places) if found is not None]
+    # One by one, S3's client retries what S3 was too busy for, and its errors say more.
+    stayed = [one for some in each_of(remove_together, _together(files, places)) for one in some]
+    refused = [found for found in each_of(remove, stayed) if found is not None]
     left = tuple(place for place, _ in refused)
     return Removal(len(places) - len(left), left, refused[0][1] if refused else None)
 
 
-def _manifests(table: ReadTable, files: LakeFiles) -> list[Json]:
-    """Return what lists say of each manifest of the table."""
-    listed = _together(partial(_listed, files), table.metadata.get("snapshots", ()))
-    return list({row["manifest_path"]: row for rows in listed for row in rows}.values())
+def _together(files: LakeFiles, places: Iterable[str]) -> Iterator[Sequence[str]]:
+    """Yield files that one request can delete."""
+    held: dict[str, list[str]] = {}
+    for one in places:
+        place = files.place(one)
+        held.setdefault(place, []).append(one)
+        if len(held[place]) == MOST_TOGETHER:
+            yield held.pop(place)
+    yield from held.values()
 
 
-def _listed(files: LakeFiles, snapshot: Json) -> list[Json]:
-    # Version 1 of the format knows snapshots without a list.
-    named = snapshot.get("manifests")
-    return [{"manifest_path": place} for place in named] if named else read_list(files, snapshot)
-
-
-def _data_of(manifests: Sequence[Json], files: LakeFiles) -> dict[str, int]:
-    found = _together(partial(read_paths, files), manifests)
-    return {place: size for paths in found for place, size in paths.items()}
-
-
-def _together(work: Callable[[Any], Any], things: Iterable[Any]) -> list[Any]:
-    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="table-files") as pool:
-        return list(pool.map(work, things))
+def _read(table: ReadTable, files: LakeFiles) -> tuple[list[str], dict[str, int]]:
+    """Return the manifests of a table, and the files that they name."""
+    with supported(f"reading the files of the table `{table.target}`"):
+        manifests = ManifestLists(files).read(table.metadata.get("snapshots", ()))
+        found = each_of(partial(read_paths, files), manifests.values())
+        return list(manifests), {place: size for paths in found for place, size in paths.items()}

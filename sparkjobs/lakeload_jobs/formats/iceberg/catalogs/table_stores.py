@@ -12,13 +12,14 @@ import logging
 import threading
 import time
 import uuid
+import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from lakeload_jobs.aws import AwsError
-from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
+from lakeload_jobs.formats.iceberg.commits.errors import Unsupported, damaged
 from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles, metadata_folder
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     FORMAT_VERSIONS,
@@ -27,6 +28,7 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     Metadata,
     NewTable,
     check,
+    normalised,
     updated,
 )
 
@@ -106,6 +108,10 @@ class TableStore(Protocol):
         where only a read can tell.
         """
 
+    def drop(self, table: ReadTable) -> None:
+        """Drop a table and leave its files; one that is gone is no error. Nessie alone compares
+        whether it has changed since it was read. Raises as `commit`."""
+
 
 class RemovableFiles(MetadataFiles, Protocol):
     """Files of which old ones may be deleted."""
@@ -123,17 +129,22 @@ class MetadataWriter:
     """The metadata of the files that were read or written last: no file is ever changed."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stay: threading.Event = field(default_factory=threading.Event)
-    """Set once an old file could not be deleted."""
+    """Set once old files may not be deleted."""
 
     def read(self, location: str) -> Json:
-        """Return the metadata in a file, compressed or not. Raises `Unsupported`."""
+        """Return the metadata in a file, compressed or not. Raises `Unsupported`, and `LoadFailed`
+        for a file that is damaged."""
         with self._lock:
             known = self._known.get(location)
         if known is not None:
             return known
         data = self.files.read(location)
-        metadata: Json = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
-        self._keep(location, supported(metadata))
+        try:
+            written = json.loads(gzip.decompress(data) if data.startswith(_GZIP) else data)
+        except (OSError, EOFError, ValueError, zlib.error) as error:
+            raise damaged(location, "the metadata file", error) from error
+        metadata = supported(written)
+        self._keep(location, metadata)
         return metadata
 
     def create(self, table: NewTable, location: str) -> tuple[Json, str]:
@@ -166,9 +177,10 @@ class MetadataWriter:
             try:
                 self.files.delete(entry["metadata-file"])
             except AwsError as error:
-                # A load needs no permission for it, and asks once.
-                self._stay.set()
-                logger.info("old metadata files stay: %s", error.message)
+                logger.info("an old metadata file stays: %s", error.message)
+                if error.denied:
+                    # A load needs no permission for it, and asks once.
+                    self._stay.set()
 
     def _write(self, metadata: Metadata, number: int) -> str:
         data = json.dumps(metadata, separators=(",", ":")).encode()
@@ -192,12 +204,14 @@ def _number(location: str) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def supported(metadata: Json) -> Json:
-    """Return metadata of a version and with contents that commits keep. Raises `Unsupported`."""
-    version = metadata.get("format-version")
+def supported(read: Json) -> Json:
+    """Return metadata of a version and with contents that commits keep, with what its writer has
+    left out. Raises `Unsupported`."""
+    version = read.get("format-version")
     if version not in FORMAT_VERSIONS:
         raise Unsupported(f"the format version {version}")
-    if metadata.get("encryption-keys") or _KEY in metadata.get("properties", {}):
+    metadata = normalised(read)
+    if metadata.get("encryption-keys") or _KEY in metadata["properties"]:
         raise Unsupported("encryption keys of the table")
     return metadata
 

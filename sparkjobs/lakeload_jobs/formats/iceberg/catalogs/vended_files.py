@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,6 +14,7 @@ from lakeload_jobs.contract.secrets import Secret
 from lakeload_jobs.contract.spec import DestinationSpec
 from lakeload_jobs.contract.traits import vends
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles, Store
+from lakeload_jobs.formats.iceberg.catalogs.reading import read_table
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore
 
 if TYPE_CHECKING:
@@ -108,10 +109,24 @@ class VendedFiles(LakeFiles):
         delete = super().delete
         self._with_keys(lambda: delete(location))
 
+    def place(self, location: str) -> str:
+        """Return where a location is: one request can delete files of the same place."""
+        with self._lock:
+            prefix = self._prefix(location)
+        return f"{super().place(location)} {prefix}"
+
+    def delete_together(self, locations: Sequence[str]) -> Collection[str]:
+        """Delete files of one place in one request; return those that stay."""
+        delete = super().delete_together
+        return self._with_keys(lambda: delete(locations))
+
+    def _prefix(self, location: str) -> str:
+        return max((one for one in self._configs if location.startswith(one)), key=len)
+
     def client(self, location: str) -> S3Client:
         """Return the client whose credentials are for the location."""
         with self._lock:
-            prefix = max((one for one in self._configs if location.startswith(one)), key=len)
+            prefix = self._prefix(location)
             if prefix not in self._stores:
                 keys = vended_keys(self._configs[prefix], self._destination.region)
                 self._stores[prefix] = (
@@ -139,7 +154,7 @@ class VendedFiles(LakeFiles):
             raise self._refused(error) from error
 
     def _renew(self) -> None:
-        table = self._tables.load(self._table.namespace, self._table.name)
+        table = read_table(self._tables, self._table.namespace, self._table.name)
         if table is None:
             # It was dropped, and its files are being removed: there are no other credentials.
             self._renew_at = float("inf")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lakeload_jobs.contract.errors import LoadFailed
+
 
 class CommitRejected(Exception):
     """The commit is certainly not in: another one came first, or it contradicts the table.
@@ -34,3 +36,12 @@ class Unsupported(Exception):
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
         self.hint = hint
+
+
+def damaged(location: str, what: str, error: Exception) -> LoadFailed:
+    """Return the error of a metadata file whose bytes are not what its format has."""
+    why = " ".join(str(error).split())[:200] or type(error).__name__
+    return LoadFailed(
+        f"reading `{location}`: {what} is damaged: {why}",
+        hint="restore the file from a copy, or roll the table back to a snapshot without it",
+    )

@@ -6,19 +6,19 @@ The rules are those of Iceberg's own expiry (`RemoveSnapshots`, `ExpireSnapshots
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles, read_list, read_paths
+from lakeload_jobs.formats.iceberg.commits.manifests import ManifestLists, each_of, read_paths
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     MAIN,
     Json,
     Metadata,
     assert_definition,
     assert_ref,
+    int_property,
     ref,
     remove_ref,
     remove_schemas,
@@ -32,13 +32,9 @@ _MAX_REF_AGE = "history.expire.max-ref-age-ms"
 _FIVE_DAYS_MS = 5 * 24 * 60 * 60 * 1000
 _FOR_EVER_MS = (1 << 63) - 1
 
-AT_ONCE = 8
-"""Manifests that are read at once."""
 _HELD = 1_000_000
 """Locations of files that are held in memory, about: where more may go, manifests are read again
 for each part of them."""
-
-_Result = TypeVar("_Result")
 
 
 # Which
@@ -57,15 +53,15 @@ def expired(
     metadata: Metadata, now_ms: int, *, older_than_ms: int | None, retain_last: int | None
 ) -> Expired:
     """Return what the retention of a table lets go now. `older_than_ms`, since 1970, and
-    `retain_last` take the place of the table's properties; branches may have their own."""
-    properties = metadata.get("properties", {})
+    `retain_last` take the place of the table's properties; branches may have their own. Raises
+    `Unsupported` for a property that is not a number."""
     if older_than_ms is None:
-        older_than_ms = now_ms - int(properties.get(_MAX_AGE, _FIVE_DAYS_MS))
+        older_than_ms = now_ms - int_property(metadata, _MAX_AGE, _FIVE_DAYS_MS)
     if retain_last is None:
-        retain_last = int(properties.get(_LEAST, 1))
+        retain_last = int_property(metadata, _LEAST, 1)
     times = {one["snapshot-id"]: one["timestamp-ms"] for one in metadata.get("snapshots", ())}
     refs = _refs(metadata)
-    max_age = int(properties.get(_MAX_REF_AGE, _FOR_EVER_MS))
+    max_age = int_property(metadata, _MAX_REF_AGE, _FOR_EVER_MS)
     old = {name for name, at in refs.items() if _is_old(name, at, times, now_ms, max_age)}
     kept: set[int] = set()
     referenced: set[int] = set()
@@ -131,13 +127,14 @@ def requirements(metadata: Metadata) -> list[Json]:
     return [*refs, *assert_definition(metadata)]
 
 
-def updates(files: MetadataFiles, metadata: Metadata, gone: Expired) -> list[Json]:
+def updates(lists: ManifestLists, metadata: Metadata, gone: Expired) -> list[Json]:
     """Return the updates that remove snapshots, with the schemas and partition specs that they
-    alone have used. Reads the lists of manifests of those that stay."""
+    alone have used. Reads the lists of manifests of all: what cannot be read shows now."""
+    lists.read(metadata.get("snapshots", ()))
     left = [
         one for one in metadata.get("snapshots", ()) if one["snapshot-id"] not in gone.snapshots
     ]
-    rows = _manifests(files, left).values()
+    rows = lists.read(left).values()
     schemas = {one.get("schema-id") for one in left} | {metadata.get("current-schema-id", 0)}
     specs = {row["partition_spec_id"] for row in rows} | {metadata.get("default-spec-id", 0)}
     old_schemas = _ids(metadata, "schemas", "schema-id") - schemas
@@ -160,13 +157,13 @@ def _ids(metadata: Metadata, name: str, number: str) -> set[int]:
 @dataclass(frozen=True)
 class FreedFiles:
     """Files that no snapshot has any more: locations with their bytes. `lists` are those of
-    manifests, whose bytes nobody has noted."""
+    manifests, and manifests that are in none: nobody has noted their bytes."""
 
     files: Mapping[str, int]
     lists: Collection[str] = ()
 
 
-def freed_files(files: MetadataFiles, before: Metadata, after: Metadata) -> Iterator[FreedFiles]:
+def freed_files(lists: ManifestLists, before: Metadata, after: Metadata) -> Iterator[FreedFiles]:
     """Yield the files that the snapshots of `before` have and those of `after` have not.
 
     Manifests of both are read where snapshots are gone that had others: first those of the ones
@@ -174,27 +171,33 @@ def freed_files(files: MetadataFiles, before: Metadata, after: Metadata) -> Iter
     """
     there = {one["snapshot-id"] for one in after.get("snapshots", ())}
     gone = [one for one in before.get("snapshots", ()) if one["snapshot-id"] not in there]
-    kept = _manifests(files, after.get("snapshots", ()))
-    old = [row for place, row in _manifests(files, gone).items() if place not in kept]
-    lists = {one["manifest-list"] for one in gone if "manifest-list" in one}
-    lists -= {one.get("manifest-list") for one in after.get("snapshots", ())}
-    count = sum(row["added_files_count"] + row["existing_files_count"] for row in old)
-    parts = 1 + count // _HELD
+    kept = lists.read(after.get("snapshots", ()))
+    old = [row for place, row in lists.read(gone).items() if place not in kept]
+    read = partial(read_paths, lists.files)
+    parts = 1 + sum(map(_count, old)) // _HELD
     for part in range(parts):
         found: dict[str, int] = {}
-        for paths in _read(partial(read_paths, files), old):
+        for paths in each_of(read, old):
             found |= {
                 place: size
                 for place, size in paths.items()
                 if parts == 1 or zlib.crc32(place.encode()) % parts == part
             }
-        for paths in _read(partial(read_paths, files), list(kept.values())) if found else ():
+        for paths in each_of(read, kept.values() if found else ()):
             for place in paths:
                 found.pop(place, None)
         yield FreedFiles(found)
     # Last: they were read above.
-    manifests = {row["manifest_path"]: row["manifest_length"] for row in old}
-    yield FreedFiles(manifests | _statistics(before, after), lists)
+    sizes = {row["manifest_path"]: row.get("manifest_length") for row in old}
+    known = {place: size for place, size in sizes.items() if size is not None}
+    unknown = {one["manifest-list"] for one in gone if "manifest-list" in one} | sizes.keys()
+    unknown -= {one.get("manifest-list") for one in after.get("snapshots", ())}
+    yield FreedFiles(known | _statistics(before, after), unknown - known.keys())
+
+
+def _count(row: Json) -> int:
+    """Return how many files a manifest names that a snapshot has, 0 where the list does not say."""
+    return int(row.get("added_files_count", 0) + row.get("existing_files_count", 0))
 
 
 def _statistics(before: Metadata, after: Metadata) -> dict[str, int]:
@@ -209,14 +212,22 @@ def _statistics(before: Metadata, after: Metadata) -> dict[str, int]:
     return {place: size for place, size in known(before).items() if place not in there}
 
 
-def _manifests(files: MetadataFiles, snapshots: Iterable[Json]) -> dict[str, Json]:
-    """Return what lists say of each manifest of some snapshots, by its location."""
-    listed = _read(partial(read_list, files), list(snapshots))
-    return {row["manifest_path"]: row for rows in listed for row in rows}
+_HISTORY = {
+    "snapshots": "snapshot-id",
+    "statistics": "statistics-path",
+    "partition-statistics": "statistics-path",
+}
+"""What an expiry removes, and what tells each of its kind apart."""
 
 
-def _read(work: Callable[[Json], _Result], things: Sequence[Json]) -> Iterator[_Result]:
-    """Yield what `work` reads, several at once and few ahead: what was read may be large."""
-    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="expiry") as pool:
-        for at in range(0, len(things), AT_ONCE):
-            yield from pool.map(work, things[at : at + AT_ONCE])
+def with_earlier(metadata: Metadata, earlier: Iterable[Metadata]) -> Metadata:
+    """Return metadata with the snapshots and statistics that some earlier metadata of the table
+    had."""
+    known = [*earlier, metadata]
+    if len(known) == 1:
+        return metadata
+    return {**metadata, **{name: _all_of(known, name, key) for name, key in _HISTORY.items()}}
+
+
+def _all_of(known: Iterable[Metadata], name: str, key: str) -> list[Json]:
+    return list({one[key]: one for metadata in known for one in metadata.get(name, ())}.values())

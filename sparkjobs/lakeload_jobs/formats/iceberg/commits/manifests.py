@@ -10,16 +10,21 @@ from __future__ import annotations
 import io
 import json
 import math
+import struct
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Protocol
+from functools import lru_cache, partial
+from typing import Any, Protocol, TypeVar
 
 import fastavro
 
-from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
+from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.core.avro_blocks import CODECS, BlockTooLarge, unpacked
+from lakeload_jobs.formats.iceberg.commits.errors import Unsupported, damaged
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     DATA_VERSIONS,
     ROW_LINEAGE,
@@ -43,8 +48,24 @@ DATA, DELETES = 0, 1
 """What a manifest names: files of rows, or of deletes."""
 
 _PATH = "write.metadata.path"
-_AT_ONCE = 8
-"""Manifests that are read at the same time."""
+AT_ONCE = 8
+"""Files of a table that are read or removed at once."""
+
+_Thing = TypeVar("_Thing")
+_Result = TypeVar("_Result")
+
+
+def each_of(work: Callable[[_Thing], _Result], things: Iterable[_Thing]) -> Iterator[_Result]:
+    """Yield what `work` returns of each, in order: several at once and few ahead, as what was read
+    may be large."""
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="iceberg-files") as pool:
+        ahead: deque[Future[_Result]] = deque()
+        for thing in things:
+            ahead.append(pool.submit(work, thing))
+            if len(ahead) == AT_ONCE:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
 
 
 class MetadataFiles(Protocol):
@@ -257,35 +278,113 @@ _CONTAINER: Json = {
     ],
 }
 """How an Avro file begins."""
+_BLOCK: Json = {
+    "type": "record",
+    "name": "block",
+    "fields": [
+        {"name": "count", "type": "long"},
+        {"name": "data", "type": "bytes"},
+        {"name": "sync", "type": {"type": "fixed", "name": "sync", "size": 16}},
+    ],
+}
+"""How it goes on, with each block."""
+_MAGIC = b"Obj\x01"
 _SCHEMA = "avro.schema"
+_SCHEMAS_HELD = 64
+"""Schemas that are held in memory."""
+_FASTAVRO_READS = ("null", "deflate")
+
+
+_CODEC = "avro.codec"
+_LARGEST_BLOCK = 1 << 30
+"""The largest block of records, in bytes. Those of Iceberg's own writers have 64 KiB."""
+_NOT_DECODED = (
+    AttributeError,
+    EOFError,
+    LookupError,
+    OverflowError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+    BlockTooLarge,
+    fastavro.schema.SchemaParseException,
+)
+"""What fastavro raises of bytes that are damaged, and what we do."""
 
 
 @dataclass(frozen=True)
 class _AvroFile:
     schema: Json
     header: Mapping[str, str]
-    records: Iterable[Any]
+    records: list[Any]
 
 
-def _read_avro(data: bytes) -> _AvroFile:
-    """Read an Avro file. Dates, times and decimals are as it stores them: Python's own have no year
-    10000. Raises `Unsupported` for a compression that is not there."""
-    stream = io.BytesIO(data)
-    found: Any = fastavro.schemaless_reader(stream, _CONTAINER, None)
-    meta = found["meta"]
-    schema = json.loads(meta[_SCHEMA])
-    plain = io.BytesIO()
-    as_stored = {**meta, _SCHEMA: json.dumps(_without_logical_types(schema)).encode()}
-    fastavro.schemaless_writer(plain, _CONTAINER, {**found, "meta": as_stored})
-    plain.write(stream.read())
-    plain.seek(0)
+def _read_avro(
+    files: MetadataFiles, location: str, narrowed: Callable[[Json], Json] | None = None
+) -> _AvroFile:
+    """Read an Avro file; `narrowed` leaves of its schema what is read. Dates, times and decimals
+    are as it stores them: Python's own have no year 10000. Raises `LoadFailed`, naming the file,
+    for one that is damaged or of a codec that Avro does not have."""
+    data = files.read(location)
     try:
-        records = list(fastavro.reader(plain))
-    except ValueError as error:
-        codec = meta.get("avro.codec", b"null").decode()
-        raise Unsupported(f"a manifest with the compression `{codec}`: {error}") from error
+        return _decoded(location, io.BytesIO(data), narrowed)
+    except _NOT_DECODED as error:
+        raise damaged(location, "the Avro file", error) from error
+
+
+def _decoded(
+    location: str, stream: io.BytesIO, narrowed: Callable[[Json], Json] | None
+) -> _AvroFile:
+    found: Any = fastavro.schemaless_reader(stream, _CONTAINER, None)
+    if found["magic"] != _MAGIC:
+        raise ValueError("it does not begin as one")
+    meta = found["meta"]
+    codec = meta.get(_CODEC, b"null").decode()
+    if codec not in CODECS:
+        raise LoadFailed(
+            f"reading `{location}`: its codec `{codec}` is not supported",
+            hint="set `write.manifest.compression-codec` of the table to `gzip`, and rewrite its "
+            "manifests: `CALL lake.system.rewrite_manifests`",
+        )
+    schema, plain_schema = _read_schema(meta[_SCHEMA])
+    as_stored = {_SCHEMA: plain_schema}
+    if codec in _FASTAVRO_READS:
+        as_stored[_CODEC] = codec.encode()
+        blocks = stream.read()
+    else:
+        blocks = _unpacked(stream, codec, found["sync"])
+    plain = io.BytesIO()
+    fastavro.schemaless_writer(plain, _CONTAINER, {**found, "meta": as_stored})
+    plain.write(blocks)
+    plain.seek(0)
+    wanted: Any = None if narrowed is None else narrowed(schema)
+    records = list(fastavro.reader(plain, reader_schema=wanted))
     header = {name: value.decode() for name, value in meta.items() if not name.startswith("avro.")}
     return _AvroFile(schema, header, records)
+
+
+def _unpacked(stream: io.BytesIO, codec: str, sync: bytes) -> bytes:
+    """Return the blocks that are left, as those of a file without a codec: fastavro wants another
+    package for each of the others."""
+    out = io.BytesIO()
+    end = len(stream.getbuffer())
+    while stream.tell() < end:
+        block: Any = fastavro.schemaless_reader(stream, _BLOCK, None)
+        if block["sync"] != sync:
+            raise ValueError("a block does not end with the marker of the file")
+        block["data"] = unpacked(codec, block["data"], _LARGEST_BLOCK)
+        fastavro.schemaless_writer(out, _BLOCK, block)
+    return out.getvalue()
+
+
+@lru_cache(_SCHEMAS_HELD)
+def _read_schema(text: bytes) -> tuple[Json, bytes]:
+    """Return the schema of a file, and its text without logical types. Callers change no schema:
+    manifests of one table have the same, and with few entries most of a read's time is spent here.
+    """
+    schema = json.loads(text)
+    return schema, json.dumps(_without_logical_types(schema)).encode()
 
 
 def _without_logical_types(schema: Any) -> Any:
@@ -446,29 +545,30 @@ class OpenManifest:
 
 
 def read_manifest(files: MetadataFiles, row: Json) -> OpenManifest:
-    """Read the manifest that a row of a list names. Raises `Unsupported`."""
-    found = _read_avro(files.read(row["manifest_path"]))
+    """Read the manifest that a row of a list names. Raises `LoadFailed` for one that cannot be
+    read."""
+    found = _read_avro(files, row["manifest_path"])
     entries = tuple(_inherited(row, found.records))
     return OpenManifest(row, found.schema, found.header, entries)
 
 
 def read_manifests(files: MetadataFiles, rows: Sequence[Json]) -> list[OpenManifest]:
     """Read several, some at once."""
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(partial(read_manifest, files), rows))
+    return list(each_of(partial(read_manifest, files), rows))
 
 
 def read_paths(files: MetadataFiles, row: Json) -> dict[str, int]:
     """Read the locations of the files of a manifest that its snapshot has, with their bytes."""
-    data = files.read(row["manifest_path"])
-    own: Any = fastavro.reader(io.BytesIO(data)).writer_schema
+    entries = _read_avro(files, row["manifest_path"], _of_paths).records
+    found = (one["data_file"] for one in entries if one["status"] != DELETED)
+    return {one["file_path"]: one["file_size_in_bytes"] for one in found}
+
+
+def _of_paths(own: Json) -> Json:
     (data_file,) = (one for one in own["fields"] if one["name"] == "data_file")
     record = _narrowed(data_file["type"], "file_path", "file_size_in_bytes")
     few = [*own["fields"], {"name": "data_file", "type": record}]
-    schema = _narrowed({**own, "fields": few}, "status", "data_file")
-    entries: Iterable[Any] = fastavro.reader(io.BytesIO(data), reader_schema=schema)
-    found = (one["data_file"] for one in entries if one["status"] != DELETED)
-    return {one["file_path"]: one["file_size_in_bytes"] for one in found}
+    return _narrowed({**own, "fields": few}, "status", "data_file")
 
 
 def _narrowed(record: Json, *names: str) -> Json:
@@ -615,8 +715,38 @@ def read_list(files: MetadataFiles, snapshot: Mapping[str, Any] | None) -> list[
         return []
     if "manifest-list" not in snapshot:
         raise Unsupported("a snapshot without a list of manifests")
-    found = _read_avro(files.read(snapshot["manifest-list"]))
+    found = _read_avro(files, snapshot["manifest-list"])
     return [_OF_VERSION_1 | dict(_known(row)) for row in found.records]
+
+
+class ManifestLists:
+    """What lists say of the manifests of snapshots. Each list is read once: none ever changes."""
+
+    def __init__(self, files: MetadataFiles) -> None:
+        self.files = files
+        self._rows: dict[str, Json] = {}
+        self._named: dict[int, tuple[str, ...]] = {}
+        """The manifests of each snapshot; many lists name the same."""
+
+    def read(self, snapshots: Iterable[Json]) -> dict[str, Json]:
+        """Return the rows of each manifest of some snapshots, by its location. Of those that a
+        snapshot of version 1 names itself no counts and no lengths are known. Raises `LoadFailed`
+        and `Unsupported`, for any of the snapshots."""
+        wanted = list(snapshots)
+        new = [one for one in wanted if one["snapshot-id"] not in self._named]
+        for snapshot, rows in zip(new, each_of(self._read, new), strict=True):
+            # The same text for all that name it.
+            places = (self._rows.setdefault(row["manifest_path"], row) for row in rows)
+            self._named[snapshot["snapshot-id"]] = tuple(row["manifest_path"] for row in places)
+        named = (place for one in wanted for place in self._named[one["snapshot-id"]])
+        return {place: self._rows[place] for place in named}
+
+    def _read(self, snapshot: Json) -> list[Json]:
+        named = snapshot.get("manifests")
+        if named is None:
+            return read_list(self.files, snapshot)
+        # Iceberg's own reader takes these manifests for those of the first spec, too.
+        return [_OF_VERSION_1 | {"manifest_path": one, "partition_spec_id": 0} for one in named]
 
 
 _OLD_NAMES = {

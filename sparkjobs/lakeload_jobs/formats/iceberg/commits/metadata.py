@@ -42,11 +42,6 @@ FIRST_PARTITION_ID = 1000
 # Requirements
 
 
-def assert_create() -> Json:
-    """Require that there is no table of the name."""
-    return {"type": "assert-create"}
-
-
 def assert_uuid(metadata: Metadata) -> Json:
     """Require the table that was read, and not a later one of its name."""
     return {"type": "assert-table-uuid", "uuid": metadata["table-uuid"]}
@@ -237,6 +232,34 @@ NOTHING: Metadata = {
 """The metadata before the first commit of a table."""
 
 
+def normalised(metadata: Metadata) -> Json:
+    """Return metadata with what its writer has left out, or written as null: branches, for writers
+    that know `current-snapshot-id` alone, the lists of later versions than 1, and what is empty."""
+    found = {**metadata, **{name: NOTHING[name] for name in NOTHING if metadata.get(name) is None}}
+    if "schema" in found and not found["schemas"]:
+        found["schemas"] = [{"schema-id": 0, **found["schema"]}]
+    if "partition-spec" in found and not found["partition-specs"]:
+        fields = [
+            {"field-id": number, **field}
+            for number, field in enumerate(found["partition-spec"], FIRST_PARTITION_ID)
+        ]
+        found["partition-specs"] = [{"spec-id": 0, "fields": fields}]
+        ids = (int(field["field-id"]) for field in fields)
+        found["last-partition-id"] = max(found["last-partition-id"], *ids, 0)
+    if found["schemas"]:
+        first = {
+            "current-schema-id": found["schemas"][0].get("schema-id", 0),
+            "default-spec-id": 0,
+            "default-sort-order-id": 0,
+        }
+        found |= {name: value for name, value in first.items() if found.get(name) is None}
+    head = found["current-snapshot-id"]
+    if head != NO_SNAPSHOT and MAIN not in found["refs"]:
+        main = {"snapshot-id": head, "type": "branch"}
+        found["refs"] = {MAIN: main, **found["refs"]}
+    return found
+
+
 def updated(
     metadata: Metadata,
     updates: Iterable[Mapping[str, Any]],
@@ -251,7 +274,7 @@ def updated(
     is not known.
     """
     # What changes is made anew: a deep copy of a long history takes most of a commit's time.
-    commit = _Commit(dict(metadata), max(now_ms, metadata.get("last-updated-ms", 0)))
+    commit = _Commit(normalised(metadata), max(now_ms, metadata.get("last-updated-ms", 0)))
     for update in updates:
         action = update["action"]
         if action not in _UPDATES:
@@ -484,7 +507,7 @@ def ref(metadata: Metadata, name: str) -> int | None:
     if at is not None:
         return int(at["snapshot-id"])
     current = metadata.get("current-snapshot-id", NO_SNAPSHOT)
-    # Metadata of version 1 may have no references: its current snapshot is `main`.
+    # As in `normalised`: metadata of version 1 may have no references.
     return int(current) if name == MAIN and current not in (None, NO_SNAPSHOT) else None
 
 
@@ -497,7 +520,7 @@ def snapshot_of(metadata: Metadata, number: int) -> Json | None:
 def schema_of(metadata: Metadata, number: int | None = None) -> Json:
     """Return a schema by its id, the current one by default."""
     wanted = metadata.get("current-schema-id", 0) if number is None else number
-    schemas: Sequence[Json] = metadata.get("schemas") or [metadata["schema"]]
+    schemas: Sequence[Json] = metadata["schemas"]
     return next(one for one in schemas if one.get("schema-id", 0) == wanted)
 
 

@@ -142,8 +142,9 @@ def moved(
                 if row[name] == staged["sequence-number"]:
                     row[name] = sequence
         # Row ids of earlier snapshots are all lower.
-        if lineage and (row.get("first_row_id") or -1) >= staged["first-row-id"]:
-            row["first_row_id"] += first_row_id - staged["first-row-id"]
+        first = row.get("first_row_id")
+        if lineage and first is not None and first >= staged["first-row-id"]:
+            row["first_row_id"] = first + first_row_id - staged["first-row-id"]
     snapshot["manifest-list"] = write_list(
         files,
         metadata,
@@ -338,7 +339,9 @@ def _snapshot(
         "timestamp-ms": max(now_ms, metadata.get("last-updated-ms", 0)),
         "manifest-list": place,
         "schema-id": metadata["current-schema-id"],
-        "summary": summary.text(addition.summary, parent["summary"] if parent else None),
+        "summary": summary.text(
+            addition.summary, (parent.get("summary") or {}) if parent else None
+        ),
         **ids,
     }
 

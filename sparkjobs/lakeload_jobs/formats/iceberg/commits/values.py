@@ -29,6 +29,8 @@ _PACKED: Mapping[str, str] = {
     "timestamp_ns": "<q",
     "timestamptz_ns": "<q",
 }
+_EXACT = Context(prec=38)
+"""Iceberg's decimals have at most so many digits."""
 _HIGHEST = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 
@@ -41,12 +43,21 @@ def binary(kind: str, value: Any) -> bytes:
     if kind in _PACKED:
         return struct.pack(_PACKED[kind], value)
     if _DECIMAL.fullmatch(kind):
-        # The fewest bytes of two's complement.
-        size = (value + (value < 0)).bit_length() // 8 + 1
-        return int(value).to_bytes(size, "big", signed=True)
+        return decimal_bytes(value)
     if kind == "string":
         return value if isinstance(value, bytes) else str(value).encode()
     return bytes(value)
+
+
+def decimal_bytes(unscaled: int) -> bytes:
+    """Return an unscaled decimal in the fewest bytes of two's complement, high byte first."""
+    size = (unscaled + (unscaled < 0)).bit_length() // 8 + 1
+    return int(unscaled).to_bytes(size, "big", signed=True)
+
+
+def unscaled_decimal(value: Decimal, scale: int) -> int:
+    """Return the unscaled integer of a decimal of a scale."""
+    return int(value.scaleb(scale, _EXACT))
 
 
 def stored(kind: str, value: Any) -> Any:
@@ -55,7 +66,7 @@ def stored(kind: str, value: Any) -> Any:
     if value is None or not (match := _DECIMAL.fullmatch(kind)):
         return value
     precision, scale = int(match[1]), int(match[2])
-    unscaled = int(Decimal(value).scaleb(scale, Context(prec=precision + 1)))
+    unscaled = unscaled_decimal(Decimal(value), scale)
     return unscaled.to_bytes(_decimal_size(precision), "big", signed=True)
 
 

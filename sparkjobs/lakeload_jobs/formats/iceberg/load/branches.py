@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.contract.traits import Compares, catalog_traits
+from lakeload_jobs.formats.iceberg.catalogs.changes import until_committed
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, now_ms
@@ -31,16 +30,12 @@ from lakeload_jobs.formats.iceberg.load.catalog_tables import (
 )
 from lakeload_jobs.formats.iceberg.rules.catalogs import took_false_commit
 from lakeload_jobs.formats.iceberg.rules.facts import lineage
-from lakeload_jobs.storage.backoff import pause
 
 logger = logging.getLogger(__name__)
 
-_TRIES = 60
 _KEPT = 1
 """`min-snapshots-to-keep` of a staging branch. Spark makes a branch that was dropped anew when a
 commit names it, and gives it no settings."""
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -162,21 +157,6 @@ def branch_is_gone(target: str, name: str) -> LoadFailed:
         ),
         retryable=True,
     )
-
-
-def until_committed(once: Callable[[], _T], doing: str) -> _T:
-    """Repeat what others' commits made fail; `once` looks anew each time, also for what an earlier
-    try may have done. Raises `LoadFailed`."""
-    for tries in range(_TRIES):
-        try:
-            return once()
-        except (CommitRejected, CommitUnknown) as error:
-            last = error
-        pause(tries)
-    cause = last.__cause__
-    if isinstance(last, CommitUnknown) and isinstance(cause, LakeloadError):
-        raise cause from None
-    raise LoadFailed(f"{doing}: conflicts with other commits each time", retryable=True)
 
 
 def _needed(tables: CatalogTables, schema: str, table: str) -> ReadTable:

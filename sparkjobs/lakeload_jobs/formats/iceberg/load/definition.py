@@ -196,14 +196,14 @@ def schema_columns(schema: Mapping[str, Any]) -> dict[str, str]:
 
 def table_properties(spec: JobSpec, table: TableSpec) -> dict[str, str]:
     """Return the properties of a new table: ours, the destination's over them, then the table's."""
+    shared = catalog_traits(spec.destination.iceberg.catalog).keeps_history
     own = {
         _FORMAT_VERSION: str(spec.destination.iceberg.format_version),
         # Many loads commit to one table at once; Iceberg's own four tries are soon used up.
         "commit.retry.num-retries": "20",
-        # Nessie's other branches, tags and earlier commits name older metadata files.
-        "write.metadata.delete-after-commit.enabled": (
-            "false" if catalog_traits(spec.destination.iceberg.catalog).keeps_history else "true"
-        ),
+        # Nessie's other branches, tags and earlier commits name older metadata and other files.
+        "write.metadata.delete-after-commit.enabled": "false" if shared else "true",
+        **({"gc.enabled": "false"} if shared else {}),
         "write.merge.mode": "merge-on-read",
         "write.update.mode": "merge-on-read",
         "write.delete.mode": "merge-on-read",

@@ -10,8 +10,7 @@ import uuid
 import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.result import FileResult
-from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
+from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import RetryLoad, Writer
 from lakeload_jobs.formats.data_files.encode import ROW_GROUP_BYTES, Encoding
 from lakeload_jobs.formats.data_files.parts import TableParts, same_shape
@@ -33,6 +32,7 @@ from lakeload_jobs.formats.data_files.stage import (
 )
 from lakeload_jobs.formats.data_files.tracked import Tracking
 from lakeload_jobs.formats.data_files.uploads import StagedFile, UploadRegistry, abort_uploads
+from lakeload_jobs.formats.iceberg.catalogs.reading import existing_table
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.commits.footers import WrittenFile, data_file
 from lakeload_jobs.formats.iceberg.commits.manifests import (
@@ -52,7 +52,6 @@ from lakeload_jobs.formats.iceberg.load.file_tasks import IcebergFiles
 from lakeload_jobs.formats.iceberg.load.partitioned import stage_partitions
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.load.rejects_writer import RejectsWriter
-from lakeload_jobs.formats.iceberg.rules.file_io import FILE_IO_SETTING, io_settings
 from lakeload_jobs.formats.iceberg.rules.writers import (
     WrittenTable,
     data_location,
@@ -110,17 +109,8 @@ def plan_write(
 ) -> Plan:
     """Decide who writes the rows of a load into a table that is `known`, and will have this
     `metadata`. `own_key` returns the access key id of the destination's own identity."""
-    written = existing_table(spec.destination, known, metadata, own_key)
+    written = existing_table(spec.destination, replace(known, metadata=metadata), own_key)
     return plan_rows(spec, table, rows, written)
-
-
-def existing_table(
-    destination: DestinationSpec, known: ReadTable, metadata: Metadata, own_key: Callable[[], str]
-) -> WrittenTable:
-    """Return what decides about a table that is `known`, and will have this `metadata`."""
-    told = known.config or {}
-    settings = io_settings(told, known.credentials, destination, own_key)
-    return written_table(metadata, settings, told.get(FILE_IO_SETTING))
 
 
 def _partitions(metadata: Metadata) -> tuple[str, ...]:
@@ -257,14 +247,9 @@ def _data_file(given: Target, file: StagedFile, facts: str) -> Json:
         rows=file.rows,
         footer=zlib.decompress(base64.b64decode(found["footer"])),
         floats={int(number): floats for number, floats in found["floats"].items()},
-        partition={field.name: _partition_value(value, field.kind) for field, value in values},
+        partition={field.name: value for field, value in values},
     )
     return data_file(schema, metadata.get("properties", {}), written)
-
-
-def _partition_value(value: Any, kind: str) -> Any:
-    """Return a value of `transforms.by_partition` as manifests have it: decimals are text there."""
-    return Decimal(value) if value is not None and kind.startswith("decimal") else value
 
 
 def _check_unchanged(given: Target, write: DirectWrite) -> None:

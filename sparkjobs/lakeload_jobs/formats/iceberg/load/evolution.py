@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.plan import ExistingColumns
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.base import RetryLoad
 from lakeload_jobs.formats.iceberg.commits.definitions import (
@@ -32,11 +33,10 @@ from lakeload_jobs.formats.iceberg.rules.partitions import kept_fields
 from lakeload_jobs.formats.iceberg.rules.publish import check_replaceable
 from lakeload_jobs.formats.iceberg.rules.schema import (
     SchemaPlan,
-    compare,
     parse_type,
+    plan_definition,
     spelled_in,
     with_nulls,
-    with_partitions,
 )
 
 _OF_DEFINITION = ("-schema", "-spec", "-sort-order")
@@ -54,34 +54,34 @@ def plan_changes(
     """Return the steps that the table needs before the load. `nulls` counts the rows of the loaded
     branch that have null in each of some columns. Raises `LoadFailed`."""
     branch = spec.destination.iceberg.branch
-    columns = schema_columns(made.schema)
-    plan = compare(
-        facts.columns,
-        columns,
+    plan = plan_definition(
+        existing_columns(facts, branch),
+        schema_columns(made.schema),
+        fitted.partition_by,
         spec.schema_changes_of(table),
         table.mode,
         target=table.target,
-        required=facts.required,
-        identifiers=facts.identifiers,
+        required=made.key,
         keys=fitted.key,
-        incoming_required=made.key,
         full_refresh=spec.options.full_refresh,
-        empty=is_empty(facts, branch),
         misfits=fitted.prepared.misfits,
-    )
-    plan = with_partitions(
-        plan,
-        facts.partitions,
-        fitted.partition_by,
-        spec.schema_changes_of(table),
-        target=table.target,
-        columns=columns,
     )
     asked = [name for name in plan.require if name in facts.columns]
     if not asked or branch not in facts.refs:
         return plan
     mode = "OVERWRITE" if spec.options.full_refresh else table.mode
     return with_nulls(plan, nulls(asked), mode, target=table.target, identifiers=facts.identifiers)
+
+
+def existing_columns(facts: TableFacts, branch: str) -> ExistingColumns:
+    """Return the columns of a table whose branch is loaded."""
+    return ExistingColumns(
+        dict(facts.columns),
+        tuple(sorted(facts.required)),
+        facts.identifiers,
+        is_empty(facts, branch),
+        facts.partitions,
+    )
 
 
 @dataclass(frozen=True)

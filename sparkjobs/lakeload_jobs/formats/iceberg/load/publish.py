@@ -21,9 +21,9 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     Metadata,
     add_snapshot,
     assert_ref,
+    move_branch,
     ref,
     remove_ref,
-    set_branch,
     set_properties,
     updated,
 )
@@ -185,12 +185,11 @@ def publish(given: Publish) -> Published:
             # Where the table has moved, the next read tells.
             unanswered += not error.overtaken
             if unanswered > _UNKNOWN_TRIES:
-                return _last_look(given, sent, error)
+                return _last_look(given, sent, _silent(given, error), unknown=True)
             pause(tries)
         except LakeloadError as error:
             # A refusal is a response: the commit was not applied, and a retry cannot help.
-            _give_up(given, unknown=doubt)
-            raise _refused(given, error) from error
+            return _last_look(given, sent, _refused(given, error), unknown=doubt)
         else:
             return Published("IN", commit.snapshot, facts, now)
     return _stop(given, _exhausted(given), table, unknown=bool(unanswered))
@@ -255,8 +254,7 @@ def _prepare(given: Publish, table: ReadTable, facts: TableFacts) -> _Commit:
         number = snapshot["snapshot-id"]
         updates.append(add_snapshot(snapshot))
     # What else is set of the branch, such as the age of its snapshots, stays.
-    settings = table.metadata.get("refs", {}).get(given.branch, {})
-    updates.append({**settings, **set_branch(given.branch, number)})
+    updates.append(move_branch(table.metadata, given.branch, number))
     # In the same commit, so a published job never leaves a branch for recovery to judge.
     updates.append(remove_ref(staged.branch))
     # State and job id commit together with the rows: this makes a rerun idempotent.
@@ -319,22 +317,29 @@ def _give_up(given: Publish, *, unknown: bool) -> None:
         raise unknown_outcome(given.job)
 
 
-def _last_look(given: Publish, sent: list[int], error: CommitUnknown) -> Published:
-    """The catalog has not answered for long: fence the commits off, and look once more."""
+def _last_look(given: Publish, sent: list[int], failure: LoadFailed, *, unknown: bool) -> Published:
+    """Fence the commits off, and look once more whether one came in before. Raises `failure` where
+    none did, and `LoadFailed` where that is `unknown`."""
     try:
         # Fence first, read second: in the other order a late commit could follow the read.
         gone = drop_branch(given.tables, given.schema, given.table, given.staged.branch)
-        table = _read(given)
+        table = None if gone else _read(given)
     except LakeloadError:
-        raise unknown_outcome(given.job) from None
-    facts = facts_of(table)
-    # The lost response may have been a success.
-    for snapshot in sent:
-        if has_landed(facts, given.branch, given.job, snapshot):
-            return Published("IN", snapshot, facts, table)
-    if after_drop(dropped=gone, unknown=True) == "UNKNOWN":
+        raise (unknown_outcome(given.job) if unknown else failure) from None
+    if table is not None:
+        facts = facts_of(table)
+        # What was lost, or was no answer of a catalog, may have been a success.
+        for snapshot in sent:
+            if has_landed(facts, given.branch, given.job, snapshot):
+                return Published("IN", snapshot, facts, table)
+    if after_drop(dropped=gone, unknown=unknown) == "UNKNOWN":
         raise unknown_outcome(given.job)
-    raise LoadFailed(
+    raise failure
+
+
+def _silent(given: Publish, error: CommitUnknown) -> LoadFailed:
+    """Return the error of a commit that the catalog has not answered for long."""
+    return LoadFailed(
         f"the catalog rejected the commit of `{given.job.target}`: {error}",
         hint="run again: nothing was committed",
         retryable=True,

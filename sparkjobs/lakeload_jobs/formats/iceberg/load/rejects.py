@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -14,11 +13,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from lakeload_jobs.contract.errors import InvalidInput, LoadFailed
-from lakeload_jobs.contract.spec import JobSpec, PartitionField, TableSpec
+from lakeload_jobs.contract.spec import PartitionField, TableSpec
 from lakeload_jobs.core.names import REJECTED_SUFFIX
 from lakeload_jobs.formats.data_files.tracked import rejected_frame
-from lakeload_jobs.formats.iceberg.catalogs.changes import settle_partition
-from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
+from lakeload_jobs.formats.iceberg.catalogs.changes import until_committed
+from lakeload_jobs.formats.iceberg.catalogs.reading import existing_table, facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, now_ms
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     MAIN,
@@ -30,7 +29,6 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     snapshot_of,
 )
 from lakeload_jobs.formats.iceberg.commits.snapshots import Addition, added
-from lakeload_jobs.formats.iceberg.load.branches import until_committed
 from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
 from lakeload_jobs.formats.iceberg.load.catalog_tables import (
     CatalogTables,
@@ -46,7 +44,6 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
     DirectWrite,
     Target,
     Written,
-    existing_table,
     write_files,
 )
 from lakeload_jobs.formats.iceberg.load.small_tables import UnreadableFiles, read_batches
@@ -56,8 +53,6 @@ from lakeload_jobs.formats.iceberg.rules.rejects import (
     REJECTED_OF,
     ROUND_COLUMN,
     PendingRejects,
-    fate_of,
-    is_forgotten,
     pending_rejects,
 )
 from lakeload_jobs.formats.iceberg.rules.writers import only_spark, settings_that_need_spark
@@ -109,7 +104,7 @@ def _spark_reason(
     destination = given.spec.destination
     if reason := next(settings_that_need_spark(given.spec, side), ""):
         return reason
-    written = existing_table(destination, known, known.metadata, own_key)
+    written = existing_table(destination, known, own_key)
     catalog, bucket = destination.iceberg.catalog, destination.bucket
     return only_spark(written, side, catalog, bucket, [*_COLUMNS], ())
 
@@ -144,7 +139,7 @@ def _append(given: Stage, side: TableSpec, known: ReadTable, own_key: Callable[[
         driver=given.driver,
         rejects=True,
     )
-    table = existing_table(spec.destination, known, known.metadata, own_key)
+    table = existing_table(spec.destination, known, own_key)
     written = write_files(target, DirectWrite(given.rows.prepared.parts, table))
     commit_records(tables, side, written, summary_of(spec, given.table, None))
 
@@ -169,55 +164,6 @@ def commit_records(
 
     with committable(side.target):
         until_committed(once, f"adding rejected records to `{side.target}`")
-
-
-def settle_rejects(
-    tables: CatalogTables, spec: JobSpec, table: TableSpec, own: str | None = None
-) -> None:
-    """Remove the rejected records of rounds that were not published and cannot be any more.
-
-    `own` is the branch of a round of this attempt that has ended. Others stay remembered for a
-    while: one that was paused may yet add its records.
-    """
-    side = _side_table(table)
-    known = tables.read(side.schema, side.table)
-    if known is None:
-        return
-    pending = tuple(pending_rejects(facts_of(known)))
-    if not pending:
-        return
-    # Read after what is pending: an attempt publishes after it is remembered.
-    main = tables.read(table.schema, table.table)
-    facts = None if main is None else facts_of(main)
-    for one in pending:
-        fate = fate_of(facts, spec.destination.iceberg.branch, one)
-        if fate == "WAITS":
-            continue
-        forget = fate == "COUNTS" or is_forgotten(one, own, datetime.now(UTC))
-        _settle(
-            tables,
-            side,
-            (ROUND_COLUMN, one.branch) if fate == "GONE" else None,
-            one.name if forget else None,
-            summary_of(spec, table, None),
-        )
-
-
-def _settle(
-    tables: CatalogTables,
-    side: TableSpec,
-    partition: tuple[str, str] | None,
-    forget: str | None,
-    summary: dict[str, str],
-) -> None:
-    def once() -> None:
-        now = tables.read(side.schema, side.table)
-        if now is not None:
-            files = tables.files(now)
-            settle_partition(tables.store, files, now, partition, summary=summary, forget=forget)
-
-    with committable(side.target):
-        until_committed(once, f"settling the rejected records in `{side.target}`")
 
 
 def read_rejects(

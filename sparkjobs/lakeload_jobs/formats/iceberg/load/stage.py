@@ -621,7 +621,8 @@ def _key_filter(
 def _is_large(metadata: Metadata, snapshot: int | None) -> bool:
     """Whether a filter of the load's keys saves a MERGE more than it costs."""
     known = None if snapshot is None else snapshot_of(metadata, snapshot)
-    rows = known["summary"].get("total-records") if known is not None else None
+    summary = (known.get("summary") or {}) if known is not None else {}
+    rows = summary.get("total-records")
     return int(rows or 0) >= LARGE_TABLE
 
 

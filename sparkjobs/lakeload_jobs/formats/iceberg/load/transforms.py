@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from lakeload_jobs.contract.spec import PartitionField
+from lakeload_jobs.formats.iceberg.commits.values import decimal_bytes, unscaled_decimal
 from lakeload_jobs.rows.arrow import Column, pc
 
 _HOUR = 3_600_000_000
@@ -91,19 +92,11 @@ def _hashed(values: Column) -> Iterator[bytes | str]:
         yield from values.to_pylist()
     elif pt.is_decimal(values.type):
         for value in values.to_pylist():
-            number = _unscaled(value)
-            length = (number if number >= 0 else ~number).bit_length() // 8 + 1
-            yield number.to_bytes(length, "big", signed=True)
+            yield decimal_bytes(unscaled_decimal(value, values.type.scale))
     else:
         raw = _integers(values).cast(pa.int64()).to_numpy(zero_copy_only=False).tobytes()
         for at in range(0, len(raw), 8):
             yield raw[at : at + 8]
-
-
-def _unscaled(value: Decimal) -> int:
-    sign, digits, _ = value.as_tuple()
-    number = int("".join(map(str, digits)))
-    return -number if sign else number
 
 
 def _truncate(column: Column, width: int) -> Column:

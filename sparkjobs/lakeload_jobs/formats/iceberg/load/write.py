@@ -16,9 +16,10 @@ from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
-from lakeload_jobs.formats.base import RetryLoad, Writer
+from lakeload_jobs.formats.base import ROUNDS, RetryLoad, Writer
 from lakeload_jobs.formats.data_files.stage import Driver, count_parts
 from lakeload_jobs.formats.iceberg.commits.metadata import snapshot_of
+from lakeload_jobs.formats.iceberg.left_rejects import settle_rejects
 from lakeload_jobs.formats.iceberg.load.asked_rows import AskedTable
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
 from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
@@ -28,11 +29,8 @@ from lakeload_jobs.formats.iceberg.load.incremental import note_evidence
 from lakeload_jobs.formats.iceberg.load.opening import Ready
 from lakeload_jobs.formats.iceberg.load.outcome import already, loaded
 from lakeload_jobs.formats.iceberg.load.publish import Publish, Staged, publish
-from lakeload_jobs.formats.iceberg.load.rejects import (
-    add_rejects,
-    settle_rejects,
-)
-from lakeload_jobs.formats.iceberg.load.stage import Stage, stage
+from lakeload_jobs.formats.iceberg.load.rejects import add_rejects
+from lakeload_jobs.formats.iceberg.load.stage import Stage, stage, summary_of
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_DELETED, PipelineState
 from lakeload_jobs.rows.counting import Counted
@@ -120,7 +118,7 @@ class IcebergWriter:
             table=load.table,
             rows=self.ready.rows,
             counted=counted,
-            branch=staging_branch(datetime.now(UTC), load.spec.attempt_id, load.number),
+            branch=staging_branch(datetime.now(UTC), load.spec.attempt_id, ROUNDS - load.number),
             loaded=load.spec.destination.iceberg.branch,
             replaces=load.replaces,
             driver=load.driver,
@@ -237,7 +235,8 @@ class StagedIceberg:
             return True
         load = self._load
         try:
-            settle_rejects(load.tables, load.spec, load.table, self._given.branch)
+            summary = summary_of(load.spec, load.table, None)
+            settle_rejects(load.tables, load.table, summary, self._given.branch)
         except (LakeloadError, Py4JError, PySparkException, OSError):
             logger.warning("rejected records are not settled", exc_info=True)
             return False

@@ -30,13 +30,14 @@ class StagingBranch:
     snapshot_id: int
 
 
-def staging_branch(now: datetime, attempt: str, number: int = 0) -> str:
+def staging_branch(now: datetime, attempt: str, rounds_left: int = 0) -> str:
     """Return the branch of an attempt (a UUID): its age and attempt are read from the name.
 
-    `number` tells the rounds of the attempt apart, also those of one second: a late commit of an
-    earlier round must not find its branch there (I7).
+    It is dated a second earlier for each round that the attempt may still make: each has a name of
+    its own, also those of one second, as a late commit of an earlier round must not find its branch
+    there (I7). None is dated after its files (I10).
     """
-    begun = now.astimezone(UTC) + timedelta(seconds=number)
+    begun = now.astimezone(UTC) - timedelta(seconds=rounds_left)
     return f"{STAGING_PREFIX}{begun.strftime(_TIME)}_{uuid.UUID(attempt).hex}"
 
 

@@ -315,17 +315,14 @@ def table_facts(metadata: Mapping[str, Any], metadata_location: str | None) -> T
 def current_schema(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the current schema of a table's metadata."""
     current = metadata.get("current-schema-id", 0)
-    # Old metadata of version 1 has this one alone.
-    schemas: Sequence[Mapping[str, Any]] = metadata.get("schemas") or [metadata["schema"]]
+    schemas: Sequence[Mapping[str, Any]] = metadata["schemas"]
     return next(one for one in schemas if one.get("schema-id", 0) == current)
 
 
 def default_spec(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """Return the fields of the partition spec that new files of a table have."""
     default = metadata.get("default-spec-id", 0)
-    specs: Sequence[Mapping[str, Any]] = metadata.get("partition-specs") or [
-        {"spec-id": default, "fields": metadata["partition-spec"]}
-    ]
+    specs: Sequence[Mapping[str, Any]] = metadata["partition-specs"]
     fields: Sequence[Mapping[str, Any]] = next(
         one["fields"] for one in specs if one["spec-id"] == default
     )
@@ -333,10 +330,7 @@ def default_spec(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _refs(metadata: Mapping[str, Any]) -> dict[str, int]:
-    found = {name: ref["snapshot-id"] for name, ref in metadata.get("refs", {}).items()}
-    head = metadata.get("current-snapshot-id")
-    # Writers that know no branches leave them out.
-    return {"main": head, **found} if head not in (None, -1) else found
+    return {name: ref["snapshot-id"] for name, ref in metadata["refs"].items()}
 
 
 def type_text(kind: str | Mapping[str, Any]) -> str:
@@ -380,5 +374,5 @@ def _snapshot(data: Mapping[str, Any]) -> Snapshot:
         id=data["snapshot-id"],
         parent=data.get("parent-snapshot-id"),
         timestamp_ms=data["timestamp-ms"],
-        summary=data.get("summary", {}),
+        summary=data.get("summary") or {},
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.plan import ExistingColumns
 from lakeload_jobs.contract.spec import (
     TRACKING_COLUMNS,
     Mode,
@@ -637,6 +638,43 @@ class SchemaPlan:
             *((self.repartition.sentence(),) if self.repartition else ()),
             *self.notes,
         )
+
+
+def plan_definition(
+    existing: ExistingColumns,
+    incoming: Mapping[str, str],
+    partition_by: Sequence[PartitionField] | None,
+    policy: SchemaChanges,
+    mode: Mode,
+    *,
+    target: str,
+    required: Collection[str],
+    keys: Sequence[str],
+    full_refresh: bool,
+    misfits: Misfits = NOTHING_ASKED,
+) -> SchemaPlan:
+    """Return the steps from the columns and partitions of a table to those of a load, whose columns
+    are `incoming`, those that are not nullable `required`, and its key `keys`.
+
+    Raises `LoadFailed` as `compare` and `with_partitions` do.
+    """
+    plan = compare(
+        existing.columns,
+        incoming,
+        policy,
+        mode,
+        target=target,
+        required=existing.required,
+        identifiers=existing.identifiers,
+        keys=keys,
+        incoming_required=required,
+        full_refresh=full_refresh,
+        empty=existing.empty,
+        misfits=misfits,
+    )
+    return with_partitions(
+        plan, existing.partitions, partition_by, policy, target=target, columns=incoming
+    )
 
 
 def compare(

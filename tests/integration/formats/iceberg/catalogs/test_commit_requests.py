@@ -6,6 +6,7 @@ import json
 import ssl
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,7 @@ def commit(tables: TableStore) -> ReadTable:
 CALLS: dict[str, Callable[[TableStore], object]] = {
     "committing to the table `shop.orders`": commit,
     "reading the table `shop.orders`": lambda tables: tables.load("shop", "orders"),
+    "dropping the table `shop.orders`": lambda tables: tables.drop(TABLE),
     "creating the namespace `shop`": lambda tables: tables.create_namespace("shop", None),
     "reading the namespace `shop`": lambda tables: tables.namespace_location("shop"),
 }
@@ -165,6 +167,28 @@ def test_a_commit_is_sent_once_whatever_the_answer(
         commit(store(scripted))
     assert len(sent) == 1
     assert getattr(caught.value, "busy", None) is busy
+
+
+@pytest.mark.parametrize(
+    ("answer", "ends"),
+    [
+        ((204, {}, b""), None),
+        (error(404, "NoSuchTableException", "gone"), None),
+        (error(403, "ForbiddenException", "no"), CatalogError),
+        (error(500, "RuntimeException", "oops"), CommitUnknown),
+        (None, CommitUnknown),
+    ],
+    ids=["204", "404", "403", "500", "no answer"],
+)
+def test_a_drop_is_sent_once_and_leaves_the_files(
+    answer: Answer | None, ends: type[Exception] | None, scripted: Scripted
+) -> None:
+    sent = answered(scripted, answer)
+    with pytest.raises(ends) if ends else nullcontext():
+        store(scripted).drop(TABLE)
+    assert len(sent) == 1
+    path, _ = scripted.seen[-1]
+    assert path.endswith("/namespaces/shop/tables/orders?purgeRequested=false")
 
 
 @pytest.mark.parametrize("moved", [True, False])

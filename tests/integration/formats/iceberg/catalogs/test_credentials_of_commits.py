@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -14,7 +14,6 @@ from lakeload_jobs.aws import AwsError, AwsSession
 from lakeload_jobs.contract.spec import CredentialsSpec, EncryptionSpec
 from lakeload_jobs.formats.iceberg.catalogs.vended_files import VendedFiles, files_for
 from tests.integration.formats.iceberg.catalog_world import CatalogWorld
-from tests.integration.formats.iceberg.catalog_worlds import worlds
 from tests.integration.formats.iceberg.glue_world import exact_lake, glue_world
 from tests.integration.formats.iceberg.proof.client import Seen
 from tests.integration.formats.iceberg.proof.own_client import OwnClient
@@ -25,15 +24,6 @@ from tests.servers.short_tokens import ShortTokens
 KEY = "arn:aws:kms:us-east-1:123456789012:key/6b1f0000-4d5e-4b6c-8d7e-000000000042"
 
 
-@pytest.fixture
-def made(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[str], CatalogWorld]]:
-    """Make worlds by name, and end them with the test."""
-    with worlds(request, monkeypatch) as maker:
-        yield maker
-
-
 def client_of(world: CatalogWorld) -> OwnClient:
     """Return a writer of a namespace of its own."""
     client = OwnClient.of(world.destination, f"{world.schema}_{secrets.token_hex(4)}")
@@ -42,9 +32,9 @@ def client_of(world: CatalogWorld) -> OwnClient:
 
 
 def test_metadata_is_written_with_nothing_but_vended_credentials(
-    made: Callable[[str], CatalogWorld], monkeypatch: pytest.MonkeyPatch
+    make_world: Callable[[str], CatalogWorld], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = made("open-catalog")
+    world = make_world("open-catalog")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     world = replace(world, destination=replace(world.destination, credentials=CredentialsSpec()))
@@ -66,9 +56,9 @@ def test_metadata_is_written_with_nothing_but_vended_credentials(
 
 
 def test_a_token_that_expires_between_two_commits_is_renewed(
-    made: Callable[[str], CatalogWorld],
+    make_world: Callable[[str], CatalogWorld],
 ) -> None:
-    world = made("rest")
+    world = make_world("rest")
     gate, tokens = world.gates
     client = client_of(world)
     client.create("orders", "base")

@@ -26,7 +26,8 @@ from lakeload_jobs.contract.spec import (
 from lakeload_jobs.formats.iceberg.catalogs.catalog import IcebergCatalog
 from lakeload_jobs.formats.iceberg.catalogs.changes import drop_branches, settle_partition
 from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
-from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog
+from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
+from lakeload_jobs.formats.iceberg.catalogs.opening import open_catalog, open_glue
 from lakeload_jobs.formats.iceberg.commits.metadata import ref
 from tests.servers.glue import glue_of
 from tests.servers.ministack import EXTERNAL_ID_VARIABLE, Lake
@@ -51,8 +52,8 @@ def destination(lake: Lake) -> DestinationSpec:
 
 
 @pytest.fixture
-def catalog(base_identity: Lake) -> IcebergCatalog:
-    """Glue's catalog, with every right on it."""
+def session(base_identity: Lake) -> AwsSession:
+    """An identity with every right on Glue's catalog."""
     seeded = base_identity.seeded
     policy = loader_policy(seeded.bucket, seeded.prefix)
     statements = policy["Statement"]
@@ -60,8 +61,19 @@ def catalog(base_identity: Lake) -> IcebergCatalog:
     everything = {"Effect": "Allow", "Action": ["glue:*", "s3:DeleteObject"], "Resource": "*"}
     whole = {**policy, "Statement": [*statements, everything]}
     base_identity.server.admin.put_role_policy(seeded.role, whole)
-    wanted = destination(base_identity)
-    return open_catalog(wanted, AwsSession(wanted))
+    return AwsSession(destination(base_identity))
+
+
+@pytest.fixture
+def files(base_identity: Lake, session: AwsSession) -> LakeFiles:
+    """The metadata files of the catalog."""
+    return LakeFiles(session, destination(base_identity))
+
+
+@pytest.fixture
+def catalog(base_identity: Lake, session: AwsSession, files: LakeFiles) -> IcebergCatalog:
+    """Glue's catalog."""
+    return open_glue(destination(base_identity), session, files)
 
 
 def place(lake: Lake) -> str:
@@ -116,10 +128,12 @@ def test_glue_catalog_metadata_has_the_encryption_of_the_destination(
 
 
 def test_glue_catalog_second_concurrent_commit_raises_conflict(
-    catalog: IcebergCatalog, table: str, base_identity: Lake, monkeypatch: pytest.MonkeyPatch
+    catalog: IcebergCatalog,
+    files: LakeFiles,
+    table: str,
+    base_identity: Lake,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    files = catalog.files
-    assert files is not None
     write = files.write
 
     def overtaken(location: str, data: bytes) -> None:
@@ -137,7 +151,12 @@ def test_glue_catalog_second_concurrent_commit_raises_conflict(
 
 
 def test_glue_catalog_commit_that_the_sdk_repeats_is_in_and_stays_readable(
-    catalog: IcebergCatalog, table: str, base_identity: Lake, monkeypatch: pytest.MonkeyPatch
+    catalog: IcebergCatalog,
+    session: AwsSession,
+    files: LakeFiles,
+    table: str,
+    base_identity: Lake,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     catalog.set_property(DATABASE, table, "commit.retry.num-retries", "0")
     catalog.set_property(DATABASE, table, "pending", "{}")
@@ -147,15 +166,13 @@ def test_glue_catalog_commit_that_the_sdk_repeats_is_in_and_stays_readable(
     for name in ("stays", "goes"):
         made.append(pa.table({"id": [1], "name": [name]}))
     made.manage_snapshots().create_branch(made.metadata.snapshots[0].snapshot_id, "left").commit()
-    files = catalog.files
-    assert files is not None
-    glue = files.session.glue  # type: ignore[attr-defined]
-    update = glue.update_table
+    glue = session.glue
+    send = glue.update_table
 
     def repeated(**arguments: Any) -> object:
         # The first answer is lost: Glue tells the second request that the version has moved.
-        update(**arguments)
-        return update(**arguments)
+        send(**arguments)
+        return send(**arguments)
 
     monkeypatch.setattr(glue, "update_table", repeated)
     store = catalog._tables

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lakeload_jobs.aws import AwsError
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import MetadataWriter, ReadTable
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
 from lakeload_jobs.formats.iceberg.commits.metadata import (
@@ -26,11 +27,11 @@ DELETES = {
 
 
 class Bucket:
-    """Files in memory; `denied` says whether they may not be deleted."""
+    """Files in memory; `refuses` is the code with which a request to delete one fails."""
 
-    def __init__(self, *, denied: bool = False) -> None:
+    def __init__(self, refuses: str | None = None) -> None:
         self.files: dict[str, bytes] = {}
-        self.denied = denied
+        self.refuses = refuses
         self.asked: list[str] = []
 
     def read(self, location: str) -> bytes:
@@ -41,8 +42,8 @@ class Bucket:
 
     def delete(self, location: str) -> None:
         self.asked.append(location)
-        if self.denied:
-            raise AwsError("access denied", code="AccessDenied", operation="DeleteObject")
+        if self.refuses is not None:
+            raise AwsError("it stays", code=self.refuses, operation="DeleteObject")
         self.files.pop(location, None)
 
 
@@ -74,12 +75,26 @@ def test_files_that_leave_the_log_are_deleted_where_the_table_says_so() -> None:
 
 
 def test_role_that_may_not_delete_is_asked_once_and_commits_on() -> None:
-    bucket = Bucket(denied=True)
+    bucket = Bucket("AccessDenied")
     writer, table = created(bucket, **DELETES)
     for _ in range(5):
         table = committed(writer, table)
     assert len(bucket.files) == 6
     assert len(bucket.asked) == 1
+
+
+def test_old_file_that_cannot_be_deleted_now_is_no_reason_to_leave_later_ones() -> None:
+    bucket = Bucket("SlowDown")
+    writer, table = created(bucket, **DELETES)
+    places = [table.metadata_location]
+    for _ in range(4):
+        table = committed(writer, table)
+        places.append(table.metadata_location)
+    assert bucket.asked == places[:2]
+    bucket.refuses = None
+    table = committed(writer, table)
+    assert bucket.asked == places[:3]
+    assert list(bucket.files) == [*places[:2], *places[3:], table.metadata_location]
 
 
 def test_metadata_is_compressed_and_placed_as_the_table_says() -> None:
@@ -105,6 +120,7 @@ def test_metadata_is_compressed_and_placed_as_the_table_says() -> None:
 @pytest.mark.parametrize(
     ("metadata", "says"),
     [
+        ({}, "the format version None"),
         ({"format-version": 4}, "the format version 4"),
         ({"format-version": 3, "encryption-keys": [{"key-id": "k"}]}, "encryption keys"),
         ({"format-version": 3, "properties": {"encryption.key-id": "k"}}, "encryption keys"),
@@ -115,3 +131,30 @@ def test_metadata_that_would_not_be_kept_is_not_read(metadata: dict[str, Any], s
     bucket.write("v.json", json.dumps(metadata).encode())
     with pytest.raises(Unsupported, match=says):
         MetadataWriter(bucket).read("v.json")
+
+
+def test_metadata_that_is_read_names_what_its_writer_has_left_out() -> None:
+    bucket = Bucket()
+    schema: Json = {"type": "struct", "schema-id": 0, "fields": []}
+    old = {
+        "format-version": 1,
+        "location": PLACE,
+        "schema": schema,
+        "partition-spec": [],
+        "current-snapshot-id": 7,
+        "snapshots": [{"snapshot-id": 7, "timestamp-ms": 1}],
+        "properties": None,
+    }
+    bucket.write("v.json", json.dumps(old).encode())
+    read = MetadataWriter(bucket).read("v.json")
+    assert read["refs"]["main"]["snapshot-id"] == 7
+    assert (read["schemas"], read["properties"], read["metadata-log"]) == ([schema], {}, [])
+
+
+@pytest.mark.parametrize("content", [b"", b"{", gzip.compress(b"{}")[:-9], b"\x1f\x8b\x00"])
+def test_metadata_that_is_damaged_is_named(content: bytes) -> None:
+    bucket = Bucket()
+    bucket.write("s3://lake/v.json", content)
+    with pytest.raises(LoadFailed, match=r"/v\.json`: the metadata file is damaged") as bad:
+        MetadataWriter(bucket).read("s3://lake/v.json")
+    assert bad.value.hint

@@ -17,7 +17,12 @@ from lakeload_jobs.formats.iceberg.commits.expiry import (
     requirements,
     updates,
 )
-from lakeload_jobs.formats.iceberg.commits.manifests import DELETED, read_list, read_manifest
+from lakeload_jobs.formats.iceberg.commits.manifests import (
+    DELETED,
+    ManifestLists,
+    read_list,
+    read_manifest,
+)
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     MAIN,
     Json,
@@ -125,7 +130,7 @@ def files(table: OwnTable, meta: Json) -> set[str]:
 
 
 def after(table: OwnTable, gone: Expired) -> Json:
-    made = updates(table.files, table.metadata, gone)
+    made = updates(ManifestLists(table.files), table.metadata, gone)
     return updated(table.metadata, made, replaces="before", now_ms=NOW)
 
 
@@ -154,7 +159,7 @@ def test_freed_files_are_those_that_no_snapshot_has_any_more(
     gone = tuple(one for one in ids if one not in heads and rng.random() < 0.7)
     now = after(table, Expired(gone, ()))
 
-    freed = list(freed_files(table.files, table.metadata, now))
+    freed = list(freed_files(ManifestLists(table.files), table.metadata, now))
 
     found = [place for one in freed for place in (*one.files, *one.lists)]
     assert sorted(found) == sorted(files(table, table.metadata) - files(table, now))
@@ -172,7 +177,7 @@ def test_nothing_is_read_of_files_where_every_manifest_stays(tmp_path: Path) -> 
     now = after(table, Expired((first["snapshot-id"],), ()))
     for row in table.rows():
         Path(row["manifest_path"]).unlink()
-    [nothing, one] = freed_files(table.files, table.metadata, now)
+    [nothing, one] = freed_files(ManifestLists(table.files), table.metadata, now)
     assert (one.files, one.lists, nothing.files) == ({}, {first["manifest-list"]}, {})
 
 
@@ -188,7 +193,7 @@ def test_statistics_go_with_their_snapshot(tmp_path: Path) -> None:
         for name, snapshot in (("old", first), ("new", second))
     ]
     now = after(table, Expired((first["snapshot-id"],), ()))
-    [nothing, one] = freed_files(table.files, table.metadata, now)
+    [nothing, one] = freed_files(ManifestLists(table.files), table.metadata, now)
     assert (nothing.files, one.files) == ({}, {"s3://lake/old.puffin": 7})
 
 
@@ -228,3 +233,22 @@ def test_commit_asserts_every_reference_and_the_definition(tmp_path: Path) -> No
         check(rolled, wanted)
     with pytest.raises(CommitRejected):
         updated(rolled, [remove_snapshots([first["snapshot-id"]])], replaces=None, now_ms=NOW)
+
+
+def test_snapshots_without_lists_expire_with_the_manifests_that_they_name(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path)
+    first = table.append(data_file("a", 1))
+    [old] = table.rows()
+    table.commit(table.addition([table.manifest(data_file("b", 2))], replaces=True))
+    table.append(data_file("c", 3))
+    before = [one["snapshot-id"] for one in table.metadata["snapshots"][:-1]]
+    named = next(one for one in table.metadata["snapshots"] if one == first)
+    place = named.pop("manifest-list")
+    named["manifests"] = [old["manifest_path"]]
+    now = after(table, Expired(tuple(before), ()))
+    [data, rest] = freed_files(ManifestLists(table.files), table.metadata, now)
+    assert data.files == {"s3://lake/a.parquet": 10}
+    # Nobody knows the bytes of the manifest.
+    assert old["manifest_path"] in rest.lists
+    assert old["manifest_path"] not in rest.files
+    assert place not in rest.lists

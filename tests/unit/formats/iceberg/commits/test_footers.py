@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import struct
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
-from lakeload_jobs.formats.iceberg.commits.footers import Metrics, metrics_by_id
+from lakeload_jobs.formats.iceberg.commits.footers import (
+    Metrics,
+    WrittenFile,
+    data_file,
+    metrics_by_id,
+)
 from lakeload_jobs.formats.iceberg.commits.metadata import Json
 
 POINT: Json = {"type": "struct", "fields": [{"id": 5, "name": "x", "type": "double"}]}
@@ -50,3 +60,43 @@ def test_property_of_a_column_goes_before_the_default() -> None:
         5: Metrics("truncate", 3),
         6: Metrics("none"),
     }
+
+
+def test_metrics_are_those_of_all_row_groups_and_of_floats_those_of_the_task() -> None:
+    kinds = {"id": "long", "name": "string", "ratio": "double", "none": "double"}
+    fields = [{"id": at, "name": n, "type": kinds[n]} for at, n in enumerate(kinds, start=1)]
+    rows = pa.table(
+        {
+            "id": pa.array([7, -3, None, 2], pa.int64()),
+            "name": ["b" * 20, "a", None, None],
+            "ratio": [1.5, float("nan"), -0.0, None],
+            "none": pa.nulls(4, pa.float64()),
+        }
+    )
+    out = io.BytesIO()
+    pq.write_table(rows, out, row_group_size=2)
+    data = out.getvalue()
+    size = int.from_bytes(data[-8:-4], "little")
+    double = struct.Struct("<d").pack
+    floats: dict[int, dict[str, object]] = {
+        3: {"nan": 1, "low": double(-0.0).hex(), "high": double(1.5).hex()},
+        4: {"nan": 0, "low": None, "high": None},
+    }
+    written = WrittenFile("s3://lake/a", len(data), 4, data[-8 - size : -8], floats)
+    found = data_file({"type": "struct", "fields": fields}, {}, written)
+
+    def by_column(name: str) -> dict[int, object]:
+        return {one["key"]: one["value"] for one in found[name]}
+
+    whole = struct.Struct("<q").pack
+    assert by_column("value_counts") == {1: 4, 2: 4, 3: 4, 4: 4}
+    assert by_column("null_value_counts") == {1: 1, 2: 2, 3: 1, 4: 4}
+    assert by_column("nan_value_counts") == {3: 1, 4: 0}
+    assert by_column("lower_bounds") == {1: whole(-3), 2: b"a", 3: double(-0.0)}
+    assert by_column("upper_bounds") == {1: whole(7), 2: b"b" * 15 + b"c", 3: double(1.5)}
+    assert len(found["split_offsets"]) == 2
+    # The mode `counts` leaves bounds out.
+    counts = {f"{_PREFIX}column.{name}": "counts" for name in ("id", "ratio")}
+    found = data_file({"type": "struct", "fields": fields}, counts, written)
+    assert by_column("lower_bounds").keys() == {2}
+    assert by_column("nan_value_counts") == {3: 1, 4: 0}

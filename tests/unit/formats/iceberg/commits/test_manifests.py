@@ -11,6 +11,7 @@ from typing import Any
 import fastavro
 import pytest
 
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
 from lakeload_jobs.formats.iceberg.commits.manifests import (
     DATA,
@@ -19,6 +20,7 @@ from lakeload_jobs.formats.iceberg.commits.manifests import (
     check_can_add,
     read_list,
     read_manifest,
+    read_paths,
     write_added,
     write_list,
 )
@@ -30,6 +32,7 @@ from tests.unit.formats.iceberg.commits.own_table import (
     OwnTable,
     data_file,
 )
+from tests.unit.sources.files.formats.avro.test_reader import packed
 
 MERGING = {"commit.manifest.min-count-to-merge": "2"}
 
@@ -292,3 +295,85 @@ def test_lists_and_manifests_of_version_1_count_as_the_first_of_all(tmp_path: Pa
     assert merged["min_sequence_number"] == 0
     assert [entry["sequence_number"] for entry in table.entries()] == [0, 2]
     assert len(table.planned()) == 2
+
+
+CONTAINER = {
+    "type": "record",
+    "name": "header",
+    "fields": [
+        {"name": "magic", "type": {"type": "fixed", "name": "magic", "size": 4}},
+        {"name": "meta", "type": {"type": "map", "values": "bytes"}},
+    ],
+}
+CODECS = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
+
+
+def pack(table: OwnTable, codec: str) -> None:
+    """Pack the list of main, and the manifests in it, as another writer does."""
+    for row in table.rows():
+        packed(Path(row["manifest_path"]), codec)
+    packed(Path(table.snapshot()["manifest-list"]), codec)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("replaces", [False, True], ids=["append", "overwrite"])
+def test_manifests_and_lists_of_every_codec_are_read(
+    codec: str, replaces: bool, tmp_path: Path
+) -> None:
+    table = OwnTable.new(tmp_path, properties=MERGING)
+    table.append(data_file("a", 1), data_file("b", 2))
+    (row,) = table.rows()
+    pack(table, codec)
+    with Path(row["manifest_path"]).open("rb") as file:
+        header: Any = fastavro.schemaless_reader(file, CONTAINER, None)
+    assert header["meta"]["avro.codec"] == codec.encode()
+    assert read_paths(table.files, row) == {"s3://lake/a.parquet": 10, "s3://lake/b.parquet": 20}
+    table.commit(table.addition([table.manifest(data_file("c", 3))], replaces=replaces))
+    files = [entry["data_file"]["file_path"] for entry in table.entries()]
+    names = ["c"] if replaces else ["a", "b", "c"]
+    assert files == [f"s3://lake/{name}.parquet" for name in names]
+    assert table.planned() == set(files)
+
+
+def test_codec_that_is_not_read_is_named_with_its_file(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path)
+    table.append(data_file("a", 1))
+    (row,) = table.rows()
+    pack(table, "lz4")
+    for read in (
+        lambda: read_paths(table.files, row),
+        lambda: read_manifest(table.files, row),
+    ):
+        with pytest.raises(LoadFailed, match="its codec `lz4` is not supported") as caught:
+            read()
+        assert f"`{row['manifest_path']}`" in caught.value.message
+    with pytest.raises(LoadFailed, match=r"snap-.*its codec `lz4` is not supported"):
+        table.append(data_file("b", 1))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("damage", ["none", "other", "short", "text"])
+def test_damaged_manifest_is_named(codec: str, damage: str, tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path)
+    snapshot = table.append(*(data_file(f"a{n}", n) for n in range(99)))
+    (row,) = table.rows()
+    pack(table, codec)
+    for place in (row["manifest_path"], snapshot["manifest-list"]):
+        data = Path(place).read_bytes()
+        changed = {
+            "none": b"",
+            "other": b"PAR1" + data[4:],
+            "short": data[:-30],
+            "text": data.replace(b"avro.schema", b"avro.schemo"),
+        }
+        Path(place).write_bytes(changed[damage])
+    for read in (
+        lambda: read_paths(table.files, row),
+        lambda: read_manifest(table.files, row),
+    ):
+        with pytest.raises(LoadFailed, match="the Avro file is damaged: ") as caught:
+            read()
+        assert f"reading `{row['manifest_path']}`" in caught.value.message
+        assert caught.value.hint
+    with pytest.raises(LoadFailed, match=r"snap-.*the Avro file is damaged"):
+        table.append(data_file("b", 1))

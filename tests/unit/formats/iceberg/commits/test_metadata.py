@@ -18,12 +18,14 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     assert_ref,
     assert_uuid,
     check,
+    normalised,
     ref,
     remove_properties,
     remove_ref,
     schema_of,
     set_branch,
     set_properties,
+    spec_of,
     updated,
 )
 
@@ -167,15 +169,63 @@ def test_requirements_are_about_the_table_that_was_read() -> None:
             check(metadata, [requirement])
 
 
-def test_table_of_version_1_without_references_has_main() -> None:
-    metadata = {
-        "format-version": 1,
-        "table-uuid": "u",
-        "location": PLACE,
-        "current-snapshot-id": 7,
-        "snapshots": [{"snapshot-id": 7, "timestamp-ms": 1, "manifest-list": "x"}],
-        "schema": {"type": "struct", "fields": []},
-        "partition-spec": [],
-    }
+OF_VERSION_1: Json = {
+    "format-version": 1,
+    "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1",
+    "location": PLACE,
+    "last-updated-ms": 1,
+    "last-column-id": 2,
+    "schema": {
+        "type": "struct",
+        "fields": [{"id": 2, "name": "a", "required": False, "type": "int"}],
+    },
+    "partition-spec": [{"name": "a", "transform": "identity", "source-id": 2}],
+    "current-snapshot-id": 7,
+    "snapshots": [{"snapshot-id": 7, "timestamp-ms": 1, "manifest-list": "x"}],
+}
+"""As the first writers of the format have left it."""
+
+
+def test_table_of_version_1_has_what_later_versions_have() -> None:
+    metadata = normalised(OF_VERSION_1)
     assert ref(metadata, MAIN) == 7
-    assert schema_of(metadata)["fields"] == []
+    assert [field["name"] for field in schema_of(metadata)["fields"]] == ["a"]
+    (field,) = spec_of(metadata)["fields"]
+    assert (field["field-id"], metadata["last-partition-id"]) == (1000, 1000)
+    assert (metadata["properties"], metadata["metadata-log"]) == ({}, [])
+    read = TableMetadataUtil.parse_obj(metadata)
+    assert (read.current_snapshot_id, read.spec().fields[0].field_id) == (7, 1000)
+    assert normalised(metadata) == metadata
+
+
+@pytest.mark.parametrize("refs", [{}, {"refs": None}, {"refs": {}}])
+def test_branch_beside_a_current_snapshot_without_references_leaves_main(refs: Json) -> None:
+    metadata = commit({**OF_VERSION_1, **refs}, set_branch("mine", 7))
+    assert (ref(metadata, MAIN), ref(metadata, "mine")) == (7, 7)
+    assert metadata["current-snapshot-id"] == 7
+    moved = commit(metadata, add_snapshot(snapshot(8, 0, 7)), set_branch(MAIN, 8))
+    assert ref(moved, MAIN) == moved["current-snapshot-id"] == 8
+    gone = commit(metadata, remove_ref(MAIN))
+    assert (ref(gone, MAIN), gone["current-snapshot-id"]) == (None, -1)
+
+
+@pytest.mark.parametrize("current", [-1, None])
+@pytest.mark.parametrize("absent", [True, False])
+def test_metadata_without_what_is_empty_takes_a_first_snapshot(
+    current: int | None, *, absent: bool
+) -> None:
+    before = table() | {"current-snapshot-id": current}
+    for name in ("snapshots", "snapshot-log", "metadata-log", "properties", "refs", "statistics"):
+        before[name] = None
+        if absent:
+            del before[name]
+    assert ref(normalised(before), MAIN) is None
+    metadata = commit(
+        before, add_snapshot(snapshot(7, 1)), set_branch(MAIN, 7), set_properties({"a": "1"})
+    )
+    assert (ref(metadata, MAIN), metadata["properties"]) == (7, {"a": "1"})
+    assert [entry["snapshot-id"] for entry in metadata["snapshot-log"]] == [7]
+    assert len(metadata["metadata-log"]) == 1
+    assert TableMetadataUtil.parse_obj(metadata).current_snapshot_id == 7
+    left = commit(before, {"action": "remove-snapshots", "snapshot-ids": [3]})
+    assert left["snapshots"] == []

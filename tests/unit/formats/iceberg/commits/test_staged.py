@@ -144,6 +144,16 @@ def test_moved_snapshot_has_new_numbers_where_others_have_taken_its_own(
         assert len(table.planned()) == 3
 
 
+def test_moved_snapshot_of_a_table_without_rows_has_row_ids_of_its_own(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path, 3)
+    staged = table.copy().append(data_file("a", 2), data_file("b", 4))
+    assert staged["first-row-id"] == 0
+    table.append(data_file("other", 7), branch="of-another")
+    table.commit(moved(table.files, table.metadata, staged, schema_id=0, now_ms=NOW))
+    assert table.row_ids() == {"a": range(7, 9), "b": range(9, 13)}
+    assert table.metadata["next-row-id"] == 13
+
+
 def test_moved_snapshot_keeps_the_row_ids_of_a_merged_manifest(tmp_path: Path) -> None:
     table = OwnTable.new(tmp_path, 3, properties=MERGING)
     table.append(data_file("a", 3))
@@ -176,3 +186,15 @@ def test_files_of_a_snapshot_are_those_that_it_has_added(tmp_path: Path) -> None
     ]
     replaced = table.addition([table.manifest(data_file("d", 5))], replaces=True)
     assert [one.location for one in files_of(table.files, replaced)] == ["s3://lake/d.parquet"]
+
+
+def test_append_on_top_of_a_snapshot_without_a_summary_has_no_totals(tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path)
+    table.append(data_file("a", 3))
+    # Version 1 asks for none, and a table that was raised keeps its snapshots.
+    (first,) = table.metadata["snapshots"]
+    table.metadata["snapshots"] = [{**first, "summary": None}]
+    second = table.append(data_file("b", 2))
+    assert second["summary"]["added-records"] == "2"
+    assert "total-records" not in second["summary"]
+    assert names(table) == ["a", "b"]

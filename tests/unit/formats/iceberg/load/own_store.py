@@ -110,6 +110,10 @@ class OwnStore:
         """Refuse."""
         raise NotImplementedError
 
+    def drop(self, table: ReadTable) -> None:
+        """Refuse."""
+        raise NotImplementedError
+
 
 _NOW = 1_700_000_000_000
 

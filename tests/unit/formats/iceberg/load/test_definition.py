@@ -103,6 +103,9 @@ class Store:
         self._answer("create", done=True)
         return ReadTable(namespace, name, {"location": location}, "")
 
+    def drop(self, table: ReadTable) -> None:
+        raise NotImplementedError
+
     def commit(
         self,
         table: ReadTable,
@@ -180,6 +183,15 @@ def test_a_new_table_has_the_version_and_no_property_of_it(tmp_path: Path) -> No
         "write.parquet.bloom-filter-enabled.column.id": "true",
         "write.parquet.bloom-filter-adaptive-enabled": "true",
     }
+
+
+def test_files_of_a_new_table_of_nessie_are_left_to_nessie_by_every_client(tmp_path: Path) -> None:
+    job, table = spec(tmp_path, "NESSIE")
+    found = definition(job, table, COLUMNS, (), []).new_table().properties
+    assert found["gc.enabled"] == "false"
+    assert found["write.metadata.delete-after-commit.enabled"] == "false"
+    alone = replace(table, table_properties={"gc.enabled": "true"})
+    assert definition(job, alone, COLUMNS, (), []).new_table().properties["gc.enabled"] == "true"
 
 
 @pytest.mark.parametrize(

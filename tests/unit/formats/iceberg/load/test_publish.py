@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_A_CATALOG, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
@@ -299,6 +300,39 @@ def test_commit_that_comes_in_before_the_last_look_is_found(tmp_path: Path, *, w
 
     assert load.publish().outcome == "IN"
     load.published_once()
+
+
+@both
+def test_commit_that_is_in_although_its_answer_is_an_error_is_found(
+    tmp_path: Path, *, whole: bool
+) -> None:
+    """A proxy may put a page of its own in the place of the catalog's answer."""
+    load = Load.begun(tmp_path, whole=whole)
+
+    def fate(act: Any) -> ReadTable:
+        act()
+        raise CatalogError("the response is not that of a catalog", code=NOT_A_CATALOG, status=200)
+
+    load.store.fates = [fate]
+
+    assert load.publish().outcome == "IN"
+    load.published_once()
+
+
+@both
+def test_refused_commit_is_explained_also_where_the_drop_is_refused(
+    tmp_path: Path, *, whole: bool
+) -> None:
+    load = Load.begun(tmp_path, whole=whole)
+
+    def refuse(_: Any) -> ReadTable:
+        raise CatalogError("committing", code="ForbiddenException", status=403, said="no right")
+
+    load.store.fates = [refuse, refuse]
+
+    with pytest.raises(LoadFailed, match="the catalog rejects it: no right"):
+        load.publish()
+    load.left_alone()
 
 
 @both

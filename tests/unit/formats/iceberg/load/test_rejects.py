@@ -15,6 +15,7 @@ from lakeload_jobs.contract.spec import (
     JobSpec,
     TableSpec,
 )
+from lakeload_jobs.formats.iceberg.catalogs import changes
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.commits.metadata import (
@@ -23,10 +24,10 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     set_branch,
     set_properties,
 )
-from lakeload_jobs.formats.iceberg.load import branches
+from lakeload_jobs.formats.iceberg.left_rejects import settle_rejects
 from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.formats.iceberg.load.direct_write import Written
-from lakeload_jobs.formats.iceberg.load.rejects import commit_records, settle_rejects
+from lakeload_jobs.formats.iceberg.load.rejects import commit_records
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.rejects import PendingRejects
 from lakeload_jobs.rows.counting import NO_ROWS
@@ -91,7 +92,7 @@ def records(store: Store) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(branches, "pause", lambda _: None)
+    monkeypatch.setattr(changes, "pause", lambda _: None)
 
 
 @both
@@ -144,7 +145,7 @@ def test_records_go_with_their_branch_and_are_remembered_for_a_day(
     store.main["refs"] = refs
     store.fates = [] if fate is None else [fate]
 
-    settle_rejects(tables, JOB, TABLE)
+    settle_rejects(tables, TABLE, {})
 
     assert records(store) == left
     assert (pending.name in store.table.metadata["properties"]) == remembered

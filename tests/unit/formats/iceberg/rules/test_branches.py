@@ -24,9 +24,12 @@ def _branch(hours: float) -> str:
 
 
 def test_rounds_of_one_second_have_branches_of_their_own() -> None:
-    names = [staging_branch(_NOW, _ATTEMPT, number) for number in range(3)]
-    assert len(set(names)) == 3
+    names = [staging_branch(_NOW, _ATTEMPT, left) for left in (3, 2, 1, 0)]
+    assert names == sorted(set(names))
     assert {name.rpartition("_")[2] for name in names} == {_ATTEMPT.replace("-", "")}
+    # A branch is as old as its files at least.
+    made = [parsed[0] for name in names if (parsed := parse_staging_branch(name))]
+    assert made[-1] == max(made) == _NOW
 
 
 def test_staging_branch_name_has_age_and_attempt() -> None:

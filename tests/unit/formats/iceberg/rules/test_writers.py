@@ -21,6 +21,7 @@ from lakeload_jobs.contract.spec import (
     RuntimeSpec,
     TableSpec,
 )
+from lakeload_jobs.formats.iceberg.commits.metadata import normalised
 from lakeload_jobs.formats.iceberg.rules.facts import table_facts
 from lakeload_jobs.formats.iceberg.rules.writers import (
     WrittenTable,
@@ -260,13 +261,15 @@ def test_what_decides_is_read_from_metadata() -> None:
 
 def test_old_metadata_of_version_1_is_read_too() -> None:
     metadata = metadata_of(refs={"main": 7})
-    old = {
-        **{name: value for name, value in metadata.items() if name not in OF_VERSION_2},
-        "format-version": 1,
-        "schema": metadata["schemas"][0],
-        "partition-spec": [],
-        "current-snapshot-id": 7,
-    }
+    old = normalised(
+        {
+            **{name: value for name, value in metadata.items() if name not in OF_VERSION_2},
+            "format-version": 1,
+            "schema": metadata["schemas"][0],
+            "partition-spec": [],
+            "current-snapshot-id": 7,
+        }
+    )
     assert written_table(old).partitions == ()
     facts = table_facts(old, None)
     assert (facts.refs, facts.uuid, facts.sorted) == ({"main": 7}, "", False)

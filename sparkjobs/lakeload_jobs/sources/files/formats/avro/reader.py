@@ -7,12 +7,9 @@ they stand for is made by Arrow.
 
 from __future__ import annotations
 
-import bz2
 import io
 import json
-import lzma
 import struct
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakeload_jobs.core.avro_blocks import CODECS, BlockTooLarge, DamagedBlock, unpacked
 from lakeload_jobs.rows.arrow import Column as Array
 from lakeload_jobs.rows.arrow import Kind, with_child
 from lakeload_jobs.sources.base import UnreadableFile
@@ -201,13 +199,12 @@ class _Blocks:
 
         Raises `UnreadableFile`.
         """
-        codec = self.header.codec
         held, rows = bytearray(), 0
         while self._at < end and (count := self._count()) is not None:
             try:
-                block = self._unpacked(codec, self._take(self._long()))
-            except _TooLarge as error:
-                self._check_size(error.args[0], before + rows, count)
+                block = self._unpacked(self._take(self._long()))
+            except BlockTooLarge as error:
+                self._check_size(error.size, before + rows, count)
                 raise
             self._check_sync()
             held += block
@@ -296,68 +293,18 @@ class _Blocks:
         if self._take(_SYNC) != self.header.sync:
             raise _damaged(self._file, "a block does not end with the marker of the file")
 
-    def _unpacked(self, codec: str, data: bytes) -> bytes:
-        try:
-            return _unpacked(codec, data)
-        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, pa.ArrowException) as e:
-            why = " ".join(str(e).split())[:200]
-            raise _damaged(self._file, f"a {codec} block cannot be decompressed: {why}") from e
-        except KeyError:
+    def _unpacked(self, data: bytes) -> bytes:
+        codec = self.header.codec
+        if codec not in CODECS:
             raise UnreadableFile(
                 self._file.path,
                 f"its codec `{codec}` is not supported",
                 hint="write it with deflate, snappy, zstandard, bzip2 or xz, or without a codec",
-            ) from None
-
-
-class _TooLarge(Exception):
-    """A block that is too large when it is unpacked; the number of bytes, at least."""
-
-
-def _unpacked(codec: str, data: bytes) -> bytes:
-    """Return the data of a block. Raises `KeyError` for an unknown codec, `_TooLarge`, and as
-    codecs do."""
-    match codec:
-        case "null":
-            found = data
-        case "deflate":
-            found = _decompressed(zlib.decompressobj(-zlib.MAX_WBITS), data)
-        case "bzip2":
-            found = _decompressed(bz2.BZ2Decompressor(), data)
-        case "xz":
-            found = _decompressed(lzma.LZMADecompressor(), data)
-        case "zstandard":
-            with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-                parts, size = [], 0
-                while not is_too_large(size) and (part := stream.read(CHUNK)):
-                    parts.append(part)
-                    size += len(part)
-                found = b"".join(parts)
-        case "snappy":
-            # Raw Snappy begins with the length, and a checksum follows it here.
-            packed, length = data[:-4], 0
-            for place, byte in enumerate(packed[:5]):
-                length |= (byte & 0x7F) << 7 * place
-                if not byte & 0x80:
-                    break
-            if is_too_large(length):
-                raise _TooLarge(length)
-            found = pa.Codec("snappy").decompress(packed, length, asbytes=True)
-            if zlib.crc32(found) != int.from_bytes(data[-4:], "big"):
-                raise ValueError("its checksum is wrong")
-        case _:
-            raise KeyError(codec)
-    if is_too_large(len(found)):
-        raise _TooLarge(len(found))
-    return found
-
-
-def _decompressed(codec: Any, data: bytes) -> bytes:
-    """Return what data was before, of too much the beginning."""
-    found: bytes = codec.decompress(data, MAX_VALUE_BYTES + 1)
-    if not codec.eof and not is_too_large(len(found)):
-        raise ValueError("it ends too early")
-    return found
+            )
+        try:
+            return unpacked(codec, data, MAX_VALUE_BYTES)
+        except DamagedBlock as error:
+            raise _damaged(self._file, str(error)) from error
 
 
 def _varint(number: int) -> bytes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import io
 import json
+import lzma
 import zlib
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
@@ -139,14 +141,16 @@ def _varint(number: int) -> bytes:
 
 
 def packed(path: Path, codec: str) -> None:
-    """Pack the blocks of a file with a codec for which fastavro wants another package."""
+    """Pack the blocks of a file with a codec: fastavro wants other packages for some. One that is
+    not known says so and packs nothing."""
     with path.open("rb") as file:
         blocks = list(fastavro.block_reader(file))
         file.seek(0)
-        schema = json.dumps(fastavro.reader(file).writer_schema).encode()
+        reader = fastavro.reader(file)
+        notes = {**reader.metadata, "avro.codec": codec}
     content, sync = path.read_bytes(), path.read_bytes()[-16:]
-    made = bytearray(b"Obj\x01" + _varint(2))
-    for text in (b"avro.schema", schema, b"avro.codec", codec.encode()):
+    made = bytearray(b"Obj\x01" + _varint(len(notes)))
+    for text in (one.encode() for note in notes.items() for one in note):
         made += _varint(len(text)) + text
     made += _varint(0) + sync
     for block in blocks:
@@ -154,11 +158,22 @@ def packed(path: Path, codec: str) -> None:
         data = stored[len(_varint(block.num_records)) :]
         size = len(data) - next(n for n in range(1, 6) if _varint(len(data) - n) == data[:n])
         data = data[-size:]
-        if codec == "snappy":
-            small = pa.Codec("snappy").compress(data, asbytes=True)
-            small += zlib.crc32(data).to_bytes(4, "big")
-        else:
-            small = pa.Codec("zstd").compress(data, asbytes=True)
+        if reader.codec == "deflate":
+            data = zlib.decompress(data, wbits=-zlib.MAX_WBITS)
+        match codec:
+            case "snappy":
+                small = pa.Codec("snappy").compress(data, asbytes=True)
+                small += zlib.crc32(data).to_bytes(4, "big")
+            case "zstandard":
+                small = pa.Codec("zstd").compress(data, asbytes=True)
+            case "deflate":
+                small = zlib.compress(data, wbits=-zlib.MAX_WBITS)
+            case "bzip2":
+                small = bz2.compress(data)
+            case "xz":
+                small = lzma.compress(data)
+            case _:
+                small = data
         made += _varint(block.num_records) + _varint(len(small)) + small + sync
     path.write_bytes(made)
 
