@@ -205,6 +205,9 @@ class _Scope:
         if isinstance(value, ast.Call) and _name(value.func) == "_build":
             name = value.args[1]
             return str(name.value) if isinstance(name, ast.Constant) else ""
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            own = _name(value.func.value) == "self"
+            return _client(self.sources.returns.get(value.func.attr, "")) if own else ""
         return ""
 
     def _call(self, node: ast.Call, func: ast.Attribute) -> Iterator[Call]:

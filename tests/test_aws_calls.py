@@ -143,6 +143,10 @@ class One:
         client.describe_key(KeyId="k")
         self._session.s3.delete_object(Key="k", **self.extra)
         self.endpoints.s3.startswith("https")
+        self.client("place").put_object(Body=b"")
+
+    def client(self, place: str) -> S3Client:
+        return self.s3
 """
 
 
@@ -155,4 +159,5 @@ def test_call_finder_detects_clients_paginators_and_keywords() -> None:
         ("ssm", "get_parameter", ("Name",), ""),
         ("kms", "describe_key", ("KeyId",), ""),
         ("s3", "delete_object", ("IfMatch", "Key"), ""),
+        ("s3", "put_object", ("Body",), ""),
     }

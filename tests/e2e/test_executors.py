@@ -26,7 +26,11 @@ from tests.servers.fault_proxy import FaultProxy, after, before
 from tests.servers.ministack import EXTERNAL_ID_VARIABLE, Lake
 from tests.servers.standalone_spark import ON_A_CLUSTER, StandaloneSpark
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(600),
+    pytest.mark.usefixtures("forked_commands"),
+]
 
 ROWS = 500
 

@@ -1,5 +1,5 @@
 """Iceberg's jars: loads that do without, and those that need them, known before Spark starts or
-not. Spark is started as users start it: a warm one has every jar."""
+not. A warm Spark has every jar: what no class path may have, or must have, is shown without it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from tests.e2e.command import Ended, lakeload, sync
 from tests.e2e.test_iceberg import DATABASE, allow, table, write
 from tests.servers.glue import glue_of
 from tests.servers.ministack import Lake
+from tests.servers.spark import UNVERIFIED
 
 pytestmark = pytest.mark.e2e
 
@@ -51,6 +52,7 @@ def documents(lake: Lake, folder: Path, *tables: dict[str, Any], **more: Any) ->
             "table_format": "ICEBERG",
             "glue_database_prefix": "supaflow",
         },
+        spark={"conf": {"spark.driver.extraJavaOptions": UNVERIFIED}},
         **more,
     )
     allow(lake, folder / "destination.yml")
@@ -81,41 +83,28 @@ def attempts(folder: Path) -> int:
     return len(list((folder / "runs").glob("*/spark.log")))
 
 
-def test_appends_need_no_jars_and_no_network(lake: Lake, folder: Path) -> None:
-    documents(lake, folder, {"table": "orders", "partition_by": ["bucket(2, id)"]})
-    cache = folder / "cache"
-    nowhere = {"LAKELOAD_CACHE_DIR": str(cache), "LAKELOAD_MAVEN_REPOSITORY": "file:///nowhere"}
-    first = sync(lake, folder, **nowhere)
-    assert first.code == 0, first.stdout
-    write(folder / "orders/2.csv", "id,name,more", "4,d,2.5")
-    second = sync(lake, folder, **nowhere)
-    assert second.code == 0, second.stdout
-    assert second.tables["orders"]["writer"] == "direct"
-    assert rows(lake, "orders") == [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
-    assert not (cache / "jars").exists()
-    assert AGAIN not in first.stderr + second.stderr
-
-
-def test_rejected_records_and_an_expiry_need_no_jars_and_no_network(
-    lake: Lake, folder: Path
+@pytest.mark.usefixtures("forked_commands")
+def test_appends_rejected_records_and_an_expiry_need_no_jars_and_no_network(
+    lake: Lake, folder: Path, warm_spark_home: Path
 ) -> None:
-    whole = {"types": {"id": "bigint"}}
-    documents(
-        lake,
-        folder,
-        {"table": "orders", "columns": whole},
-        on_bad_value="QUARANTINE",
-        max_rejected="100 %",
-    )
+    orders = {
+        "table": "orders",
+        "partition_by": ["bucket(2, id)"],
+        "columns": {"types": {"id": "bigint"}},
+    }
+    documents(lake, folder, orders, on_bad_value="QUARANTINE", max_rejected="100 %")
     nowhere = {
         "LAKELOAD_CACHE_DIR": str(folder / "cache"),
         "LAKELOAD_MAVEN_REPOSITORY": "file:///nowhere",
     }
-    for number in (2, 3):
-        write(folder / f"orders/{number}.csv", "id,name", f"{number}0,d", "many,e")
-        ended = sync(lake, folder, **nowhere)
+    for number, header, more in ((2, "id,name", ""), (3, "id,name,more", ",2.5")):
+        write(folder / f"orders/{number}.csv", header, f"{number}0,d{more}", f"many,e{more}")
+        home = None if number == 2 else str(warm_spark_home)
+        ended = sync(lake, folder, SPARK_HOME=home, **nowhere)
         assert ended.code == 0, ended.stdout
-        assert ended.tables["orders"]["rejected"] == 1
+        loaded = ended.tables["orders"]
+        assert (loaded["writer"], loaded["rejected"]) == ("direct", 1)
+        assert AGAIN not in ended.stderr
     allow(lake, folder / "destination.yml", maintain=True)
     steps = ("--only", "branches,uploads,expire", "--older-than", "0", "--apply")
     kept = lakeload(lake, folder, "maintain", "pipeline.yml", *steps, "--output", "json", **nowhere)
@@ -127,18 +116,28 @@ def test_rejected_records_and_an_expiry_need_no_jars_and_no_network(
     }
     assert expired["orders"] == 2, kept.stdout
     assert rows(lake, "orders") == [(1, "a"), (2, "b"), (3, "c"), (20, "d"), (30, "d")]
+    assert "more" in table(lake, "orders").schema().column_names
     records = table(lake, "orders_rejected").scan().to_arrow()["raw_record"].to_pylist()
-    assert records == ["many,e"] * 2
+    assert set(records) == {"many,e", "many,e,2.5"}
+    assert len(records) == 2
     assert not (folder / "cache/jars").exists()
 
 
-@pytest.mark.usefixtures("jars_cache")
-def test_table_with_a_sort_order_starts_spark_once(
+@pytest.mark.usefixtures("jars_cache", "warm_spark")
+def test_upsert_beside_an_append_and_table_with_a_sort_order_start_spark_once(
     lake: Lake, folder: Path, admin: Callable[[Path], TableStore]
 ) -> None:
-    documents(lake, folder, {"table": "orders"})
+    documents(lake, folder, {"table": "orders"}, {"table": "customers", "mode": "UPSERT"})
     first = sync(lake, folder)
     assert first.code == 0, first.stdout
+    assert {name: one["writer"] for name, one in first.tables.items()} == {
+        "orders": "direct",
+        "customers": "spark",
+    }
+    for name in ("orders", "customers"):
+        assert rows(lake, name) == [(1, "a"), (2, "b"), (3, "c")]
+    assert AGAIN not in first.stderr
+    assert attempts(folder) == 1
     known = table(lake, "orders").metadata
     order = {
         "order-id": 1,
@@ -164,7 +163,7 @@ def test_table_with_a_sort_order_starts_spark_once(
     assert attempts(folder) == 2
 
 
-@pytest.mark.usefixtures("jars_cache")
+@pytest.mark.usefixtures("jars_cache", "forked_commands")
 def test_table_that_needs_jars_after_all_is_loaded_once(lake: Lake, folder: Path) -> None:
     by_price = {"partition_by": ["truncate(5, price)"]}
     columns = {"types": {"price": "decimal(12,2)"}}
@@ -199,18 +198,7 @@ def test_table_that_needs_jars_after_all_is_loaded_once(lake: Lake, folder: Path
     assert {one["status"] for one in again.tables.values()} == {"NO_OP"}
 
 
-@pytest.mark.usefixtures("jars_cache")
-def test_upsert_beside_an_append_starts_spark_once(lake: Lake, folder: Path) -> None:
-    documents(lake, folder, {"table": "orders"}, {"table": "customers", "mode": "UPSERT"})
-    ended = sync(lake, folder)
-    assert ended.code == 0, ended.stdout
-    assert AGAIN not in ended.stderr
-    for name in ("orders", "customers"):
-        assert rows(lake, name) == [(1, "a"), (2, "b"), (3, "c")]
-    assert attempts(folder) == 1
-
-
-@pytest.mark.usefixtures("jars_cache")
+@pytest.mark.usefixtures("jars_cache", "warm_spark")
 def test_driver_of_rounds_is_started_again_once(lake: Lake, folder: Path) -> None:
     priced = {
         "table": "priced",

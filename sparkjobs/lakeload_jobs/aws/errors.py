@@ -182,6 +182,7 @@ _IAM_ACTIONS = {
     "CompleteMultipartUpload": "s3:PutObject",
     "AbortMultipartUpload": "s3:AbortMultipartUpload",
     "DeleteObject": "s3:DeleteObject",
+    "DeleteObjects": "s3:DeleteObject",
     "GetSecretValue": "secretsmanager:GetSecretValue",
     "GetParameter": "ssm:GetParameter",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -210,6 +211,12 @@ class Objects:
         self._marker = conditional_writes_key(destination.prefix)
         self._conditional = True if conditional is None and not self._single_writer else conditional
         self._lock = threading.Lock()
+
+    def in_bucket(self, bucket: str) -> Objects:
+        """Return the objects of another bucket, which is reached alike."""
+        other = copy.copy(self)
+        other._bucket = bucket
+        return other
 
     def url(self, key: str) -> str:
         """Return `s3://bucket/key`, for messages."""

@@ -343,6 +343,24 @@ def test_reset_removes_the_table_and_the_files_its_metadata_names(
     assert command("reset", "pipeline.yml", "orders").lines()[-1] == "  there is no such table"
 
 
+def test_table_that_cannot_be_read_leaves_the_reset_of_the_others_alone(
+    writer: IcebergWriter, command: Command, shop: Lake
+) -> None:
+    writer.load("monday", 3)
+    snapshot = writer.table().current_snapshot()
+    assert snapshot is not None
+    key = snapshot.manifest_list.removeprefix(f"s3://{shop.seeded.bucket}/")
+    shop.server.s3.put_object(Bucket=shop.seeded.bucket, Key=key, Body=b"Obj")
+    before = shop.keys()
+
+    done = command("reset", "pipeline.yml", "orders", "new", "--yes", "--output", "json")
+
+    orders, new = done.document["tables"]
+    assert (done.code, orders["dropped"], new["error"]) == (1, False, None)
+    assert f"reading `{snapshot.manifest_list}`: the Avro file" in orders["error"]["message"]
+    assert shop.keys() == before
+
+
 def test_maintain_with_steps_of_metadata_alone_starts_no_spark(
     writer: IcebergWriter, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -363,7 +381,7 @@ def test_maintain_with_steps_of_metadata_alone_starts_no_spark(
     orders, new = done.document["tables"]
     said = {step["step"]: step["status"] for step in planned.document["tables"][0]["steps"]}
     did = {step["step"]: step["status"] for step in orders["steps"]}
-    assert said == {"branches": "WOULD_DO", "uploads": "NOTHING_TO_DO", "expire": "NOTHING_TO_DO"}
+    assert said == {"branches": "WOULD_DO", "uploads": "NOTHING_TO_DO", "expire": "WOULD_DO"}
     assert did == {"branches": "DONE", "uploads": "NOTHING_TO_DO", "expire": "DONE"}
     assert (new["target"].endswith(".new"), new["steps"]) == (True, [])
     assert done.document["log"] is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -85,6 +85,8 @@ class Ledger:
     objects: Objects
     location: TableLocation
     pipeline: str
+    _newest: dict[str, LedgerEntry] = field(default_factory=dict)
+    """The entry that a load goes on from, by its key: no entry is ever changed."""
 
     def entry(self, key: str, before: int | None = None) -> LedgerEntry:
         """Read one entry, whose number is less than `before`. Raises `AwsError`, `NewerFormat`, and
@@ -116,7 +118,7 @@ class Ledger:
         found: list[Evidence] = []
         key, before = newest, None
         while key is not None:
-            entry = self.entry(key, before)
+            entry = self._begun_with(key) if before is None else self.entry(key, before)
             if entry.number < since:
                 break
             found.append(Evidence(entry.inputs, entry.known))
@@ -125,7 +127,13 @@ class Ledger:
 
     def next_number(self, newest: str | None) -> int:
         """Return the number of the entry to come. Raises as `entry` does."""
-        return 1 if newest is None else self.entry(newest).number + 1
+        return 1 if newest is None else self._begun_with(newest).number + 1
+
+    def _begun_with(self, newest: str) -> LedgerEntry:
+        """Return the newest entry, which is read once."""
+        if newest not in self._newest:
+            self._newest[newest] = self.entry(newest)
+        return self._newest[newest]
 
     def _check_place(self, key: str, url: str) -> None:
         # The table stays where it is when the destination gets another `prefix`.

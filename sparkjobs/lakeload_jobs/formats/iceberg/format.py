@@ -22,7 +22,6 @@ from lakeload_jobs.contract.result import ErrorInfo, TableResult
 from lakeload_jobs.contract.spec import DestinationSpec, JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, RejectedRecords
 from lakeload_jobs.contract.traits import catalog_traits, vends
-from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.base import (
     ExpectedColumns,
     MaintenanceStep,
@@ -34,7 +33,7 @@ from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.commits.metadata import Metadata
-from lakeload_jobs.formats.iceberg.file_ledger import Ledger, bookmark_of
+from lakeload_jobs.formats.iceberg.file_ledger import bookmark_of
 from lakeload_jobs.formats.iceberg.left_rejects import settle_rejects
 from lakeload_jobs.formats.iceberg.load.catalog_settings import SparkCatalog
 from lakeload_jobs.formats.iceberg.load.catalog_tables import (
@@ -240,10 +239,9 @@ class IcebergTable:
     @property
     def bookmark(self) -> Bookmark:
         """What the table keeps of this pipeline's loads. What replaces every row begins anew."""
-        given, table = self._given, self._given.table
-        location = TableLocation(given.spec.destination.prefix, table.schema, table.table)
+        given = self._given
         return bookmark_of(
-            Ledger(given.objects, location, given.spec.pipeline),
+            given.ledger,
             self._state,
             full_refresh=given.spec.options.full_refresh,
             rejected=self._rejected,

@@ -22,6 +22,7 @@ from lakeload_jobs.formats.iceberg.load.tables import jvm, load
 from lakeload_jobs.formats.iceberg.rules.file_io import FILE_IO_PREFIXES
 from tests.integration.formats.iceberg.conftest import Loads
 from tests.integration.formats.iceberg.twin_tables import METRICS, extreme_rows
+from tests.servers.rest_catalog import BUCKET
 
 SPARKS = {"write.parquet.page-row-limit": "20000"}
 """Iceberg's default, which tasks do not know: with it Spark writes."""
@@ -427,3 +428,15 @@ def test_overwrite_replaces_files_of_both_writers(loads: Loads) -> None:
 
 def _no_rows(loads: Loads) -> str:
     return loads.file([], pa.schema([("id", pa.int64())]))
+
+
+@pytest.mark.parametrize("partitions", [(), (PartitionField("bucket", "id", 2),)])
+def test_tasks_write_to_the_bucket_that_the_catalog_chooses(
+    loads: Loads, partitions: tuple[PartitionField, ...], through_spark: set[str]
+) -> None:
+    loads.destination = replace(loads.destination, bucket="of-the-destination")
+    table = loads.table(loads.file([{"id": 1}, {"id": 2}]), partition_by=partitions)
+    result = loads.loaded(table)
+    assert (result.writer, result.rows, through_spark) == ("direct", 2, set())
+    assert (result.location or "").startswith(f"s3://{BUCKET}/")
+    assert loads.rows(order="id") == [{"id": 1}, {"id": 2}]

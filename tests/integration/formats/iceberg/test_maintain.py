@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.maintain import StepResult
 from lakeload_jobs.contract.traits import FORMATS
 from lakeload_jobs.formats.iceberg import rewrites
+from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import now_ms
 from lakeload_jobs.formats.iceberg.commits.expiry import expired
 from lakeload_jobs.formats.iceberg.load.branches import create_branch, drop_branch
@@ -132,6 +134,32 @@ def test_steps_of_metadata_alone_do_without_java(
     assert (did["expire"].snapshots, did["expire"].files) == (1, 1)
     assert len(before.keys() - upkeep.objects().keys()) == 1
     assert upkeep.rows() == rows
+
+
+@pytest.mark.parametrize(("codec", "name"), [("zstd", "zstandard"), ("snappy", "snappy")])
+def test_manifests_that_java_packs_are_loaded_and_expired(
+    upkeep: Upkeep, codec: str, name: str
+) -> None:
+    packs = {"write.manifest.compression-codec": codec, "commit.manifest.min-count-to-merge": "2"}
+    upkeep.loaded(upkeep.table(upkeep.file([{"id": 1}]), table_properties=packs))
+    small_files(upkeep)
+    files = LakeFiles(AwsSession(upkeep.destination), upkeep.destination)
+    # Of lists Java packs none.
+    [manifest, *_] = upkeep.java().currentSnapshot().allManifests(upkeep.java().io())
+    header = files.read(str(manifest.path())).partition(b"avro.codec")[2]
+    assert header[1:].startswith(name.encode())
+
+    upkeep.loaded(upkeep.table(upkeep.file([{"id": 2}])))
+    assert [row["id"] for row in upkeep.rows()] == [1, 2, *range(100, 106)]
+    small_files(upkeep, commits=2)
+    upkeep.loaded(upkeep.table(upkeep.file([{"id": 3}]), mode="OVERWRITE"))
+    small_files(upkeep)
+
+    did = upkeep.keep(upkeep.table(), "expire", **NOW)
+
+    assert statuses(did) == {"expire": "DONE"}
+    assert (did["expire"].snapshots, len(upkeep.read().snapshots())) == (6, 2)
+    assert [row["id"] for row in upkeep.rows()] == [3, *range(100, 106)]
 
 
 def test_maintain_aborts_uploads_that_no_load_will_complete(upkeep: Upkeep) -> None:

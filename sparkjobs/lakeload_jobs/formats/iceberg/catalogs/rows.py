@@ -46,7 +46,7 @@ def read_rows(
     )
     try:
         return reading.scan(snapshot_id=snapshot_id).to_arrow()
-    except OSError as error:
+    except (ImportError, OSError, ValueError) as error:
         raise CatalogError(
             f"reading the rows below `{table.location}`: {error}", code="FilesUnreadable"
         ) from error

@@ -197,7 +197,7 @@ def freed_files(lists: ManifestLists, before: Metadata, after: Metadata) -> Iter
 
 def _count(row: Json) -> int:
     """Return how many files a manifest names that a snapshot has, 0 where the list does not say."""
-    return int(row.get("added_files_count", 0) + row.get("existing_files_count", 0))
+    return sum(row.get(name) or 0 for name in ("added_files_count", "existing_files_count"))
 
 
 def _statistics(before: Metadata, after: Metadata) -> dict[str, int]:

@@ -16,6 +16,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Protocol, TypeVar
@@ -327,8 +328,15 @@ def _read_avro(
     are as it stores them: Python's own have no year 10000. Raises `LoadFailed`, naming the file,
     for one that is damaged or of a codec that Avro does not have."""
     data = files.read(location)
-    try:
+    with _naming(location):
         return _decoded(location, io.BytesIO(data), narrowed)
+
+
+@contextmanager
+def _naming(location: str) -> Iterator[None]:
+    """Translate what bytes of a file that are damaged make of the block. Raises `LoadFailed`."""
+    try:
+        yield
     except _NOT_DECODED as error:
         raise damaged(location, "the Avro file", error) from error
 
@@ -548,7 +556,8 @@ def read_manifest(files: MetadataFiles, row: Json) -> OpenManifest:
     """Read the manifest that a row of a list names. Raises `LoadFailed` for one that cannot be
     read."""
     found = _read_avro(files, row["manifest_path"])
-    entries = tuple(_inherited(row, found.records))
+    with _naming(row["manifest_path"]):
+        entries = tuple(_inherited(row, found.records))
     return OpenManifest(row, found.schema, found.header, entries)
 
 
@@ -713,10 +722,28 @@ def read_list(files: MetadataFiles, snapshot: Mapping[str, Any] | None) -> list[
     `Unsupported` for a snapshot of version 1 that has no list."""
     if snapshot is None:
         return []
+    rows = _listed(files, snapshot)
+    for name, _, _ in _LIST_FIELDS:
+        counts = name.endswith("_count")
+        if any(name not in row or (counts and row[name] is None) for row in rows):
+            raise Unsupported(f"a list of manifests without `{name}`")
+    return rows
+
+
+def _listed(files: MetadataFiles, snapshot: Mapping[str, Any]) -> list[Json]:
+    """Return the rows of a list, in which version 1 of the format leaves the counts to writers."""
     if "manifest-list" not in snapshot:
         raise Unsupported("a snapshot without a list of manifests")
     found = _read_avro(files, snapshot["manifest-list"])
-    return [_OF_VERSION_1 | dict(_known(row)) for row in found.records]
+    rows: list[Json] = [
+        _OF_VERSION_1 | {_OLD_NAMES.get(name, name): value for name, value in row.items()}
+        for row in found.records
+    ]
+    with _naming(snapshot["manifest-list"]):
+        for row in rows:
+            if missing := _NEEDED - row.keys():
+                raise ValueError(f"it has no {min(missing)}")
+    return rows
 
 
 class ManifestLists:
@@ -729,9 +756,9 @@ class ManifestLists:
         """The manifests of each snapshot; many lists name the same."""
 
     def read(self, snapshots: Iterable[Json]) -> dict[str, Json]:
-        """Return the rows of each manifest of some snapshots, by its location. Of those that a
-        snapshot of version 1 names itself no counts and no lengths are known. Raises `LoadFailed`
-        and `Unsupported`, for any of the snapshots."""
+        """Return the rows of each manifest of some snapshots, by its location. Lists of version 1
+        may lack counts, and where a snapshot names its manifests itself, no lengths are known.
+        Raises `LoadFailed` and `Unsupported`."""
         wanted = list(snapshots)
         new = [one for one in wanted if one["snapshot-id"] not in self._named]
         for snapshot, rows in zip(new, each_of(self._read, new), strict=True):
@@ -743,12 +770,14 @@ class ManifestLists:
 
     def _read(self, snapshot: Json) -> list[Json]:
         named = snapshot.get("manifests")
-        if named is None:
-            return read_list(self.files, snapshot)
+        if named is None or "manifest-list" in snapshot:
+            return _listed(self.files, snapshot)
         # Iceberg's own reader takes these manifests for those of the first spec, too.
         return [_OF_VERSION_1 | {"manifest_path": one, "partition_spec_id": 0} for one in named]
 
 
+_NEEDED = {"manifest_path", "manifest_length", "partition_spec_id"}
+"""What lists of every version say."""
 _OLD_NAMES = {
     "added_data_files_count": "added_files_count",
     "existing_data_files_count": "existing_files_count",
@@ -757,14 +786,6 @@ _OLD_NAMES = {
 """Names in lists that older versions of Iceberg have written."""
 _OF_VERSION_1: Json = {"content": DATA, "sequence_number": 0, "min_sequence_number": 0}
 """What lists of version 1 do not say."""
-
-
-def _known(row: Any) -> Iterator[tuple[str, Any]]:
-    for name, value in row.items():
-        known = _OLD_NAMES.get(name, name)
-        if value is None and known.endswith("_count"):
-            raise Unsupported(f"a list of manifests without `{name}`")
-        yield known, value
 
 
 def write_list(

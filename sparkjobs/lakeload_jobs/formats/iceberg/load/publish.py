@@ -24,6 +24,7 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     move_branch,
     ref,
     remove_ref,
+    schema_of,
     set_properties,
     updated,
 )
@@ -98,6 +99,8 @@ class Staged:
     at: int
     rows: NewFiles | Committed
     mode: Literal["append", "replace"]
+    schema: Json
+    """The columns that the rows were written for."""
     summary: Mapping[str, str]
     """What the published snapshot says of itself."""
     has_rows: bool
@@ -248,6 +251,10 @@ def _prepare(given: Publish, table: ReadTable, facts: TableFacts) -> _Commit:
         updates = waiting.changes.publish(metadata, staged.branch, waiting.definition)
         required += requirements(metadata, updates)
         metadata = updated(metadata, updates, replaces=None, now_ms=now_ms())
+    elif (name := _now_required(staged.schema, schema_of(metadata))) is not None:
+        raise RetryLoad(
+            f"the column `{name}` of `{given.job.target}` requires a value since the rows were read"
+        )
     snapshot = _snapshot(given, table, metadata, head)
     number = staged.at
     if snapshot is not None:
@@ -269,6 +276,14 @@ def _prepare(given: Publish, table: ReadTable, facts: TableFacts) -> _Commit:
     )
     updates.append(set_properties(properties))
     return _Commit(number, required, updates)
+
+
+def _now_required(before: Json, now: Json) -> str | None:
+    """Return a column in which rows that were written `before` may have nulls, and the table may
+    not have them any more; None for none."""
+    required = {field["id"] for field in before["fields"] if field["required"]}
+    found = (one for one in now["fields"] if one["required"] and one["id"] not in required)
+    return next((str(field["name"]) for field in found), None)
 
 
 def _snapshot(

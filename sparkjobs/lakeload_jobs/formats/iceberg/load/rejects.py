@@ -105,8 +105,7 @@ def _spark_reason(
     if reason := next(settings_that_need_spark(given.spec, side), ""):
         return reason
     written = existing_table(destination, known, own_key)
-    catalog, bucket = destination.iceberg.catalog, destination.bucket
-    return only_spark(written, side, catalog, bucket, [*_COLUMNS], ())
+    return only_spark(written, side, destination.iceberg.catalog, [*_COLUMNS], ())
 
 
 def _append_by_spark(given: Stage, side: TableSpec, reason: str) -> None:
@@ -130,7 +129,6 @@ def _append(given: Stage, side: TableSpec, known: ReadTable, own_key: Callable[[
         spark=given.spark,
         spec=spec,
         table=given.table,
-        objects=given.objects,
         metadata=known.metadata,
         metadata_files=tables.files(known),
         branch=given.branch,

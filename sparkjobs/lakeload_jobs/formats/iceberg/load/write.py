@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -16,9 +17,11 @@ from lakeload_jobs.contract.errors import LakeloadError, LoadFailed
 from lakeload_jobs.contract.result import TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Evidence, StateChange
+from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.base import ROUNDS, RetryLoad, Writer
 from lakeload_jobs.formats.data_files.stage import Driver, count_parts
 from lakeload_jobs.formats.iceberg.commits.metadata import snapshot_of
+from lakeload_jobs.formats.iceberg.file_ledger import Ledger
 from lakeload_jobs.formats.iceberg.left_rejects import settle_rejects
 from lakeload_jobs.formats.iceberg.load.asked_rows import AskedTable
 from lakeload_jobs.formats.iceberg.load.branches import drop_branch
@@ -64,6 +67,12 @@ class IcebergLoad:
     def asked(self) -> AskedTable:
         """The table, as it is asked what it has."""
         return AskedTable(self.tables, self.catalog, self.spark, self.table)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The lists of what the pipeline has loaded into the table."""
+        location = TableLocation(self.spec.destination.prefix, self.table.schema, self.table.table)
+        return Ledger(self.objects, location, self.spec.pipeline)
 
     @property
     def driver(self) -> Driver:
@@ -113,7 +122,6 @@ class IcebergWriter:
             spark=load.spark,
             tables=load.tables,
             catalog=load.catalog,
-            objects=load.objects,
             spec=load.spec,
             table=load.table,
             rows=self.ready.rows,
@@ -159,7 +167,7 @@ class StagedIceberg:
         name = load.spec.attempt_id
         if load.number:
             name = f"{name}-{load.number}"
-        self._ledger = note_evidence(load.spec, load.table, load.objects, evidence, before, name)
+        self._ledger = note_evidence(load.ledger, load.spec, load.table, evidence, before, name)
 
     def commit(self, change: StateChange | None) -> TableResult:
         """Publish. The branch is gone afterwards, unless the outcome is unknown.
@@ -220,7 +228,8 @@ class StagedIceberg:
             add_rejects(self._given, self._load.own_key)
         except BaseException as error:
             self.abandon()
-            self._settle()
+            # A commit that nobody has confirmed may still come in: the table goes on remembering.
+            self._settle(forgets=False)
             if isinstance(error, Py4JError | PySparkException):
                 # Another round would not know whether this one's records came in after all.
                 what = f"the rejected records of `{self._load.table.target}` could not be written"
@@ -228,15 +237,16 @@ class StagedIceberg:
                 raise LoadFailed(f"{what}: {error}", hint=hint, retryable=True) from error
             raise
 
-    def _settle(self) -> bool:
+    def _settle(self, *, forgets: bool = True) -> bool:
         """Say which rejected records stay; return whether that is done. What fails now is done by
-        the next load."""
+        the next load. `forgets`: no more records of this load can come."""
         if not self.report.rejected.rows:
             return True
         load = self._load
         try:
+            own = self._given.branch if forgets else None
             summary = summary_of(load.spec, load.table, None)
-            settle_rejects(load.tables, load.table, summary, self._given.branch)
+            settle_rejects(load.tables, load.table, summary, own)
         except (LakeloadError, Py4JError, PySparkException, OSError):
             logger.warning("rejected records are not settled", exc_info=True)
             return False

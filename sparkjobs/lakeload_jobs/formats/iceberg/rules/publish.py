@@ -1,7 +1,7 @@
 """The publish: asked on the very metadata that its transaction is based on, before it commits.
 
 Each check closes a history that lost or doubled rows (docs/protocol-iceberg.md names them I1 to
-I12); tests/model drives these functions through every order of steps.
+I15); tests/model drives these functions through every order of steps.
 """
 
 from __future__ import annotations

@@ -136,7 +136,6 @@ def only_spark(
     written: WrittenTable,
     table: TableSpec,
     catalog: CatalogSpec,
-    bucket: str,
     columns: Collection[str],
     key: Collection[str],
 ) -> str:
@@ -144,19 +143,18 @@ def only_spark(
 
     `columns` are those that the load fills, `key` those whose nulls fail it.
     """
-    return next(_reasons(written, table, catalog, bucket, columns, key), "")
+    return next(_reasons(written, table, catalog, columns, key), "")
 
 
 def _reasons(
     written: WrittenTable,
     table: TableSpec,
     catalog: CatalogSpec,
-    bucket: str,
     columns: Collection[str],
     key: Collection[str],
 ) -> Iterator[str]:
     yield from only_spark_by_settings(table, catalog)
-    yield from _of_table(written, bucket)
+    yield from _of_table(written)
     fields = written.schema["fields"]
     for field in fields:
         if field["name"] not in columns and field["required"]:
@@ -169,14 +167,14 @@ def _reasons(
             yield f"the table has no column `{name}`"
 
 
-def _of_table(written: WrittenTable, bucket: str) -> Iterator[str]:
+def _of_table(written: WrittenTable) -> Iterator[str]:
     """Yield the reasons that the table has whatever is loaded into it."""
     if written.version not in _VERSIONS:
         yield f"the table has format version {written.version}"
     yield from _partitions(written)
     if written.sorted:
         yield "the table has a sort order"
-    yield from _place(written, bucket)
+    yield from _place(written)
     fields = written.schema["fields"]
     yield from _properties(written.properties, {field["name"]: field["type"] for field in fields})
     if sum(1 for field in fields for _ in _leaves(field["type"])) > MOST_COLUMNS:
@@ -197,7 +195,7 @@ def needs_java(spec: JobSpec, table: TableSpec, written: WrittenTable | None = N
 def _java_reasons(spec: JobSpec, table: TableSpec, written: WrittenTable | None) -> Iterator[str]:
     yield from settings_that_need_spark(spec, table)
     if written is not None:
-        yield from _of_table(written, spec.destination.bucket)
+        yield from _of_table(written)
     else:
         yield from _of_new_table(spec, table)
 
@@ -267,10 +265,10 @@ def only_spark_by_settings(table: TableSpec, catalog: CatalogSpec) -> Iterator[s
         yield "the catalog vends credentials for the files"
 
 
-def _place(written: WrittenTable, bucket: str) -> Iterator[str]:
+def _place(written: WrittenTable) -> Iterator[str]:
     where = urlsplit(data_location(written.location, written.properties))
-    if where.scheme != "s3" or where.netloc != bucket or not where.path.strip("/"):
-        yield f"the location of the table is not in the bucket `{bucket}`"
+    if where.scheme != "s3" or not where.path.strip("/"):
+        yield "the location of the table is no `s3://` folder"
     if where.query or where.fragment or "//" in where.path:
         yield "the location of the table has characters that mean something in a URL"
     if written.io != FILE_IO:

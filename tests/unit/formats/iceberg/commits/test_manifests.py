@@ -17,6 +17,7 @@ from lakeload_jobs.formats.iceberg.commits.manifests import (
     DATA,
     DELETES,
     EXISTING,
+    ManifestLists,
     check_can_add,
     read_list,
     read_manifest,
@@ -352,7 +353,7 @@ def test_codec_that_is_not_read_is_named_with_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-@pytest.mark.parametrize("damage", ["none", "other", "short", "text"])
+@pytest.mark.parametrize("damage", ["none", "other", "short", "text", "field"])
 def test_damaged_manifest_is_named(codec: str, damage: str, tmp_path: Path) -> None:
     table = OwnTable.new(tmp_path)
     snapshot = table.append(*(data_file(f"a{n}", n) for n in range(99)))
@@ -365,6 +366,7 @@ def test_damaged_manifest_is_named(codec: str, damage: str, tmp_path: Path) -> N
             "other": b"PAR1" + data[4:],
             "short": data[:-30],
             "text": data.replace(b"avro.schema", b"avro.schemo"),
+            "field": data.replace(b'"status"', b'"statue"').replace(b"manifest_path", b"\xff" * 13),
         }
         Path(place).write_bytes(changed[damage])
     for read in (
@@ -377,3 +379,14 @@ def test_damaged_manifest_is_named(codec: str, damage: str, tmp_path: Path) -> N
         assert caught.value.hint
     with pytest.raises(LoadFailed, match=r"snap-.*the Avro file is damaged"):
         table.append(data_file("b", 1))
+
+
+@pytest.mark.parametrize("name", ["added_files_count", "added_snapshot_id"])
+def test_list_without_what_commits_need_is_named(name: str, tmp_path: Path) -> None:
+    table = OwnTable.new(tmp_path)
+    place = Path(table.append(data_file("a", 1))["manifest-list"])
+    place.write_bytes(place.read_bytes().replace(name.encode(), b"x" * len(name)))
+    with pytest.raises(Unsupported, match=f"a list of manifests without `{name}`"):
+        table.append(data_file("b", 1))
+    # Those who remove files can do without.
+    assert len(ManifestLists(table.files).read([table.snapshot()])) == 1

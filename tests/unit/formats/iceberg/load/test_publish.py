@@ -10,12 +10,18 @@ from typing import Any, cast
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.formats.iceberg.catalogs import changes
 from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_A_CATALOG, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
-from lakeload_jobs.formats.iceberg.commits.metadata import remove_ref, set_branch
-from lakeload_jobs.formats.iceberg.load import branches, publish
+from lakeload_jobs.formats.iceberg.commits.metadata import (
+    add_schema,
+    remove_ref,
+    schema_of,
+    set_branch,
+)
+from lakeload_jobs.formats.iceberg.load import publish
 from lakeload_jobs.formats.iceberg.load.branches import create_branch, drop_branch
 from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.formats.iceberg.load.publish import NewFiles, Publish, Published, Staged
@@ -83,6 +89,7 @@ class Load:
             at=branch.at,
             rows=NewFiles(number, (manifest,), replaces),
             mode="replace" if replaces else "append",
+            schema=schema_of(table.metadata),
             summary=SUMMARY,
             has_rows=True,
             balance=Balance(3, 3),
@@ -154,7 +161,7 @@ def _state(snapshot: int) -> PipelineState:
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody else commits meanwhile."""
-    for module in (publish, branches):
+    for module in (publish, changes):
         monkeypatch.setattr(module, "pause", lambda tries: None)
 
 
@@ -260,6 +267,23 @@ def test_rows_do_not_come_in_on_top_of_what_was_rolled_back(tmp_path: Path, *, w
 
     assert load.publish().outcome == "AGAIN"
     assert load.files == {"before"}
+    load.left_alone()
+
+
+@both
+def test_rows_are_not_published_into_columns_that_require_a_value_by_now(
+    tmp_path: Path, *, whole: bool
+) -> None:
+    """Such as where another load has given the table a key meanwhile."""
+    load = Load.begun(tmp_path, whole=whole)
+    schema = schema_of(load.store.table.metadata)
+    fields = [{**one, "required": True} for one in schema["fields"]]
+    load.store.change(add_schema({**schema, "schema-id": 1, "fields": fields}))
+
+    published = load.publish()
+
+    assert published.outcome == "AGAIN"
+    assert "requires a value" in published.reason
     load.left_alone()
 
 

@@ -69,7 +69,7 @@ PRICES = "the table is partitioned by `truncate(5, price)`, a decimal(12, 2)"
 
 
 def asked(written: WrittenTable = PLAIN, table: TableSpec = TABLE, **given: Any) -> str:
-    values: dict[str, Any] = {"catalog": GLUE, "bucket": "lake", "columns": ["id", "price"]}
+    values: dict[str, Any] = {"catalog": GLUE, "columns": ["id", "price"]}
     return only_spark(written, table, **{**values, "key": ["id"], **given})
 
 
@@ -86,6 +86,8 @@ def test_a_plain_table_is_written_by_tasks() -> None:
         "value": {"type": "list", "element": {"type": "struct", "fields": FIELDS}},
     }
     assert asked(of(nested)) == ""
+    # The catalog may choose another bucket than the destination's.
+    assert asked(replace(PLAIN, location="s3://other/shop")) == ""
 
 
 @pytest.mark.parametrize(
@@ -96,12 +98,8 @@ def test_a_plain_table_is_written_by_tasks() -> None:
         (replace(PLAIN, partitions=("void(id)",)), "the table is partitioned by `void(id)`"),
         (replace(PLAIN, sorted=True), "the table has a sort order"),
         (
-            replace(PLAIN, location="s3://other/shop"),
-            "the location of the table is not in the bucket `lake`",
-        ),
-        (
             replace(PLAIN, location="gs://lake/shop"),
-            "the location of the table is not in the bucket `lake`",
+            "the location of the table is no `s3://` folder",
         ),
         (
             replace(PLAIN, location="s3://lake/a?b"),
