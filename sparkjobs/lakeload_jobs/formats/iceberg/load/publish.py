@@ -165,12 +165,9 @@ def publish(given: Publish) -> Published:
             pause(tries)
             continue
         facts = facts_of(table)
-        # An earlier commit may have arrived although its response was lost: never commit twice.
-        if landed := next((s for s in sent if has_landed(facts, given.branch, given.job, s)), None):
-            return Published("IN", landed, facts, table)
         # Only a commit without a response is in doubt. A conflict proves that it was not applied.
         doubt = bool(sent and unanswered)
-        verdict = _verdict(given, facts, sent[-1] if doubt else None)
+        verdict = _verdict(given, facts, sent, unknown=doubt)
         # The rules are evaluated on the metadata that the commit will be compared with.
         if verdict.decision is not Decision.GO:
             return _stop(given, verdict, table, unknown=doubt)
@@ -224,19 +221,27 @@ def _prepared(given: Publish, table: ReadTable, facts: TableFacts, *, unknown: b
         raise
 
 
-def _verdict(given: Publish, facts: TableFacts, unknown: int | None) -> Verdict:
-    return may_publish(
-        facts,
-        given.branch,
-        given.start,
-        given.job,
-        mode=given.staged.mode,
-        base=given.staged.base,
-        staging_branch=given.staged.branch,
-        sets_state=given.sets_state,
-        staged=given.staged.at,
-        unknown=unknown,
-    )
+def _verdict(given: Publish, facts: TableFacts, sent: list[int], *, unknown: bool) -> Verdict:
+    try:
+        # An earlier commit may have arrived although its response was lost: never commit twice.
+        for snapshot in sent:
+            if has_landed(facts, given.branch, given.job, snapshot):
+                return Verdict(Decision.LANDED, snapshot=snapshot)
+        return may_publish(
+            facts,
+            given.branch,
+            given.start,
+            given.job,
+            mode=given.staged.mode,
+            base=given.staged.base,
+            staging_branch=given.staged.branch,
+            sets_state=given.sets_state,
+            staged=given.staged.at,
+            unknown=sent[-1] if unknown else None,
+        )
+    except LakeloadError as error:
+        # Such as of properties that a newer lakeload has written since.
+        return Verdict(Decision.FAIL, error=error)
 
 
 def _prepare(given: Publish, table: ReadTable, facts: TableFacts) -> _Commit:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.errors import LoadFailed, NewerFormat
 from lakeload_jobs.formats.iceberg.catalogs import changes
 from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_A_CATALOG, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
@@ -20,6 +20,7 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     remove_ref,
     schema_of,
     set_branch,
+    set_properties,
 )
 from lakeload_jobs.formats.iceberg.load import publish
 from lakeload_jobs.formats.iceberg.load.branches import create_branch, drop_branch
@@ -357,6 +358,25 @@ def test_refused_commit_is_explained_also_where_the_drop_is_refused(
     with pytest.raises(LoadFailed, match="the catalog rejects it: no right"):
         load.publish()
     load.left_alone()
+
+
+@both
+@pytest.mark.parametrize("fate", [lost, never])
+def test_publish_of_a_newer_lakeload_leaves_no_branch_and_hides_no_commit(
+    tmp_path: Path, fate: Fate, *, whole: bool
+) -> None:
+    load = Load.begun(tmp_path, whole=whole)
+    load.store.fates = [fate]
+    newer = set_properties({"lakeload.format": "2"})
+    load.store.reads = [lambda: None, lambda: load.store.change([newer])]
+
+    if fate is lost:
+        assert load.publish().outcome == "IN"
+    else:
+        with pytest.raises(NewerFormat):
+            load.publish()
+        assert "ours" not in load.files
+    assert load.branches == {"main"}
 
 
 @both
