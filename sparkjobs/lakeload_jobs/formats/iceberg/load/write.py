@@ -244,7 +244,8 @@ class StagedIceberg:
         load = self._load
         try:
             summary = summary_of(load.spec, load.table, None)
-            settle_rejects(load.tables, load.table, summary, self._given.branch)
+            table = load.table
+            settle_rejects(load.tables, table.schema, table.table, summary, self._given.branch)
         except (LakeloadError, Py4JError, PySparkException, OSError):
             logger.warning("rejected records are not settled", exc_info=True)
             return False
