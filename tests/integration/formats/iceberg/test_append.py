@@ -15,8 +15,15 @@ from lakeload.formats.iceberg.inspect import inspect
 from lakeload.formats.inspection import InspectionRequest
 from lakeload.launch.spec import new_attempt
 from lakeload_jobs.aws import AwsSession
-from lakeload_jobs.contract.spec import NO_OPTIONS, EndpointsSpec, FilesInput, PartitionField
-from tests.integration.formats.iceberg.conftest import SYNCED, Loads
+from lakeload_jobs.contract.result import RowChanges
+from lakeload_jobs.contract.spec import (
+    NO_OPTIONS,
+    EndpointsSpec,
+    FilesInput,
+    PartitionField,
+    TableSpec,
+)
+from tests.integration.formats.iceberg.conftest import SYNCED, Loads, Row
 from tests.servers.fault_proxy import MakeProxy
 
 
@@ -131,6 +138,39 @@ def test_another_branch_than_main_is_loaded(loads: Loads) -> None:
     assert len(loads.rows(snapshot_id=found["audit"].snapshot_id)) == 3
 
 
+def test_branch_that_is_not_there_yet_begins_with_the_jobs_of_main(loads: Loads) -> None:
+    source = FilesInput("PARQUET", (str(loads.folder / "*.parquet"),), {}, incremental=True)
+    table = loads.table(input=source)
+    loads.file([{"id": 1}])
+    loads.loaded(table)
+    audit = replace(loads.destination.iceberg, branch="audit")
+    loads.destination = replace(loads.destination, iceberg=audit)
+    assert loads.last is not None
+    again = loads.run(replace(loads.last, destination=loads.destination)).tables[0]
+    loads.file([{"id": 2}])
+    more = loads.loaded(table)
+
+    assert (again.status, more.rows) == ("NO_OP", 1)
+    found = loads.read().metadata.refs["audit"].snapshot_id
+    assert loads.rows(snapshot_id=found) == [{"id": 1}, {"id": 2}]
+
+
+def test_rows_are_merged_with_those_that_a_new_branch_begins_with(loads: Loads) -> None:
+    def table(*versions: tuple[int, int]) -> TableSpec:
+        rows: list[Row] = [{"id": number, "at": at} for number, at in versions]
+        return loads.table(loads.file(rows), mode="UPSERT", primary_key=("id",), cursor="at")
+
+    loads.loaded(table((1, 5), (2, 1)))
+    audit = replace(loads.destination.iceberg, branch="audit")
+    loads.destination = replace(loads.destination, iceberg=audit)
+    merged = loads.loaded(table((1, 3), (2, 2), (3, 1)))
+
+    assert merged.changes == RowChanges(1, 1, 0, unchanged=0, ignored=1)
+    found = loads.read().metadata.refs["audit"].snapshot_id
+    rows = [(row["id"], row["at"]) for row in loads.rows(snapshot_id=found)]
+    assert rows == [(1, 5), (2, 2), (3, 1)]
+
+
 def test_requests_of_a_load_are_counted(loads: Loads, make_proxy: MakeProxy) -> None:
     """One small file each. docs/protocol-iceberg.md says what each request is for."""
     catalog, store = make_proxy(loads.uri), make_proxy(loads.store["s3.endpoint"])
@@ -159,7 +199,7 @@ def test_requests_of_a_load_are_counted(loads: Loads, make_proxy: MakeProxy) -> 
     def load() -> None:
         loads.loaded(table)
 
-    for gets, posts, requests in ((6, 5, 8), (4, 2, 9), (4, 2, 9)):
+    for gets, posts, requests in ((6, 5, 8), (4, 2, 8), (4, 2, 8)):
         loads.file([{"id": loads.files}])
         sent(look)
         asked, stored = sent(load)

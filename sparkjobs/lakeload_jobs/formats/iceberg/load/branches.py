@@ -21,6 +21,7 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     ref,
     remove_ref,
     set_branch,
+    snapshot_of,
 )
 from lakeload_jobs.formats.iceberg.commits.snapshots import Addition, added, new_snapshot_id
 from lakeload_jobs.formats.iceberg.load.catalog_tables import (
@@ -46,6 +47,15 @@ class StagingBranch:
     table: ReadTable
     base: int | None
     at: int
+
+    @property
+    def before(self) -> int | None:
+        """The snapshot with the rows that are there; None for none."""
+        if self.base is not None:
+            return self.base
+        # One that adds nothing to what `main` has.
+        begun = snapshot_of(self.table.metadata, self.at)
+        return None if begun is None else begun.get("parent-snapshot-id")
 
 
 def create_branch(

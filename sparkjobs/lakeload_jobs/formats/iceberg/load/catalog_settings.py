@@ -25,7 +25,6 @@ from lakeload_jobs.formats.iceberg.load.tables import (
     active,
     caused_by,
     java_catalog,
-    jvm,
     opening_refused,
 )
 from lakeload_jobs.formats.iceberg.rules.catalogs import (
@@ -60,7 +59,7 @@ def catalog_properties(destination: DestinationSpec) -> dict[str, str]:
     """Return every property of the catalog `lake` that is no secret, as Iceberg names them."""
     spec = destination.iceberg.catalog
     settings = _SETTINGS[catalog_traits(spec).interface](destination) | file_properties(destination)
-    # Commits are made through the Java API: a cached table would be one commit behind.
+    # Most commits are made without Java: a cached table would be behind them.
     return settings | {"cache-enabled": "false", "use-nullable-query-schema": "false"}
 
 
@@ -124,7 +123,7 @@ def close_catalog(spark: SparkSession) -> None:
 
 def _open(spark: SparkSession, destination: DestinationSpec, secrets: dict[str, Secret]) -> None:
     # Spark looks catalogs up in the settings of the thread's session, whichever is asked.
-    jvm(spark).SparkSession.setActiveSession(spark._jsparkSession)
+    active(spark)
     spark._jsparkSession.sessionState().catalogManager().reset()
     for name in spark.conf.getAll:
         if name == SETTING or name.startswith(f"{SETTING}."):
@@ -137,8 +136,6 @@ def _open(spark: SparkSession, destination: DestinationSpec, secrets: dict[str, 
         # A MERGE joins and sorts: Spark makes fewer partitions of few rows by itself.
         partitions = _SHUFFLES * spark.sparkContext.defaultParallelism
         spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
-        # Spark reads a catalog's settings from the session that is active in the thread.
-        active(spark)
         _load_catalog(spark)
     except Py4JJavaError as error:
         raise opening_refused(error, destination, list(secrets.values())) from None

@@ -28,7 +28,12 @@ from lakeload_jobs.formats.iceberg.load.definition import COMMENT, Definition, s
 from lakeload_jobs.formats.iceberg.load.prepare import FittedRows
 from lakeload_jobs.formats.iceberg.rules.admission import is_empty
 from lakeload_jobs.formats.iceberg.rules.bloom_filters import bloom_filter_properties
-from lakeload_jobs.formats.iceberg.rules.facts import TableAttempt, TableFacts, table_facts
+from lakeload_jobs.formats.iceberg.rules.facts import (
+    TableAttempt,
+    TableFacts,
+    head_of,
+    table_facts,
+)
 from lakeload_jobs.formats.iceberg.rules.partitions import kept_fields
 from lakeload_jobs.formats.iceberg.rules.publish import check_replaceable
 from lakeload_jobs.formats.iceberg.rules.schema import (
@@ -67,7 +72,7 @@ def plan_changes(
         misfits=fitted.prepared.misfits,
     )
     asked = [name for name in plan.require if name in facts.columns]
-    if not asked or branch not in facts.refs:
+    if not asked or head_of(facts, branch) is None:
         return plan
     mode = "OVERWRITE" if spec.options.full_refresh else table.mode
     return with_nulls(plan, nulls(asked), mode, target=table.target, identifiers=facts.identifiers)
@@ -134,7 +139,7 @@ class TableChanges:
 
     def _check(self, metadata: Metadata, own_branch: str | None) -> None:
         now, plan = table_facts(metadata, None), self.plan
-        moved = plan.require and now.refs.get(self.branch) != self.facts.refs.get(self.branch)
+        moved = plan.require and head_of(now, self.branch) != head_of(self.facts, self.branch)
         if moved or _defined(now) != _defined(self.facts):
             raise self._overtaken()
         if plan.replace and own_branch is not None:

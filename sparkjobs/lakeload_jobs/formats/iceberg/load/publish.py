@@ -24,6 +24,7 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     move_branch,
     ref,
     remove_ref,
+    schema_of,
     set_properties,
     updated,
 )
@@ -98,6 +99,8 @@ class Staged:
     at: int
     rows: NewFiles | Committed
     mode: Literal["append", "replace"]
+    schema: Json
+    """The columns that the rows were written for."""
     summary: Mapping[str, str]
     """What the published snapshot says of itself."""
     has_rows: bool
@@ -162,12 +165,9 @@ def publish(given: Publish) -> Published:
             pause(tries)
             continue
         facts = facts_of(table)
-        # An earlier commit may have arrived although its response was lost: never commit twice.
-        if landed := next((s for s in sent if has_landed(facts, given.branch, given.job, s)), None):
-            return Published("IN", landed, facts, table)
         # Only a commit without a response is in doubt. A conflict proves that it was not applied.
         doubt = bool(sent and unanswered)
-        verdict = _verdict(given, facts, sent[-1] if doubt else None)
+        verdict = _verdict(given, facts, sent, unknown=doubt)
         # The rules are evaluated on the metadata that the commit will be compared with.
         if verdict.decision is not Decision.GO:
             return _stop(given, verdict, table, unknown=doubt)
@@ -221,19 +221,27 @@ def _prepared(given: Publish, table: ReadTable, facts: TableFacts, *, unknown: b
         raise
 
 
-def _verdict(given: Publish, facts: TableFacts, unknown: int | None) -> Verdict:
-    return may_publish(
-        facts,
-        given.branch,
-        given.start,
-        given.job,
-        mode=given.staged.mode,
-        base=given.staged.base,
-        staging_branch=given.staged.branch,
-        sets_state=given.sets_state,
-        staged=given.staged.at,
-        unknown=unknown,
-    )
+def _verdict(given: Publish, facts: TableFacts, sent: list[int], *, unknown: bool) -> Verdict:
+    try:
+        # An earlier commit may have arrived although its response was lost: never commit twice.
+        for snapshot in sent:
+            if has_landed(facts, given.branch, given.job, snapshot):
+                return Verdict(Decision.LANDED, snapshot=snapshot)
+        return may_publish(
+            facts,
+            given.branch,
+            given.start,
+            given.job,
+            mode=given.staged.mode,
+            base=given.staged.base,
+            staging_branch=given.staged.branch,
+            sets_state=given.sets_state,
+            staged=given.staged.at,
+            unknown=sent[-1] if unknown else None,
+        )
+    except LakeloadError as error:
+        # Such as of properties that a newer lakeload has written since.
+        return Verdict(Decision.FAIL, error=error)
 
 
 def _prepare(given: Publish, table: ReadTable, facts: TableFacts) -> _Commit:
@@ -248,6 +256,10 @@ def _prepare(given: Publish, table: ReadTable, facts: TableFacts) -> _Commit:
         updates = waiting.changes.publish(metadata, staged.branch, waiting.definition)
         required += requirements(metadata, updates)
         metadata = updated(metadata, updates, replaces=None, now_ms=now_ms())
+    elif (name := _now_required(staged.schema, schema_of(metadata))) is not None:
+        raise RetryLoad(
+            f"the column `{name}` of `{given.job.target}` requires a value since the rows were read"
+        )
     snapshot = _snapshot(given, table, metadata, head)
     number = staged.at
     if snapshot is not None:
@@ -269,6 +281,14 @@ def _prepare(given: Publish, table: ReadTable, facts: TableFacts) -> _Commit:
     )
     updates.append(set_properties(properties))
     return _Commit(number, required, updates)
+
+
+def _now_required(before: Json, now: Json) -> str | None:
+    """Return a column in which rows that were written `before` may have nulls, and the table may
+    not have them any more; None for none."""
+    required = {field["id"] for field in before["fields"] if field["required"]}
+    found = (one for one in now["fields"] if one["required"] and one["id"] not in required)
+    return next((str(field["name"]) for field in found), None)
 
 
 def _snapshot(

@@ -230,6 +230,7 @@ def stage(given: Stage) -> Staged:
         at=rows.snapshot["snapshot-id"] if _is_on_branch(rows) else branch.at,
         rows=rows,
         mode="replace" if replaces else "append",
+        schema=schema_of(metadata),
         summary=summary,
         has_rows=_has_rows(given, rows, by_spark),
         balance=keyed.balance if keyed and keyed.balance else _balance(given, rows, by_spark),
@@ -248,7 +249,7 @@ def _write_by_spark(
     this load, which nobody else sees. Return the load with what was found in its rows."""
     if not given.rows.columns.fields:
         return given, NOTHING
-    base, table = branch.base, given.table
+    base, table = branch.before, given.table
     if base not in (None, given.begun) and _compares_keys(given):
         # The source was read before those rows came in, and may have them now.
         raise RetryLoad(f"another load was committed to `{table.target}` since this load began")

@@ -21,8 +21,8 @@ Java: TypeAlias = Any
 
 _MAX_CAUSES = 16
 
-LOST = ("CommitFailedException", "CherrypickAncestorCommitException")
-"""Clear answers: somebody else's commit came first, and ours did not happen."""
+LOST = ("CommitFailedException",)
+"""A clear answer: somebody else's commit came first, and ours did not happen."""
 
 UNSURE = (
     "CommitStateUnknownException",
@@ -53,18 +53,13 @@ def java_catalog(spark: SparkSession) -> Java:
     )
 
 
-def namespace(spark: SparkSession, schema: str) -> Java:
-    """Return a namespace of one level."""
+def identifier(spark: SparkSession, schema: str, table: str) -> Java:
+    """Return the identifier of a table, in a namespace of one level."""
     gateway: Java = spark.sparkContext._gateway
     levels = gateway.new_array(jvm(spark).java.lang.String, 1)
     levels[0] = schema
-    return jvm(spark).org.apache.iceberg.catalog.Namespace.of(levels)
-
-
-def identifier(spark: SparkSession, schema: str, table: str) -> Java:
-    """Return the identifier of a table."""
-    of = jvm(spark).org.apache.iceberg.catalog.TableIdentifier.of
-    return of(namespace(spark, schema), table)
+    catalog = jvm(spark).org.apache.iceberg.catalog
+    return catalog.TableIdentifier.of(catalog.Namespace.of(levels), table)
 
 
 def spark_name(
@@ -106,7 +101,12 @@ def sentence(error: BaseException) -> str:
 
 _TEST = "run `lakeload test-connection`, which shows the missing privilege"
 
-REFUSALS = (
+_NO_TABLE = (
+    "NoSuchTableException",
+    "NoSuchIcebergTableException",
+    "NoSuchNamespaceException",
+)
+_REFUSALS = (
     "NotAuthorizedException",
     "ForbiddenException",
     "AccessDeniedException",
@@ -132,9 +132,9 @@ def opening_refused(
     return Refused(message, hint=_hint(said))
 
 
-def catalog_rejection(error: BaseException, doing: str) -> LakeloadError | None:
+def _rejection(error: BaseException, doing: str) -> LakeloadError | None:
     """Return the failure of a call the catalog has clearly refused; None for any other."""
-    if not caused_by(error, *REFUSALS):
+    if not caused_by(error, *_REFUSALS):
         return None
     said = sentence(error)
     return LoadFailed(f"{doing}: the catalog rejects it: {said}", hint=_hint(said))
@@ -155,23 +155,13 @@ def _without(text: str, hidden: Sequence[Secret]) -> str:
 def load(spark: SparkSession, schema: str, table: str) -> Java | None:
     """Return Iceberg's table, read now; None when there is none.
 
-    Raises `LoadFailed` for a table of another format under this name and for what the
-    catalog refuses.
+    Raises `LoadFailed` for what the catalog refuses.
     """
     try:
         return java_catalog(spark).loadTable(identifier(spark, schema, table))
     except Py4JJavaError as error:
-        # Glue's answer for a table of another format is a kind of "no such table".
-        if caused_by(error, "NoSuchIcebergTableException"):
-            raise LoadFailed(
-                f"`{schema}.{table}` exists in the catalog and is not an Iceberg table",
-                hint=(
-                    "load into another `name`, or drop that table (in AWS Glue, dropping "
-                    "can take some minutes)"
-                ),
-            ) from None
-        if caused_by(error, "NoSuchTableException", "NoSuchNamespaceException"):
+        if caused_by(error, *_NO_TABLE):
             return None
-        if failure := catalog_rejection(error, f"reading the table `{schema}.{table}`"):
+        if failure := _rejection(error, f"reading the table `{schema}.{table}`"):
             raise failure from None
         raise

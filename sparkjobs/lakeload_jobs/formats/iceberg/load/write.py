@@ -228,7 +228,8 @@ class StagedIceberg:
             add_rejects(self._given, self._load.own_key)
         except BaseException as error:
             self.abandon()
-            self._settle()
+            # A commit that nobody has confirmed may still come in: the table goes on remembering.
+            self._settle(forgets=False)
             if isinstance(error, Py4JError | PySparkException):
                 # Another round would not know whether this one's records came in after all.
                 what = f"the rejected records of `{self._load.table.target}` could not be written"
@@ -236,16 +237,17 @@ class StagedIceberg:
                 raise LoadFailed(f"{what}: {error}", hint=hint, retryable=True) from error
             raise
 
-    def _settle(self) -> bool:
+    def _settle(self, *, forgets: bool = True) -> bool:
         """Say which rejected records stay; return whether that is done. What fails now is done by
-        the next load."""
+        the next load. `forgets`: no more records of this load can come."""
         if not self.report.rejected.rows:
             return True
         load = self._load
         try:
+            own = self._given.branch if forgets else None
             summary = summary_of(load.spec, load.table, None)
             table = load.table
-            settle_rejects(load.tables, table.schema, table.table, summary, self._given.branch)
+            settle_rejects(load.tables, table.schema, table.table, summary, own)
         except (LakeloadError, Py4JError, PySparkException, OSError):
             logger.warning("rejected records are not settled", exc_info=True)
             return False

@@ -25,6 +25,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     TableAttempt,
     TableFacts,
     belongs,
+    head_of,
     job_key,
     lineage,
     pipelines_of,
@@ -171,7 +172,7 @@ def rolled_back(
     facts: TableFacts, branch: str, job: TableAttempt, state: PipelineState
 ) -> LoadFailed:
     """Return the error of a state whose snapshot the branch no longer has."""
-    head = facts.refs.get(branch)
+    head = head_of(facts, branch)
     now = f"is at snapshot {_named(facts, head)}" if head is not None else "is empty"
     return LoadFailed(
         f"pipeline `{job.pipeline}` has loaded `{job.target}` up to its job `{state.job}`, "
@@ -255,7 +256,7 @@ def open_table(facts: TableFacts | None, branch: str, job: TableAttempt) -> Star
     if state is None and job.table_handling == "FAIL":
         check_first_run(facts, branch, job)
     return Start(
-        head=facts.refs.get(branch),
+        head=head_of(facts, branch),
         seq=publish_count(facts),
         state=state,
         first_run=state is None,
@@ -358,7 +359,7 @@ def check_first_run(facts: TableFacts, branch: str, job: TableAttempt) -> None:
 
 def is_empty(facts: TableFacts, branch: str) -> bool:
     """Return whether a branch has no rows: no snapshot, or one whose summary counts none."""
-    head = facts.refs.get(branch)
+    head = head_of(facts, branch)
     if head is None:
         return True
     snapshot = facts.snapshots.get(head)

@@ -1,7 +1,6 @@
 """Metadata of an Iceberg table as plain data, and lakeload's properties in it.
 
-The rules of the commit protocol (docs/protocol-iceberg.md) are functions of these facts alone: the
-job reads them through Spark's Java table, the command line through pyiceberg.
+The rules of the commit protocol (docs/protocol-iceberg.md) are functions of these facts alone.
 """
 
 from __future__ import annotations
@@ -262,9 +261,20 @@ def pipelines_of(facts: TableFacts) -> tuple[str, ...]:
     )
 
 
+def branch_with_rows(facts: TableFacts, branch: str) -> str:
+    """Return the branch that has the rows of a branch: `main` for one that is not there yet, which
+    begins with them."""
+    return branch if branch in facts.refs else "main"
+
+
+def head_of(facts: TableFacts, branch: str) -> int | None:
+    """Return the snapshot that a branch is at, or begins with; None where the table has none."""
+    return facts.refs.get(branch_with_rows(facts, branch))
+
+
 def lineage(facts: TableFacts, branch: str) -> Lineage:
-    """Return the lineage of a branch; that of a branch which is not there is empty."""
-    return _walk(facts, facts.refs.get(branch))
+    """Return the lineage of a branch, or of what it begins with."""
+    return _walk(facts, head_of(facts, branch))
 
 
 def belongs(facts: TableFacts, branch: str, snapshot: int) -> bool | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.commits.manifests import read_list
-from lakeload_jobs.formats.iceberg.commits.metadata import MAIN, ref, snapshot_of
+from lakeload_jobs.formats.iceberg.commits.metadata import MAIN, ref, schema_of, snapshot_of
 from lakeload_jobs.formats.iceberg.load.branches import create_branch
 from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.formats.iceberg.load.publish import NewFiles, Publish, Staged, publish
@@ -142,6 +142,7 @@ def _load(tables: CatalogTables, own: OwnClient, table: str, pipeline: str, job_
             branch.at,
             NewFiles(int(manifest.row["added_snapshot_id"]), (manifest,), replaces=False),
             "append",
+            schema_of(branch.table.metadata),
             {"lakeload.job-id": job_id, "lakeload.pipeline": pipeline},
             has_rows=True,
             balance=Balance(1, 1),

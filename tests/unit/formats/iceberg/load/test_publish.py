@@ -9,13 +9,19 @@ from typing import Any, cast
 
 import pytest
 
-from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.errors import LoadFailed, NewerFormat
 from lakeload_jobs.formats.iceberg.catalogs import changes
 from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_A_CATALOG, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
-from lakeload_jobs.formats.iceberg.commits.metadata import remove_ref, set_branch
+from lakeload_jobs.formats.iceberg.commits.metadata import (
+    add_schema,
+    remove_ref,
+    schema_of,
+    set_branch,
+    set_properties,
+)
 from lakeload_jobs.formats.iceberg.load import publish
 from lakeload_jobs.formats.iceberg.load.branches import create_branch, drop_branch
 from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
@@ -84,6 +90,7 @@ class Load:
             at=branch.at,
             rows=NewFiles(number, (manifest,), replaces),
             mode="replace" if replaces else "append",
+            schema=schema_of(table.metadata),
             summary=SUMMARY,
             has_rows=True,
             balance=Balance(3, 3),
@@ -265,6 +272,23 @@ def test_rows_do_not_come_in_on_top_of_what_was_rolled_back(tmp_path: Path, *, w
 
 
 @both
+def test_rows_are_not_published_into_columns_that_require_a_value_by_now(
+    tmp_path: Path, *, whole: bool
+) -> None:
+    """Such as where another load has given the table a key meanwhile."""
+    load = Load.begun(tmp_path, whole=whole)
+    schema = schema_of(load.store.table.metadata)
+    fields = [{**one, "required": True} for one in schema["fields"]]
+    load.store.change(add_schema({**schema, "schema-id": 1, "fields": fields}))
+
+    published = load.publish()
+
+    assert published.outcome == "AGAIN"
+    assert "requires a value" in published.reason
+    load.left_alone()
+
+
+@both
 def test_rows_of_a_branch_that_is_dropped_meanwhile_are_not_published(
     tmp_path: Path, *, whole: bool
 ) -> None:
@@ -334,6 +358,25 @@ def test_refused_commit_is_explained_also_where_the_drop_is_refused(
     with pytest.raises(LoadFailed, match="the catalog rejects it: no right"):
         load.publish()
     load.left_alone()
+
+
+@both
+@pytest.mark.parametrize("fate", [lost, never])
+def test_publish_of_a_newer_lakeload_leaves_no_branch_and_hides_no_commit(
+    tmp_path: Path, fate: Fate, *, whole: bool
+) -> None:
+    load = Load.begun(tmp_path, whole=whole)
+    load.store.fates = [fate]
+    newer = set_properties({"lakeload.format": "2"})
+    load.store.reads = [lambda: None, lambda: load.store.change([newer])]
+
+    if fate is lost:
+        assert load.publish().outcome == "IN"
+    else:
+        with pytest.raises(NewerFormat):
+            load.publish()
+        assert "ours" not in load.files
+    assert load.branches == {"main"}
 
 
 @both

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from lakeload_jobs.contract.errors import LoadFailed
 from lakeload_jobs.contract.spec import (
     DestinationSpec,
     FilesInput,
@@ -25,12 +27,14 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     set_properties,
 )
 from lakeload_jobs.formats.iceberg.left_rejects import settle_rejects
+from lakeload_jobs.formats.iceberg.load import write
 from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.formats.iceberg.load.direct_write import Written
 from lakeload_jobs.formats.iceberg.load.rejects import commit_records
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
 from lakeload_jobs.formats.iceberg.rules.rejects import REJECTED_OF, PendingRejects
-from lakeload_jobs.rows.counting import NO_ROWS
+from lakeload_jobs.rows.counting import NO_ROWS, RowsReport
+from lakeload_jobs.rows.rejects import Rejected
 from tests.unit.formats.iceberg.commits.own_table import OwnTable, data_file
 from tests.unit.formats.iceberg.load.own_store import OwnStore, after, lost, never, sent_twice
 
@@ -149,3 +153,33 @@ def test_records_go_with_their_branch_and_are_remembered_for_a_day(
 
     assert records(store) == left
     assert (pending.name in store.table.metadata["properties"]) == remembered
+
+
+@both
+def test_records_that_come_in_after_their_load_has_failed_are_removed(
+    whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, tables = begun(tmp_path, whole=whole)
+    manifest = store.table.manifest(data_file("late", 2, staging_branch=NEW))
+    written = Written(NO_ROWS, (), int(manifest.row["added_snapshot_id"]), (manifest,))
+    pending = PendingRejects(NEW, ATTEMPT, "shop", "job-1")
+
+    def add(*_: object) -> None:
+        store.change([set_properties({pending.name: pending.to_property()})])
+        store.fates = [store.hold] * changes.COMMIT_TRIES
+        commit_records(tables, SIDE, written, {})
+
+    monkeypatch.setattr(write, "add_rejects", add)
+    given: Any = SimpleNamespace(
+        tables=tables, spec=JOB, table=TABLE, branch=NEW, opened=None, own_key=None
+    )
+    report = RowsReport(rejected=Rejected(2))
+    staged: Any = SimpleNamespace(report=report, balance=None, same_key=None, summary={})
+    with pytest.raises(LoadFailed, match="conflicts with other commits"):
+        write.StagedIceberg(given, given, given, staged).commit(None)
+    assert records(store) == ["kept"]
+    store.deliver()
+
+    settle_rejects(tables, TABLE.schema, TABLE.table, {})
+
+    assert records(store) == ["kept"]

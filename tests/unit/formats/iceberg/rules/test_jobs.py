@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import pytest
 
 from lakeload_jobs.contract.errors import LoadFailed
-from lakeload_jobs.formats.iceberg.rules.admission import JobFound, find_job
+from lakeload_jobs.formats.iceberg.rules.admission import (
+    JobFound,
+    find_job,
+    is_empty,
+    open_table,
+)
 from lakeload_jobs.formats.iceberg.rules.facts import (
     JOBS,
     JOBS_REMEMBERED,
@@ -55,8 +61,25 @@ def test_rolled_back_job_is_not_committed() -> None:
 
 def test_a_job_counts_in_the_branch_that_is_loaded() -> None:
     table = Table()
+    table.commit()
+    table.refs["audit"] = 1
     table.publish()
     assert find_job(table.facts, "audit", "shop", "j1").found is JobFound.NOT_IN
+    assert _found(table) is JobFound.IN
+
+
+def test_branch_that_is_not_there_yet_has_the_jobs_that_it_begins_with() -> None:
+    table = Table()
+    number = table.publish(state={"cursor": 1})
+    goes_on = replace(job("j2"), goes_on=True)
+    start = open_table(table.facts, "audit", goes_on)
+
+    assert find_job(table.facts, "audit", "shop", "j1").found is JobFound.IN
+    assert not is_empty(table.facts, "audit")
+    assert start.head == number
+    table.roll_back(None)
+    with pytest.raises(LoadFailed, match="rolled back"):
+        open_table(table.facts, "audit", goes_on)
 
 
 def test_rolled_back_job_after_a_cherry_pick_is_committed() -> None:
