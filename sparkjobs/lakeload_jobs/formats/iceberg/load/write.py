@@ -246,7 +246,8 @@ class StagedIceberg:
         try:
             own = self._given.branch if forgets else None
             summary = summary_of(load.spec, load.table, None)
-            settle_rejects(load.tables, load.table, summary, own)
+            table = load.table
+            settle_rejects(load.tables, table.schema, table.table, summary, own)
         except (LakeloadError, Py4JError, PySparkException, OSError):
             logger.warning("rejected records are not settled", exc_info=True)
             return False
