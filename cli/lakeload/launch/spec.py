@@ -224,7 +224,7 @@ def build_job_spec(
     folder: RunFolder | None,
     options: RunOptions | None = None,
 ) -> JobSpec:
-    """Return what the job is told: `tables` of the pipeline into `destination`, that of its
+    """Return the spec of the job: `tables` of the pipeline into `destination`, that of its
     document, reporting into `folder`, None where no process is started. Without `options` they
     are those of the document alone."""
     pipeline = document.model

@@ -14,7 +14,6 @@ from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.contract.state import Bookmark, RejectedRecords
 from lakeload_jobs.contract.traits import Compares, catalog_traits
 from lakeload_jobs.core.layout import TableLocation
-from lakeload_jobs.formats.iceberg.catalogs.http import origin
 from lakeload_jobs.formats.iceberg.catalogs.reading import (
     existing_table,
     facts_of,
@@ -194,6 +193,9 @@ def _compared(
     iceberg = request.destination.iceberg
     if there is None or catalog_traits(iceberg.catalog).compares is not Compares.REFERENCES:
         return states
+    # With an HTTP client, which other catalogs do without.
+    from lakeload_jobs.formats.iceberg.catalogs.http import origin
+
     try:
         if refuses_overtaken(catalog, there.schema, there.table, iceberg.branch):
             return states

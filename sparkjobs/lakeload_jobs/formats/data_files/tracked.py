@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import StructField
 
 from lakeload_jobs.contract.spec import JobSpec
 from lakeload_jobs.formats.data_files.parts import LoadedRows, TableParts
@@ -23,12 +25,19 @@ from lakeload_jobs.rows.rejects import (
     side_rows,
 )
 from lakeload_jobs.rows.tracking import (
+    ARROW_TYPES,
     DELETED_HELPER,
     POSITION_BITS,
     add_tracking,
     bad_values,
 )
 from lakeload_jobs.sources.base import check_part
+
+
+def tracking_fields(columns: Sequence[str]) -> list[StructField]:
+    """Return tracking columns in Spark's types. Its JVM is not asked: to parse the name of a type,
+    and to find that it is no list of columns, takes milliseconds."""
+    return [StructField(name, from_arrow_type(ARROW_TYPES[name])) for name in columns]
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,7 @@ class IcebergSession:
         spark = isinstance(error, Py4JJavaError | PySparkException)
         if spark and caused_by(error, *LOST, *UNSURE):
             return f"a commit to `{table.target}` was rejected or not confirmed"
-        if isinstance(error, CatalogError) and error.may_have_acted:
+        if isinstance(error, CatalogError) and error.retryable and error.may_have_acted:
             return f"the catalog did not respond to a request about `{table.target}`"
         return None
 

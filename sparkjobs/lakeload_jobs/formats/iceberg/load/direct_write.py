@@ -64,7 +64,7 @@ from lakeload_jobs.formats.iceberg.rules.writers import (
 from lakeload_jobs.rows.counting import NO_ROWS, RowsReport
 from lakeload_jobs.rows.progress import new_progress_file
 from lakeload_jobs.rows.tracking import HELPER_PREFIX
-from lakeload_jobs.storage.objects import Completion, Objects
+from lakeload_jobs.storage.objects import Completion
 
 logger = logging.getLogger(__name__)
 
@@ -175,7 +175,6 @@ class Target:
     spark: SparkSession
     spec: JobSpec
     table: TableSpec
-    objects: Objects
     metadata: Metadata
     metadata_files: MetadataFiles
     branch: str
@@ -207,8 +206,8 @@ def write_files(given: Target, write: DirectWrite) -> Written:
     _check_unchanged(given, write)
     # Catalogs that choose locations may do so in another bucket than the destination's.
     where = urlsplit(data_location(write.written.location, write.written.properties))
-    objects = given.objects.in_bucket(where.netloc)
-    given = replace(given, objects=objects, driver=replace(given.driver, objects=objects))
+    objects = given.driver.objects.in_bucket(where.netloc)
+    given = replace(given, driver=replace(given.driver, objects=objects))
     with committable(given.table.target):
         check_can_add(given.metadata)
     registry = UploadRegistry(_registry(given))
@@ -218,7 +217,7 @@ def write_files(given: Target, write: DirectWrite) -> Written:
         staged += [file for report in reports for file in report.files]
         _complete(given, staged)
     except BaseException:
-        abort_uploads(given.objects, registry, staged)
+        abort_uploads(objects, registry, staged)
         raise
     number = new_snapshot_id()
     found = [
@@ -245,7 +244,7 @@ def _data_file(given: Target, file: StagedFile, facts: str) -> Json:
     fields = partition_fields_of(schema, spec_of(metadata)["fields"])
     values = zip(fields, found.get("partition", ()), strict=True)
     written = WrittenFile(
-        location=given.objects.url(file.key),
+        location=given.driver.objects.url(file.key),
         size=file.bytes,
         rows=file.rows,
         footer=zlib.decompress(base64.b64decode(found["footer"])),
@@ -326,11 +325,13 @@ def _complete(given: Target, staged: Sequence[StagedFile]) -> None:
     """Make the files visible in the bucket; no metadata names them yet."""
 
     def complete(file: StagedFile) -> None:
-        done = given.objects.complete_upload(file.key, file.upload_id, file.parts, if_absent=False)
+        done = given.driver.objects.complete_upload(
+            file.key, file.upload_id, file.parts, if_absent=False
+        )
         # An earlier request may have completed it, although its answer was lost.
-        if done is not Completion.COMPLETED and given.objects.find(file.key) is None:
+        if done is not Completion.COMPLETED and given.driver.objects.find(file.key) is None:
             raise LoadFailed(
-                f"the upload of `{given.objects.url(file.key)}` was aborted during the load",
+                f"the upload of `{given.driver.objects.url(file.key)}` was aborted during the load",
                 hint="run again: nothing was committed",
                 retryable=True,
             )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql.types import DataType, NullType, StringType, StructField, StructType
+from pyspark.sql.types import NullType, StringType, StructField, StructType
 
 from lakeload_jobs.contract.errors import InvalidInput
-from lakeload_jobs.contract.spec import TRACKING_TYPES, JobSpec, PartitionField, TableSpec
+from lakeload_jobs.contract.spec import TRACKING_COLUMNS, JobSpec, PartitionField, TableSpec
 from lakeload_jobs.core.names import did_you_mean
 from lakeload_jobs.formats.base import PreparedRows
+from lakeload_jobs.formats.data_files.tracked import tracking_fields
 from lakeload_jobs.formats.iceberg.rules.facts import TableFacts
 from lakeload_jobs.formats.iceberg.rules.schema import (
     IcebergType,
@@ -158,11 +159,7 @@ def _columns(
     """Return the columns that a load fills, with their comments: those of the rows without helpers,
     and the tracking columns."""
     data = [field for field in schema.fields if not field.name.startswith(HELPER_PREFIX)]
-    own = [
-        StructField(name, DataType.fromDDL(kind))
-        for name, kind in TRACKING_TYPES.items()
-        if name in tracking
-    ]
+    own = tracking_fields([name for name in TRACKING_COLUMNS if name in tracking])
     fields = [
         StructField(field.name, field.dataType, metadata=_described(comments.get(field.name)))
         for field in (*data, *own)

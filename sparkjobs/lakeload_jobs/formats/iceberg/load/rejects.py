@@ -141,7 +141,6 @@ def _append(
         spark=given.spark,
         spec=spec,
         table=given.table,
-        objects=given.objects,
         metadata=known.metadata,
         metadata_files=tables.files(known),
         branch=given.branch,

@@ -104,7 +104,6 @@ from lakeload_jobs.rows.key_filter import MOST_KEYS, KeyFilter, filter_of
 from lakeload_jobs.rows.progress import new_progress_file
 from lakeload_jobs.rows.rejects import REJECTED_HELPER, check_rejected
 from lakeload_jobs.rows.tracking import DELETED_HELPER, HELPER_PREFIX
-from lakeload_jobs.storage.objects import Objects
 
 
 def table_columns(spark: SparkSession, metadata: Metadata) -> T.StructType:
@@ -143,7 +142,6 @@ class Stage:
     spark: SparkSession
     tables: CatalogTables
     catalog: SparkCatalog
-    objects: Objects
     spec: JobSpec
     table: TableSpec
     rows: FittedRows
@@ -317,7 +315,6 @@ def _write_directly(
         spark=given.spark,
         spec=given.spec,
         table=given.table,
-        objects=given.objects,
         metadata=metadata,
         metadata_files=given.tables.files(branch.table),
         branch=given.branch,

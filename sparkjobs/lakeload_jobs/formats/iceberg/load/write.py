@@ -122,7 +122,6 @@ class IcebergWriter:
             spark=load.spark,
             tables=load.tables,
             catalog=load.catalog,
-            objects=load.objects,
             spec=load.spec,
             table=load.table,
             rows=self.ready.rows,

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
-from lakeload_jobs.contract.spec import TRACKING_TYPES, JobSpec
+from lakeload_jobs.contract.spec import JobSpec
+from lakeload_jobs.formats.data_files.tracked import tracking_fields
 from lakeload_jobs.sources.base import Splits
 from lakeload_jobs.sources.paths.file_bytes import FileBytes
 from lakeload_jobs.sources.paths.file_state import S3_SCHEME, FileState
@@ -30,8 +31,7 @@ def read_versions(
     there are no files. `key` are the columns of the key, in the types that the table has."""
     if not files:
         return None
-    tracking = ("_supa_synced", "_supa_index", "_supa_deleted")
-    own = [StructField(name, DataType.fromDDL(TRACKING_TYPES[name])) for name in tracking]
+    own = tracking_fields(("_supa_synced", "_supa_index", "_supa_deleted"))
     fields = [StructField(field.name, field.dataType) for field in key]
     schema = StructType([*fields, *own])
     bucket = spec.destination.bucket
