@@ -360,7 +360,7 @@ def _last_look(given: Publish, sent: list[int], failure: LoadFailed, *, unknown:
 def _silent(given: Publish, error: CommitUnknown) -> LoadFailed:
     """Return the error of a commit that the catalog has not answered for long."""
     return LoadFailed(
-        f"the catalog rejected the commit of `{given.job.target}`: {error}",
+        f"the catalog did not confirm the commit to `{given.job.target}`: {error}",
         hint="run again: nothing was committed",
         retryable=True,
     )

@@ -225,7 +225,7 @@ class StagedIceberg:
         """Add them to the side table. What fails here leaves nothing of the load behind, or what
         the next load removes."""
         try:
-            add_rejects(self._given, self._load.own_key)
+            add_rejects(self._given, self.report.rejected.rows, self._load.own_key)
         except BaseException as error:
             self.abandon()
             # A commit that nobody has confirmed may still come in: the table goes on remembering.

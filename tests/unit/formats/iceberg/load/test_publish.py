@@ -340,7 +340,7 @@ def test_nothing_is_committed_once_the_branch_of_a_silent_catalog_is_dropped(
     load = Load.begun(tmp_path, whole=whole)
     load.store.fates = [load.store.hold] * 9
 
-    with pytest.raises(LoadFailed, match="rejected the commit") as raised:
+    with pytest.raises(LoadFailed, match="did not confirm the commit to") as raised:
         load.publish()
     load.store.deliver()
 
