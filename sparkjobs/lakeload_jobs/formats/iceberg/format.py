@@ -137,7 +137,8 @@ class IcebergSession:
         if table.max_deleted is not None and opened.facts is not None:
             check_only_pipeline(opened.facts, job)
         if spec.on_bad_value_of(table) == "QUARANTINE" or table.retries is not None:
-            settle_rejects(self.tables, table, summary_of(spec, table, None))
+            summary = summary_of(spec, table, None)
+            settle_rejects(self.tables, table.schema, table.table, summary)
         return OpenIceberg(given, opened)
 
     def _load(self, table: TableSpec, spark: SparkSession) -> IcebergLoad:

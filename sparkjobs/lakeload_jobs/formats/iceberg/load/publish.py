@@ -297,9 +297,9 @@ def _snapshot(
     """Return the snapshot that is added, with its list of manifests in the bucket; None where the
     one of the staging branch becomes the head as it is."""
     staged, rows, files = given.staged, given.staged.rows, given.tables.files(table)
+    # A branch that is not there yet begins where the staging branch does.
+    parent = staged.at if head is None else head
     if isinstance(rows, NewFiles):
-        # A branch that is not there yet begins where the staging branch does.
-        parent = staged.at if head is None else head
         addition = Addition(rows.snapshot_id, parent, rows.manifests, staged.summary, rows.replaces)
         return added(files, metadata, addition, now_ms=now_ms())
     number = rows.snapshot["snapshot-id"]
@@ -309,7 +309,7 @@ def _snapshot(
             # Without this link, expiring the staged snapshot would delete files of the table.
             summary["source-snapshot-id"] = str(number)
             own = new_snapshot_id()
-        return again(files, metadata, rows.snapshot, head, own, summary, now_ms=now_ms())
+        return again(files, metadata, rows.snapshot, parent, own, summary, now_ms=now_ms())
     if rows.private:
         schema = metadata["current-schema-id"]
         return moved(files, metadata, rows.snapshot, schema_id=schema, now_ms=now_ms())
@@ -360,7 +360,7 @@ def _last_look(given: Publish, sent: list[int], failure: LoadFailed, *, unknown:
 def _silent(given: Publish, error: CommitUnknown) -> LoadFailed:
     """Return the error of a commit that the catalog has not answered for long."""
     return LoadFailed(
-        f"the catalog rejected the commit of `{given.job.target}`: {error}",
+        f"the catalog did not confirm the commit to `{given.job.target}`: {error}",
         hint="run again: nothing was committed",
         retryable=True,
     )
