@@ -268,11 +268,12 @@ class _Drivers:
         job, context = self.job, self.context
         first = self._load(tables, job.attempt, format_jars=format_jars)
         late = first.outcome.needs_java
-        if not late or first.outcome.kind == "INTERRUPTED" or context.stop.requested is not None:
+        if not late or first.outcome.kind == "INTERRUPTED":
             return first
         waiting = [table for table in tables if table.source in late]
         needed = {table.target: late[table.source] for table in waiting}
-        context.note(java_needed(needed, job.destination))
+        if context.stop.requested is None:
+            context.note(java_needed(needed, job.destination))
         if self.kept is not None:
             self.kept.format_jars = True
         context.begin("preparation")

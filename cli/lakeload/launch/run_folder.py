@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import platformdirs
 
-from lakeload.launch.outcome import ResultProblem, read_result
+from lakeload.launch.outcome import LARGEST, ResultProblem, read_result
 from lakeload_jobs.contract.codec import CodecError, parse_instant
 from lakeload_jobs.contract.errors import MachineNotReady, disk_full
 from lakeload_jobs.contract.maintain import MaintainResult
@@ -208,10 +208,12 @@ def lake_of(destination: Mapping[str, Any]) -> dict[str, str | None]:
 
 def past_runs(runs: Path) -> tuple[LocalRun, ...]:
     """Return the runs that have a folder in `runs`, newest first; folders of nothing are passed."""
-    if not runs.is_dir():
-        return ()
-    found = [_read(RunFolder(path)) for path in sorted(runs.iterdir(), reverse=True)]
-    return tuple(run for run in found if run is not None)
+    return tuple(run for folder in _folders(runs) if (run := _read(folder)) is not None)
+
+
+def _folders(runs: Path) -> list[RunFolder]:
+    paths = sorted(runs.iterdir(), reverse=True) if runs.is_dir() else ()
+    return [RunFolder(path) for path in paths]
 
 
 def dead_attempts(runs: Path) -> tuple[str, ...]:
@@ -220,11 +222,24 @@ def dead_attempts(runs: Path) -> tuple[str, ...]:
     A driver holds a lock on its events for as long as it lives; the system takes it away. One that
     failed, or was stopped, could tidy up only what the catalog let it.
     """
+    left = (_read(folder) for folder in _folders(runs) if not _has_succeeded(folder))
     return tuple(
         run.attempt_id
-        for run in past_runs(runs)
-        if run.outcome != "SUCCEEDED" and is_gone(RunFolder(run.folder).events)
+        for run in left
+        if run and run.outcome != "SUCCEEDED" and is_gone(RunFolder(run.folder).events)
     )
+
+
+def _has_succeeded(folder: RunFolder) -> bool:
+    """Whether the result says so. Most do, and to read all that they say of many tables takes
+    long."""
+    try:
+        if folder.result.stat().st_size > LARGEST:
+            return False
+        result = json.loads(folder.result.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(result, dict) and result.get("status") == "SUCCEEDED"
 
 
 def is_gone(file: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,6 +10,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import InvalidRegionError
 from botocore.httpsession import get_cert_path
+from botocore.parsers import ResponseParserError
 from botocore.session import get_session
 
 from lakeload_jobs import __version__
@@ -91,6 +93,8 @@ def make_client(
                 f"the endpoint of {service}{where} is not a URL",
                 hint="write it as `https://host[:port]`",
             ) from error
+    if service == "glue":
+        client.meta.events.register("before-parse.glue", _check_json)
     account = destination.iceberg.catalog.glue_id
     if service == "glue" and account:
         _of_account(client, account)
@@ -105,6 +109,21 @@ def _addressing_style(destination: DestinationSpec) -> AddressingStyle:
     # Compatible stores and emulators seldom have a DNS name for each bucket.
     overridden = destination.endpoints.s3 or os.environ.get("AWS_ENDPOINT_URL_S3")
     return "path" if overridden or os.environ.get("AWS_ENDPOINT_URL") else "auto"
+
+
+def _check_json(response_dict: dict[str, Any], **_: Any) -> None:
+    """Raise `ResponseParserError` for a success that is no JSON object, such as the page of a
+    proxy: botocore takes it for one, where the operation returns nothing. Of an error the status
+    is left, as botocore cannot parse every such body."""
+    try:
+        document = json.loads(response_dict["body"])
+    except ValueError:
+        document = None
+    if isinstance(document, dict):
+        return
+    if response_dict["status_code"] < 300:
+        raise ResponseParserError("the response is not a JSON object")
+    response_dict["body"] = b""
 
 
 def _of_account(glue: GlueClient, account: str) -> None:

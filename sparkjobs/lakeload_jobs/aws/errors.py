@@ -16,6 +16,7 @@ from lakeload_jobs.aws.network_errors import (
     authorities_unreadable,
     certificate_problem,
     proxy_refusal,
+    proxy_unreached,
     start_hint,
 )
 from lakeload_jobs.contract.errors import Refused
@@ -126,6 +127,10 @@ def _of_network(error: botocore_errors.BotoCoreError) -> Explained | None:
 def _of_proxy(error: botocore_errors.ProxyConnectionError) -> Explained:
     hint = "check HTTPS_PROXY and NO_PROXY"
     refusal = proxy_refusal(error)
+    if refusal is None and not proxy_unreached(error):
+        meaning = "the connection through the proxy broke before a response came"
+        name = botocore_errors.ConnectionClosedError.__name__
+        return Explained(name, meaning, hint, retryable=True)
     if refusal is None:
         name = type(error).__name__
         return Explained(name, "the proxy does not respond", hint, retryable=True)
@@ -236,7 +241,7 @@ class AwsError(Refused):
     @property
     def throttled(self) -> bool:
         """True when the service was too busy to do it."""
-        return self.code in _BUSY
+        return self.code in _BUSY or self.status == 429
 
     @property
     def not_implemented(self) -> bool:
@@ -253,6 +258,9 @@ class AwsError(Refused):
         """True when the server may have carried out the request although it did not say so."""
         if self.status is None:
             return self.code in _AMBIGUOUS_CODES
+        if self.status < 400 or self.status == 408:
+            # AWS names what it redirects: without a name another server has answered.
+            return self.code == str(self.status)
         return self.status >= 500 and not self.not_implemented
 
 
@@ -360,7 +368,7 @@ def _from_answer(doing: str, error: botocore_errors.ClientError) -> AwsError:
         or metadata.get("HTTPHeaders", {}).get("x-amz-request-id"),
         operation=operation,
         hint=_hint(code, operation, text),
-        retryable=code in _BUSY or status in (500, 502, 503, 504),
+        retryable=code in _BUSY or status in (408, 429, 500, 502, 503, 504),
     )
 
 

@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from urllib3.exceptions import ConnectTimeoutError, ProxyError
 from urllib3.util.ssl_match_hostname import CertificateError
 
 _TUNNEL_STATUS = re.compile(r"Tunnel connection failed: (\d{3})")
@@ -43,6 +44,15 @@ def proxy_refusal(error: BaseException) -> tuple[str, str] | None:
         meaning = "the proxy requires a user name and password (HTTP 407)"
         return "ProxyAuthenticationRequired", meaning
     return "ProxyRefused", f"the proxy cannot connect (HTTP {status})"
+
+
+def proxy_unreached(error: BaseException) -> bool:
+    """Return whether nothing passed a proxy. urllib3 has the same error for a connection to it that
+    broke later, before the answer to what was sent came."""
+    original = next((e.original_error for e in _chain(error) if isinstance(e, ProxyError)), None)
+    if original is None or isinstance(original, ConnectTimeoutError):
+        return True
+    return certificate_problem(original) is not None
 
 
 def certificate_problem(error: BaseException) -> tuple[str, str] | None:

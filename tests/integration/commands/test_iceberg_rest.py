@@ -19,9 +19,10 @@ from lakeload_jobs.aws import AwsSession
 from lakeload_jobs.contract.spec import CatalogSpec
 from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.formats.iceberg.catalogs import CatalogError, changes
-from lakeload_jobs.formats.iceberg.catalogs.table_stores import TableStore
+from lakeload_jobs.formats.iceberg.catalogs.rest_tables import RestTables
+from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore
 from lakeload_jobs.formats.iceberg.catalogs.tables import open_tables
-from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected
+from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
 from tests.integration.commands.iceberg_writer import IcebergWriter
 from tests.integration.formats.iceberg.catalogs.world import World, secret
 from tests.servers.oauth2_gate import CATALOG, Gate
@@ -102,6 +103,30 @@ def test_rest_table_is_inspected_recovered_and_reset(
     assert (gone.error, gone.dropped, gone.rows) == (None, True, 3)
     assert not [key for key in seaweedfs.keys(BUCKET) if key.startswith(location)]
     assert not writer.catalog.table_exists((writer.namespace, "orders"))
+
+
+@pytest.mark.parametrize("acted", [True, False])
+def test_reset_with_a_lost_response_removes_the_files_of_a_table_that_is_gone(
+    acted: bool,
+    world: World,
+    writer: IcebergWriter,
+    seaweedfs: SeaweedFs,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    writer.load("monday", 3)
+    location = writer.table().location().removeprefix(f"s3://{BUCKET}/")
+    real = RestTables.drop
+
+    def lose_the_answer(tables: RestTables, table: ReadTable) -> None:
+        if acted:
+            real(tables, table)
+        raise CommitUnknown("no answer")
+
+    monkeypatch.setattr(RestTables, "drop", lose_the_answer)
+    (found,) = drop_tables(dropping(world), [place(writer)], act=True)
+    assert (found.error is None, found.dropped) == (acted, acted)
+    assert writer.catalog.table_exists((writer.namespace, "orders")) is not acted
+    assert bool([key for key in seaweedfs.keys(BUCKET) if key.startswith(location)]) is not acted
 
 
 def test_inspection_of_a_moving_branch_is_repeated(

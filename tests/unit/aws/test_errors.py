@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ssl
+from http.client import RemoteDisconnected
 
 import pytest
 from botocore import exceptions as botocore_errors
 from botocore.parsers import ResponseParserError
-from urllib3.exceptions import ProtocolError
+from urllib3.connection import HTTPConnection
+from urllib3.exceptions import NewConnectionError, ProtocolError, ProxyError
 from urllib3.exceptions import SSLError as TransportError
+from urllib3.util.ssl_match_hostname import CertificateError
 
 from lakeload_jobs.aws import AwsError, aws_call
 
@@ -90,6 +93,11 @@ def test_an_explicit_deny_is_to_be_found_and_not_outweighed(operation: str, acti
         ("InternalError", 500, True, True),
         ("ThrottlingException", 400, True, False),
         ("NotImplemented", 501, False, False),
+        # Not AWS's: it names its errors.
+        ("302", 302, False, True),
+        ("PermanentRedirect", 301, False, False),
+        ("408", 408, True, True),
+        ("429", 429, True, False),
     ],
 )
 def test_aws_status_decides_whether_the_request_was_applied(
@@ -213,6 +221,26 @@ def test_proxy_that_rejects_differs_from_one_that_is_unreachable(status: int, co
     )
     assert (error.code, error.may_have_acted) == (code, False)
     assert str(status) in error.message
+    assert "hunter2" not in f"{error} {error.hint}"
+
+
+@pytest.mark.parametrize(
+    ("reason", "code", "may_have_acted"),
+    [
+        (RemoteDisconnected("closed"), "ConnectionClosedError", True),
+        (ConnectionResetError(104, "reset"), "ConnectionClosedError", True),
+        (NewConnectionError(HTTPConnection("proxy"), "refused"), "ProxyConnectionError", False),
+        (TransportError(CertificateError("another")), "ProxyConnectionError", False),
+    ],
+)
+def test_answer_lost_behind_a_proxy_differs_from_a_proxy_that_is_unreachable(
+    reason: Exception, code: str, may_have_acted: bool
+) -> None:
+    inner = ProxyError("Unable to connect to proxy", reason)
+    error = translated(
+        botocore_errors.ProxyConnectionError(proxy_url="http://me:hunter2@x", error=inner)
+    )
+    assert (error.code, error.may_have_acted, error.retryable) == (code, may_have_acted, True)
     assert "hunter2" not in f"{error} {error.hint}"
 
 

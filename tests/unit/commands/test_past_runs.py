@@ -11,6 +11,7 @@ import pytest
 from lakeload.commands.runs import _running
 from lakeload.documents.load import DestinationDocument, PipelineDocument, load_pipeline
 from lakeload.formats.tables import TablesRequest
+from lakeload.launch import run_folder
 from lakeload.launch.run_folder import dead_attempts, matching, past_runs, prune_run_folders
 from lakeload.launch.spec import author
 from lakeload_jobs.jobs.event_log import EventLog
@@ -111,6 +112,26 @@ def test_attempt_with_an_ended_driver_is_abandoned(tmp_path: Path) -> None:
         assert dead_attempts(tmp_path) == ("failed",)
     assert dead_attempts(tmp_path) == ("killed", "failed")
     assert dead_attempts(tmp_path / "nowhere") == ()
+
+
+def test_results_of_attempts_that_have_succeeded_are_not_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    whole = run_folder._read
+
+    def noted(folder: run_folder.RunFolder) -> run_folder.LocalRun | None:
+        read.append(folder.path.name)
+        return whole(folder)
+
+    monkeypatch.setattr(run_folder, "_read", noted)
+    for name, result in (("in", "SUCCEEDED"), ("failed", "FAILED")):
+        EventLog(str(write_folder(tmp_path, name, result=result) / "events.jsonl")).close()
+    damaged = write_folder(tmp_path, "damaged")
+    EventLog(str(damaged / "events.jsonl")).close()
+    (damaged / "result.json").write_text("{")
+    assert dead_attempts(tmp_path) == ("failed", "damaged")
+    assert read == ["failed", "damaged"]
 
 
 def test_a_load_whose_command_was_killed_is_running_while_its_driver_lives(

@@ -268,6 +268,23 @@ def test_stop_before_the_second_driver_keeps_what_the_first_has_loaded(
     )
 
 
+def test_stop_while_the_first_driver_ends_is_an_interruption(
+    job: LoadJob,
+    said: tuple[Context, Callable[[], str]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    context, text = said
+    drivers = Drivers(monkeypatch, tmp_path, a="LOADED", b="SKIPPED", c="LOADED")
+    monkeypatch.setattr(
+        module, "prune_run_folders", lambda runs: signal.raise_signal(signal.SIGTERM)
+    )
+    outcome = sync_once(job, context, keeps()).outcome
+    assert (outcome.status, len(drivers.specs), text()) == ("INTERRUPTED", 1, "")
+    assert outcome.error is not None
+    assert outcome.error.message.endswith("before Spark started: 2 of 3 tables had been loaded")
+
+
 def test_jars_that_cannot_be_fetched_leave_what_the_first_driver_has_loaded(
     job: LoadJob,
     said: tuple[Context, Callable[[], str]],

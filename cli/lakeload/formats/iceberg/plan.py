@@ -24,7 +24,12 @@ from lakeload_jobs.contract.plan import ExistingColumns, TableColumns
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branches
 from lakeload_jobs.formats.iceberg.rules.catalogs import own_location
-from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_JOB, SUMMARY_PIPELINE, TableFacts
+from lakeload_jobs.formats.iceberg.rules.facts import (
+    SUMMARY_JOB,
+    SUMMARY_PIPELINE,
+    TableFacts,
+    head_of,
+)
 from lakeload_jobs.formats.iceberg.rules.partitions import format_partition_field
 from lakeload_jobs.formats.iceberg.rules.schema import plan_definition, shown
 from lakeload_jobs.formats.iceberg.rules.summaries import number_in
@@ -111,7 +116,7 @@ def _as_it_is(state: IcebergState, request: InspectionRequest) -> IcebergPlan:
             identifiers=table.primary_key,
             needs_java=java,
         )
-    head = facts.snapshots.get(facts.refs.get(iceberg.branch, -1))
+    head = facts.snapshots.get(head_of(facts, iceberg.branch) or -1)
     return IcebergPlan(
         catalog=iceberg.catalog.type,
         branch=iceberg.branch,

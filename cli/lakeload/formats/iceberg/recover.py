@@ -8,10 +8,9 @@ fails cleanly, and nothing is lost but its work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
 
 from lakeload.formats.iceberg.tables import IcebergTables, open_tables
 from lakeload.formats.reports import (
@@ -26,31 +25,21 @@ from lakeload.formats.tables import TableRef, TablesRequest, each_table
 from lakeload_jobs.aws import AwsError
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
 from lakeload_jobs.contract.traits import catalog_traits, vends
-from lakeload_jobs.core.layout import TableLocation
 from lakeload_jobs.core.sizes import counted, minute
-from lakeload_jobs.formats.iceberg.catalogs import CatalogError, changes
+from lakeload_jobs.formats.iceberg.catalogs import changes
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles, bucket_and_key
-from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of, read_table
+from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of, read_table, supported
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import TableStore
-from lakeload_jobs.formats.iceberg.catalogs.vended_files import files_for
 from lakeload_jobs.formats.iceberg.left_files import find_left_files, remove_left_files
+from lakeload_jobs.formats.iceberg.left_rejects import settle_rejects
 from lakeload_jobs.formats.iceberg.left_uploads import abort_left_uploads, find_left_uploads
+from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.formats.iceberg.rules.branches import StagingBranch, staging_branches
 from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_PIPELINE, TableFacts
 from lakeload_jobs.formats.iceberg.rules.rejects import (
-    REJECTED_OF,
-    ROUND_COLUMN,
     SettledRejects,
-    fate_of,
-    is_forgotten,
-    pending_rejects,
 )
 from lakeload_jobs.storage.objects import ObjectEntry, Objects, OpenUpload
-
-T = TypeVar("T")
-
-_TRIES = 4
-"""Commits of others come first now and then; each try reads the table again."""
 
 
 @dataclass(frozen=True)
@@ -115,24 +104,13 @@ def drop_branches(
         old = tuple(branch for branch in found if branch.created_at <= before)
         young = tuple(branch for branch in found if branch.created_at > before)
         if old and not dry_run:
-            with changes.catalog_errors(f"dropping branches of the table `{table.target}`"):
-                gone = changes.drop_branches(tables, opened, [branch.name for branch in old])
+            gone = changes.drop_branches(tables, opened, [branch.name for branch in old])
             old = tuple(branch for branch in old if branch.name in gone)
         return BranchRecovery(table.target, True, old, young)
 
-    return _retried(once)
-
-
-def _retried(work: Callable[[], T]) -> T:
-    """Return what `work` returns, which reads the table first. Where another commit came first, or
-    the outcome is unknown, the next read shows it."""
-    for left in reversed(range(_TRIES)):
-        try:
-            return work()
-        except CatalogError as error:
-            if not left or not (error.retryable or error.may_have_acted):
-                raise
-    raise AssertionError("the last try returns or raises")
+    doing = f"dropping branches of the table `{table.target}`"
+    with supported(doing):
+        return changes.until_committed(once, doing)
 
 
 @dataclass(frozen=True)
@@ -163,8 +141,17 @@ class _Recovery:
     def _with_rejects(self, table: TableRef, found: BranchRecovery) -> BranchRecovery:
         """Settle what dead attempts have left in the side table, now that their branches are
         gone."""
-        gone = {left.name for left in found.dropped}
-        settled = _retried(lambda: _settled(self.lake, table, gone, dry_run=self.dry_run))
+        place, lake = table.location, self.lake
+        if len(place.with_side_table) == 1:
+            return found
+        settled = settle_rejects(
+            CatalogTables(lake.store, lake.destination, lake.session),
+            place.schema,
+            place.table,
+            {SUMMARY_PIPELINE: lake.pipeline},
+            dropped={left.name for left in found.dropped},
+            dry_run=self.dry_run,
+        )
         return replace(found, rejects=settled)
 
     def _with_uploads(self, table: TableRef, found: BranchRecovery) -> BranchRecovery:
@@ -237,54 +224,6 @@ def _undeletable(left: Sequence[str], error: AwsError) -> AwsError:
         "orphans --apply` removes them, with a role that has the policy of `lakeload policy "
         "DESTINATION --with maintain`",
     )
-
-
-def _settled(
-    lake: IcebergTables, table: TableRef, gone: Collection[str], *, dry_run: bool
-) -> tuple[SettledRejects, ...]:
-    """Do what `load.rejects.settle_rejects` does: the side table is read first, then the table."""
-    place, settled = table.location, []
-    if not (sides := place.with_side_table[1:]):
-        return ()
-    (side,) = sides
-    opened = read_table(lake.store, side.schema, side.table)
-    if opened is None or opened.properties.get(REJECTED_OF) != table.target:
-        return ()
-    for one in pending_rejects(facts_of(opened)):
-        main = read_table(lake.store, place.schema, place.table)
-        facts = None if main is None else facts_of(main)
-        if facts is not None and dry_run:
-            facts = replace(facts, refs={k: v for k, v in facts.refs.items() if k not in gone})
-        fate = fate_of(facts, lake.destination.iceberg.branch, one)
-        if fate == "WAITS":
-            continue
-        forget = fate == "COUNTS" or is_forgotten(one, None, datetime.now(UTC))
-        changed = True
-        if not dry_run:
-            changed = _settle(
-                lake,
-                side,
-                (ROUND_COLUMN, one.branch) if fate == "GONE" else None,
-                one.name if forget else None,
-            )
-        if changed:
-            settled.append(SettledRejects(one.branch, one.attempt, one.job, fate == "COUNTS"))
-    return tuple(settled)
-
-
-def _settle(
-    lake: IcebergTables, side: TableLocation, partition: tuple[str, str] | None, forget: str | None
-) -> bool:
-    """Remove a partition of a side table, and a property; return whether there was any of it."""
-    now = read_table(lake.store, side.schema, side.table)
-    if now is None:
-        return False
-    files = files_for(now, lake.destination, lake.session, lake.store)
-    summary = {SUMMARY_PIPELINE: lake.pipeline}
-    with changes.catalog_errors(f"committing to the table `{now.target}`"):
-        return changes.settle_partition(
-            lake.store, files, now, partition, summary=summary, forget=forget
-        )
 
 
 def _recovered(table: BranchRecovery, *, dry_run: bool) -> RecoveredTable:

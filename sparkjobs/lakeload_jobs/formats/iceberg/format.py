@@ -137,7 +137,8 @@ class IcebergSession:
         if table.max_deleted is not None and opened.facts is not None:
             check_only_pipeline(opened.facts, job)
         if spec.on_bad_value_of(table) == "QUARANTINE" or table.retries is not None:
-            settle_rejects(self.tables, table, summary_of(spec, table, None))
+            summary = summary_of(spec, table, None)
+            settle_rejects(self.tables, table.schema, table.table, summary)
         return OpenIceberg(given, opened)
 
     def _load(self, table: TableSpec, spark: SparkSession) -> IcebergLoad:
@@ -175,7 +176,7 @@ class IcebergSession:
         spark = isinstance(error, Py4JJavaError | PySparkException)
         if spark and caused_by(error, *LOST, *UNSURE):
             return f"a commit to `{table.target}` was rejected or not confirmed"
-        if isinstance(error, CatalogError) and error.may_have_acted:
+        if isinstance(error, CatalogError) and error.retryable and error.may_have_acted:
             return f"the catalog did not respond to a request about `{table.target}`"
         return None
 

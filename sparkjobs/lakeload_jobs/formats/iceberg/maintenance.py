@@ -326,7 +326,7 @@ def drop_branches(work: Work) -> StepResult:
         with committable(work.target):
             gone = until_committed(lambda: _drop(work), doing, CommitConflict)
     if work.spec.apply:
-        settle_rejects(work.tables, work.of, work.summary)
+        settle_rejects(work.tables, work.of.schema, work.of.table, work.summary)
     return StepResult("branches", "DONE", items=shown(gone)) if gone else nothing("branches")
 
 

@@ -159,7 +159,9 @@ def test_manifests_that_java_packs_are_loaded_and_expired(
 
     assert statuses(did) == {"expire": "DONE"}
     assert (did["expire"].snapshots, len(upkeep.read().snapshots())) == (6, 2)
-    assert [row["id"] for row in upkeep.rows()] == [3, *range(100, 106)]
+    # pyiceberg has no snappy: it reads what a load has merged.
+    upkeep.loaded(upkeep.table(upkeep.file([{"id": 4}])))
+    assert [row["id"] for row in upkeep.rows()] == [3, 4, *range(100, 106)]
 
 
 def test_maintain_aborts_uploads_that_no_load_will_complete(upkeep: Upkeep) -> None:

@@ -275,3 +275,30 @@ def test_retry_without_a_commit_response_reads_the_records_once(
     assert (first.rejected, second.status, second.rows, third.status) == (1, "LOADED", 1, "NO_OP")
     assert loads.rows() == [{"id": 1, "n": 10}, {"id": 2, "n": 2000}]
     assert [row["raw_record"] for row in side(loads)] == ["2,2.000"]
+
+
+@pytest.mark.parametrize("by_spark", [False, True])
+def test_source_that_changes_before_its_records_are_set_aside_fails_the_load(
+    loads: Loads, monkeypatch: pytest.MonkeyPatch, *, by_spark: bool
+) -> None:
+    loads.loaded(table(loads, "id,n\n1,10\n2,x\n"), **QUARANTINE)
+    if by_spark:
+        open_in_spark(loads.spark, loads.destination)
+        name = f"lake.{loads.schema}.orders_rejected"
+        loads.spark.sql(f"ALTER TABLE {name} WRITE ORDERED BY _supa_index")
+    before, spec = side(loads), table(loads, "id,n\n3,30\n4,x\n5,x\n")
+    add = rejects.add_rejects
+
+    def change(*given: Any) -> None:
+        (loads.folder / f"{loads.files:03d}.csv").write_text("id,n\n3,30\n4,4\n5,x\n")
+        add(*given)
+
+    monkeypatch.setattr(write, "add_rejects", change)
+    result = loads.load(spec, **QUARANTINE)
+
+    assert result.error is not None
+    assert "2 records" in result.error.message
+    assert "and 1 when they were set aside" in result.error.message
+    assert loads.rows() == [{"id": 1, "n": 10}]
+    assert side(loads) == before
+    assert list(loads.read().metadata.refs) == ["main"]

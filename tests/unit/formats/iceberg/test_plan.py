@@ -53,6 +53,17 @@ def test_plan_lists_branches_that_a_load_would_drop() -> None:
     assert plan.iceberg.identifiers == ("id",)
 
 
+def test_plan_shows_what_a_branch_that_is_not_there_yet_begins_with() -> None:
+    opened = open_table(snapshot(1, None, **{"total-records": "7"}), refs={"main": 1})
+    seen = IcebergState(table("orders"), facts_of(opened))
+    request = look(CatalogSpec())
+    audit = replace(request.destination.iceberg, branch="audit")
+    request = replace(request, destination=replace(request.destination, iceberg=audit))
+    (plan,) = plan_states([seen], request, local=False)
+    assert plan.iceberg is not None
+    assert (plan.iceberg.branch, plan.iceberg.snapshot_id, plan.iceberg.rows) == ("audit", 1, 7)
+
+
 def test_plan_shows_the_location_of_a_new_table_unless_the_catalog_chooses() -> None:
     new = IcebergState(table("orders"))
     rest, nessie = CatalogSpec("REST", uri="http://c"), CatalogSpec("NESSIE", api="NATIVE")

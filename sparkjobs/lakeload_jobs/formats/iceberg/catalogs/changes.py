@@ -51,7 +51,9 @@ def catalog_errors(doing: str) -> Iterator[None]:
     except CommitUnknown as error:
         if isinstance(error.__cause__, LakeloadError):
             raise error.__cause__ from None
-        raise CatalogError(f"{doing}: commit state unknown", code=NO_STATE) from error
+        raise CatalogError(
+            f"{doing}: commit state unknown", code=NO_STATE, unanswered=True
+        ) from error
     except Unsupported as error:
         raise unsupported(doing, error) from error
 
@@ -93,7 +95,7 @@ def commit(
     try:
         return tables.commit(table, requirements, updates)
     except CommitUnknown as error:
-        now = tables.load(table.namespace, table.name)
+        now = _read_after(error, tables, table)
         if now is not None and is_in(now):
             return now
         if error.overtaken:
@@ -121,9 +123,18 @@ def drop_table(tables: TableStore, table: ReadTable) -> None:
     """Drop a table and leave its files."""
     try:
         tables.drop(table)
-    except CommitUnknown:
-        if tables.load(table.namespace, table.name) is not None:
+    except CommitUnknown as error:
+        if _read_after(error, tables, table) is not None:
             raise
+
+
+def _read_after(unknown: CommitUnknown, tables: TableStore, table: ReadTable) -> ReadTable | None:
+    """Return the table as it is after an unknown commit. Raises that where the read fails: why it
+    does says nothing of the commit."""
+    try:
+        return tables.load(table.namespace, table.name)
+    except (LakeloadError, Unsupported):
+        raise unknown from unknown.__cause__
 
 
 def settle_partition(

@@ -26,7 +26,8 @@ class CatalogError(Refused):
 
     `code` is the catalog's own name for it (`ForbiddenException`, `invalid_client`), else the
     phrase of the HTTP status, else the kind of failure; `status` is None without an answer; `said`
-    is the catalog's own sentence, '' for none, without any secret.
+    is the catalog's own sentence, '' for none, without any secret. `unanswered`: the request may
+    have been sent, and there is no answer that can be read.
     """
 
     def __init__(
@@ -38,11 +39,13 @@ class CatalogError(Refused):
         said: str = "",
         hint: str | None = None,
         retryable: bool = False,
+        unanswered: bool = False,
     ) -> None:
         super().__init__(message, hint=hint, retryable=retryable)
         self.code = code
         self.status = status
         self.said = said
+        self.unanswered = unanswered
 
     @property
     def denied(self) -> bool:
@@ -58,8 +61,13 @@ class CatalogError(Refused):
     def may_have_acted(self) -> bool:
         """True when the catalog may have done it although it did not say so."""
         if self.status is None:
-            return self.code in ("ReadTimeoutError", "ConnectionClosedError", NO_STATE)
-        return self.status >= 500 and self.status != HTTPStatus.NOT_IMPLEMENTED
+            return self.unanswered
+        if self.status < 400:
+            # What it has answered says nothing of it.
+            return True
+        # A proxy may say 408 of a catalog that is slow.
+        unclear = self.status >= 500 or self.status == HTTPStatus.REQUEST_TIMEOUT
+        return unclear and self.status != HTTPStatus.NOT_IMPLEMENTED
 
 
 def not_iceberg(namespace: str, name: str) -> CatalogError:

@@ -9,19 +9,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 from urllib.parse import urljoin, urlsplit
 
 import requests
 from requests import exceptions as request_errors
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
+from urllib3.connectionpool import ConnectionPool
 from urllib3.exceptions import (
     ConnectTimeoutError,
+    HTTPError,
     NewConnectionError,
-    ProtocolError,
     ReadTimeoutError,
 )
+from urllib3.response import BaseHTTPResponse
 from urllib3.util.retry import Retry
 
 from lakeload_jobs.aws import AwsSession
@@ -29,6 +32,7 @@ from lakeload_jobs.aws.network_errors import (
     authorities_unreadable,
     certificate_problem,
     proxy_refusal,
+    proxy_unreached,
     start_hint,
 )
 from lakeload_jobs.aws.signing import signed_headers
@@ -173,7 +177,7 @@ def _with_token(request: requests.PreparedRequest, token: Secret) -> requests.Pr
     return request
 
 
-_BUSY = (429, 502, 503, 504)
+_BUSY = (408, 429, 502, 503, 504)
 _MAX_SAID = 500
 _AUTHORITIES = (
     "FileUnreadable",
@@ -203,10 +207,29 @@ def prepare(session: requests.Session, patience: HttpTimeouts) -> requests.Sessi
     return session
 
 
+class _Retries(Retry):
+    """urllib3's, which would repeat any request after an error of TLS or of a proxy, also where
+    that has taken the request and its answer was lost."""
+
+    def increment(
+        self,
+        method: str | None = None,
+        url: str | None = None,
+        response: BaseHTTPResponse | None = None,
+        error: Exception | None = None,
+        _pool: ConnectionPool | None = None,
+        _stacktrace: TracebackType | None = None,
+    ) -> Self:
+        reads = self._is_method_retryable(method or "")
+        if error is not None and not reads and not self._is_connection_error(error):
+            raise error
+        return super().increment(method, url, response, error, _pool, _stacktrace)
+
+
 class _Adapter(HTTPAdapter):
     def __init__(self, patience: HttpTimeouts) -> None:
         self._timeout = (patience.connect, patience.read)
-        retries = Retry(
+        retries = _Retries(
             total=patience.attempts - 1,
             redirect=0,
             backoff_factor=0.2,
@@ -236,10 +259,10 @@ def send(
 
 
 def document_of(response: requests.Response, doing: str) -> dict[str, Any]:
-    """Return the JSON object that a catalog has answered, an empty one for no body. Raises
-    `CatalogError` for anything else."""
+    """Return the JSON object that a catalog has answered, an empty one where it says that there is
+    none (204). Raises `CatalogError` for anything else."""
     try:
-        document = response.json() if response.content else {}
+        document = {} if response.status_code == HTTPStatus.NO_CONTENT else response.json()
     except ValueError:
         document = None
     if not isinstance(document, dict):
@@ -255,7 +278,9 @@ def http_call(doing: str, uri: str) -> Iterator[None]:
     """
     try:
         yield
-    except request_errors.RequestException as error:
+    except request_errors.JSONDecodeError:
+        raise not_a_catalog(doing) from None
+    except (request_errors.RequestException, HTTPError) as error:
         # Their texts repeat header values and URLs: not even as a cause.
         raise _without_answer(doing, uri, error) from None
     except OSError as error:
@@ -312,6 +337,7 @@ def not_a_catalog(doing: str, status: int | None = None) -> CatalogError:
         code=NOT_A_CATALOG,
         status=status,
         hint="check `uri`: it is the catalog's own address, not that of its web pages",
+        unanswered=status is None,
     )
 
 
@@ -347,6 +373,7 @@ def _meaning(status: int) -> str:
         401: "the catalog does not accept these credentials",
         403: "access denied",
         404: "not found",
+        408: "the request took too long",
         409: "it exists already, or is in use",
         419: "the token has expired",
         429: "the catalog is busy",
@@ -355,7 +382,25 @@ def _meaning(status: int) -> str:
     return meanings.get(status, "the catalog failed" if status >= 500 else "refused")
 
 
-def _without_answer(doing: str, uri: str, error: request_errors.RequestException) -> CatalogError:
+_NEVER_SENT = {
+    "EndpointConnectionError",
+    "ConnectTimeoutError",
+    "ProxyConnectionError",
+    "ProxyAuthenticationRequired",
+    "ProxyRefused",
+    "CertificateExpired",
+    "CertificateForAnotherHost",
+    "CertificateUntrusted",
+    "FileUnreadable",
+    "InvalidHeader",
+    "InvalidUrl",
+}
+"""Codes that prove that nothing was sent. All others may be of an answer that was lost."""
+
+
+def _without_answer(
+    doing: str, uri: str, error: request_errors.RequestException | HTTPError
+) -> CatalogError:
     code, meaning, hint = _transport(error, origin(uri))
     if isinstance(error, request_errors.TooManyRedirects) and error.response is not None:
         target = origin(urljoin(uri, error.response.headers.get("Location", "")))
@@ -365,10 +410,13 @@ def _without_answer(doing: str, uri: str, error: request_errors.RequestException
         code=code,
         hint=hint,
         retryable=code in ("ReadTimeoutError", "ConnectionClosedError"),
+        unanswered=code not in _NEVER_SENT,
     )
 
 
-def _transport(error: request_errors.RequestException, place: str) -> tuple[str, str, str]:
+def _transport(
+    error: request_errors.RequestException | HTTPError, place: str
+) -> tuple[str, str, str]:
     """Return code, meaning and hint of a request without an answer. The codes are those that
     AWS's own client uses for the same failures."""
     if isinstance(error, request_errors.TooManyRedirects):
@@ -379,29 +427,32 @@ def _transport(error: request_errors.RequestException, place: str) -> tuple[str,
         )
     if isinstance(error, request_errors.SSLError):
         return _of_tls(error, place)
+    closed = "ConnectionClosedError"
     if isinstance(error, request_errors.ProxyError):
         silent = "ProxyConnectionError", "the proxy does not respond"
-        code, meaning = proxy_refusal(error) or silent
+        broken = closed, "the connection through the proxy broke before a response came"
+        code, meaning = proxy_refusal(error) or (silent if proxy_unreached(error) else broken)
         return code, meaning, "check HTTPS_PROXY and NO_PROXY"
-    reason = getattr(error.args[0] if error.args else None, "reason", None)
+    wrapped = error.args[0] if error.args else None
+    reason = getattr(wrapped, "reason", None) or wrapped
     if isinstance(error, request_errors.ReadTimeout) or isinstance(reason, ReadTimeoutError):
         hint = "check the network and run again"
         return "ReadTimeoutError", f"`{place}` accepts the connection and does not respond", hint
     reach = "check `uri` and the network from here to the catalog"
-    if isinstance(error, request_errors.ConnectionError):
-        if isinstance(error, request_errors.ConnectTimeout) or (
-            isinstance(reason, ConnectTimeoutError) and not isinstance(reason, NewConnectionError)
-        ):
-            return "ConnectTimeoutError", f"`{place}` does not respond", reach
-        broken = isinstance(reason or (error.args[0] if error.args else None), ProtocolError)
-        if broken or isinstance(error, request_errors.ChunkedEncodingError):
-            return "ConnectionClosedError", f"`{place}` broke the connection", reach
+    if isinstance(reason, NewConnectionError):
         hint = start_hint(place) or reach
         return "EndpointConnectionError", f"`{place}` does not respond", hint
+    if isinstance(reason, ConnectTimeoutError):
+        return "ConnectTimeoutError", f"`{place}` does not respond", reach
+    if isinstance(error, request_errors.ContentDecodingError):
+        return closed, f"the response of `{place}` cannot be decoded", reach
+    if isinstance(error, request_errors.ConnectionError | request_errors.ChunkedEncodingError):
+        return closed, f"`{place}` broke the connection", reach
     if isinstance(error, request_errors.InvalidHeader):
         hint = "remove line breaks and spaces around the token or header value"
         return "InvalidHeader", "a secret cannot be sent as a header", hint
-    if isinstance(error, request_errors.InvalidURL | request_errors.MissingSchema | ValueError):
+    bad_urls = request_errors.InvalidURL, request_errors.MissingSchema, request_errors.InvalidSchema
+    if isinstance(error, bad_urls):
         return "InvalidUrl", "the address is not a URL", "write it as `https://host[:port]/path`"
     return type(error).__name__, "the call could not be made", reach
 

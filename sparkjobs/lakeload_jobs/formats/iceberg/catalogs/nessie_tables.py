@@ -18,7 +18,11 @@ from lakeload_jobs.formats.iceberg.catalogs.table_stores import (
     ReadTable,
     RemovableFiles,
 )
-from lakeload_jobs.formats.iceberg.commits.errors import CommitRejected, CommitUnknown
+from lakeload_jobs.formats.iceberg.commits.errors import (
+    CommitRejected,
+    CommitUnknown,
+    Unsupported,
+)
 from lakeload_jobs.formats.iceberg.commits.metadata import NO_SNAPSHOT, Json, Metadata, NewTable
 
 _TABLE = "ICEBERG_TABLE"
@@ -28,11 +32,10 @@ _NO_CONTENT = "CONTENT_NOT_FOUND"
 class NessieTables:
     """The tables of one branch of Nessie; implements `TableStore`."""
 
-    def __init__(self, api: NessieApi, branch: str, files: RemovableFiles, warehouse: str) -> None:
+    def __init__(self, api: NessieApi, branch: str, files: RemovableFiles) -> None:
         self._api = api
         self._branch = branch
         self._writer = MetadataWriter(files)
-        self._warehouse = warehouse.rstrip("/")
 
     def namespace_location(self, namespace: str) -> str | None:
         """Read a namespace in one request."""
@@ -63,9 +66,10 @@ class NessieTables:
         return ReadTable(namespace, name, self._writer.read(place), place, (content, head))
 
     def create(self, namespace: str, name: str, table: NewTable, location: str | None) -> ReadTable:
-        """Create a table at `location`, else below the warehouse."""
-        where = location or f"{self._warehouse}/{namespace}/{name}"
-        metadata, place = self._writer.create(table, where)
+        """Create a table at `location`, which Nessie does not choose."""
+        if location is None:
+            raise Unsupported("no location")
+        metadata, place = self._writer.create(table, location)
         head = self._api.head(self._branch)
         content = _content(metadata, place, None)
         self._create(head, (namespace, name), content, "the table exists already")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 
 from lakeload_jobs.contract.spec import DestinationSpec
-from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.errors import NO_STATE, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable, TableStore
 from lakeload_jobs.formats.iceberg.commits.errors import (
     CommitRejected,
@@ -98,7 +98,7 @@ def refuses_overtaken(store: TableStore, namespace: str, name: str, branch: str)
             cause = error.__cause__
             if isinstance(cause, CatalogError):
                 raise cause from None
-            raise CatalogError(f"{doing}: {error}", code="CommitStateUnknown") from error
+            raise CatalogError(f"{doing}: {error}", code=NO_STATE, unanswered=True) from error
         except CatalogError as error:
             refused = error
         if refused.status == HTTPStatus.CONFLICT:

@@ -5,7 +5,8 @@ https://github.com/apache/iceberg/blob/main/open-api/rest-catalog-open-api.yaml
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from http import HTTPStatus
@@ -30,7 +31,7 @@ from lakeload_jobs.formats.iceberg.commits.errors import (
     CommitUnknown,
     Unsupported,
 )
-from lakeload_jobs.formats.iceberg.commits.metadata import Json, NewTable, assert_uuid
+from lakeload_jobs.formats.iceberg.commits.metadata import Json, NewTable, assert_uuid, normalised
 
 _SIGNS = "s3.remote-signing-enabled"
 _EXPIRED = (HTTPStatus.UNAUTHORIZED, 419)
@@ -82,7 +83,8 @@ class RestTables:
         doing = f"creating the namespace `{namespace}` in the catalog `{origin(self._uri)}`"
         properties = {"location": location} if location else {}
         body = {"namespace": [namespace], "properties": properties}
-        self._post("namespaces", body, doing, _EXISTS)
+        with _outcome(_EXISTS):
+            self._ask("POST", "namespaces", doing, body)
 
     def open(self) -> None:
         """Read the catalog's configuration, once."""
@@ -109,15 +111,17 @@ class RestTables:
             "write-order": table.order,
             "stage-create": False,
             "properties": {
-                **self._told("table-default."),
+                **self._table_defaults("table-default."),
                 **table.properties,
                 "format-version": str(table.format_version),
-                **self._told("table-override."),
+                **self._table_defaults("table-override."),
             },
             **({"location": location} if location else {}),
         }
-        answer = self._post(f"{_namespace_path(namespace)}/tables", body, doing, _EXISTS)
-        return self._table(namespace, name, answer, doing)
+        with _outcome(_EXISTS):
+            answer = self._ask("POST", f"{_namespace_path(namespace)}/tables", doing, body)
+            metadata, place = _metadata(answer, doing)
+        return ReadTable(namespace, name, normalised(metadata), place)
 
     def commit(
         self,
@@ -134,26 +138,28 @@ class RestTables:
         }
         path = self._path(table.namespace, table.name)
         try:
-            answer = self._post(path, body, doing, _NOT_IN)
+            with _outcome(_NOT_IN):
+                metadata, place = _metadata(self._ask("POST", path, doing, body), doing)
+                if metadata.get("table-uuid") != table.metadata["table-uuid"]:
+                    raise not_a_catalog(doing, HTTPStatus.OK)
         except CatalogError as error:
             # What contradicts the table is a bad request, such as a sequence number that another
             # commit has taken, where no assertion says so before.
             if error.status == HTTPStatus.BAD_REQUEST and self._has_moved(table):
                 raise CommitRejected(error.said or error.message, busy=True) from error
             raise
-        now = self._table(table.namespace, table.name, answer, doing)
-        # The answer to a commit has no credentials: those of the table are as good as before.
-        return replace(now, config=table.config, credentials=table.credentials)
+        # The answer to a commit has no credentials: those of the table are as good as before. What
+        # lakeload does not support is found by the next read: the commit is in.
+        return replace(table, metadata=normalised(metadata), metadata_location=place)
 
     def drop(self, table: ReadTable) -> None:
         """Drop a table in one request."""
         doing = f"dropping the table `{table.target}` in the catalog `{origin(self._uri)}`"
         path = f"{self._path(table.namespace, table.name)}?purgeRequested=false"
         try:
-            self._ask("DELETE", path, doing)
+            with _outcome(()):
+                self._ask("DELETE", path, doing)
         except CatalogError as error:
-            if error.may_have_acted:
-                raise CommitUnknown(error.message) from error
             if not error.missing:
                 raise
 
@@ -161,20 +167,9 @@ class RestTables:
         """Whether another commit has come in since the table was read, as far as can be told."""
         try:
             now = self.load(table.namespace, table.name)
-        except CatalogError:
+        except (CatalogError, Unsupported):
             return False
         return now is not None and now.metadata_location != table.metadata_location
-
-    def _post(self, path: str, body: Json, doing: str, rejected: Sequence[int]) -> Json:
-        try:
-            return self._ask("POST", path, doing, body)
-        except CatalogError as error:
-            if error.may_have_acted:
-                raise CommitUnknown(error.message) from error
-            if error.status in rejected:
-                busy = error.status != HTTPStatus.CONFLICT
-                raise CommitRejected(error.said or error.message, busy=busy) from error
-            raise
 
     @cached_property
     def _config(self) -> Mapping[str, Any]:
@@ -196,7 +191,7 @@ class RestTables:
         # A prefix is encoded already.
         return f"{uri}/v1/{prefix}".rstrip("/")
 
-    def _told(self, prefix: str) -> dict[str, str]:
+    def _table_defaults(self, prefix: str) -> dict[str, str]:
         """Return the properties that the catalog wants of new tables, which clients add."""
         found = self._config.items()
         return {key.removeprefix(prefix): value for key, value in found if key.startswith(prefix)}
@@ -219,10 +214,7 @@ class RestTables:
         return document_of(response, doing)
 
     def _table(self, namespace: str, name: str, answer: Json, doing: str) -> ReadTable:
-        metadata = answer.get("metadata")
-        if not isinstance(metadata, dict):
-            raise not_a_catalog(doing, HTTPStatus.OK)
-        place = str(answer.get("metadata-location") or "")
+        metadata, place = _metadata(answer, doing)
         # The table's own settings over those of the catalog, which hold for all tables.
         config = {**self._config, **(answer.get("config") or {})}
         credentials = tuple(
@@ -233,6 +225,28 @@ class RestTables:
         if self._vended and str(config.get(_SIGNS, "")).lower() == "true":
             _check_keys(table)
         return table
+
+
+@contextmanager
+def _outcome(rejected: Sequence[int]) -> Iterator[None]:
+    """Translate what became of a request that changes something, as far as its answer tells."""
+    try:
+        yield
+    except CatalogError as error:
+        if error.may_have_acted:
+            raise CommitUnknown(error.message) from error
+        if error.status in rejected:
+            busy = error.status != HTTPStatus.CONFLICT
+            raise CommitRejected(error.said or error.message, busy=busy) from error
+        raise
+
+
+def _metadata(answer: Json, doing: str) -> tuple[Json, str]:
+    """Return the metadata in an answer, and the place of its file. Raises `CatalogError`."""
+    metadata = answer.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("location"), str):
+        raise not_a_catalog(doing, HTTPStatus.OK)
+    return metadata, str(answer.get("metadata-location") or "")
 
 
 def _check_keys(table: ReadTable) -> None:

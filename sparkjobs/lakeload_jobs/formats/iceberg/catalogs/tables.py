@@ -11,7 +11,6 @@ from lakeload_jobs.contract.traits import Interface, catalog_traits
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.glue_tables import GlueTables
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import TableStore
-from lakeload_jobs.formats.iceberg.rules.catalogs import own_location
 
 if TYPE_CHECKING:
     from lakeload_jobs.formats.iceberg.catalogs.http import HttpTimeouts
@@ -42,7 +41,7 @@ def _nessie(
 
     spec, files = destination.iceberg.catalog, LakeFiles(session, destination)
     api = NessieApi(spec, session, patience or DEFAULT_PATIENCE, advises=True)
-    return NessieTables(api, spec.ref, files, own_location(destination) or "")
+    return NessieTables(api, spec.ref, files)
 
 
 def _rest(

@@ -257,7 +257,7 @@ def _made(tables: TableStore, schema: str, location: str | None) -> str:
                 raise
             raise LoadFailed(
                 f"the catalog did not confirm that it created the namespace `{schema}`, and does "
-                "not have it",
+                f"not have it: {error}",
                 hint="run again: nothing was committed",
                 retryable=True,
             ) from None

@@ -131,7 +131,10 @@ def ready(
         place = ensure_namespace(tables.store, spec.destination, table.schema)
         location = new_location(spec.destination, table.schema, table.table, place)
         if create(tables.store, table, made, location) is None:
-            raise RetryLoad(f"another load has created `{table.target}` since this load began")
+            raise RetryLoad(
+                f"another load has created `{table.target}` since this load began, or the catalog "
+                "did not confirm that this one did"
+            )
         return Ready(open_load(asked, spec, table, opened.job), rows, notes=made.notes)
     return _evolved(asked, spec, table, opened, rows, made)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from urllib.parse import urlsplit
 
+from lakeload_jobs.contract.errors import LakeloadError
 from lakeload_jobs.contract.result import FileResult, IndexKind, RowChanges, TableResult
 from lakeload_jobs.contract.spec import JobSpec, TableSpec
+from lakeload_jobs.formats.iceberg.commits.errors import Unsupported
 from lakeload_jobs.formats.iceberg.commits.manifests import MetadataFiles
 from lakeload_jobs.formats.iceberg.commits.metadata import Json
 from lakeload_jobs.formats.iceberg.commits.snapshots import files_of
@@ -18,6 +21,8 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
 )
 from lakeload_jobs.formats.iceberg.rules.summaries import changes, loaded_rows, number_in
 from lakeload_jobs.sources.position import position_of
+
+logger = logging.getLogger(__name__)
 
 MOST_FILES = 200
 """Beyond so many files a result counts their bytes and does not name them."""
@@ -88,11 +93,17 @@ def _named(files: tuple[FileResult, ...]) -> tuple[FileResult, ...]:
 def _files(metadata_files: MetadataFiles, snapshot: Json) -> tuple[FileResult, ...]:
     if number_in(snapshot["summary"], "added-data-files") > MOST_FILES:
         return ()
+    try:
+        added = list(files_of(metadata_files, snapshot))
+    except (LakeloadError, Unsupported):
+        # The job is loaded: what fails now must not say that it is not.
+        logger.warning("the files of the load are not named", exc_info=True)
+        return ()
     return tuple(
         FileResult(
             key=urlsplit(file.location, allow_fragments=False).path.removeprefix("/"),
             rows=file.rows,
             bytes=file.size,
         )
-        for file in files_of(metadata_files, snapshot)
+        for file in added
     )

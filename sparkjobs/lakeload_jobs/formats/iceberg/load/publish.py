@@ -165,12 +165,9 @@ def publish(given: Publish) -> Published:
             pause(tries)
             continue
         facts = facts_of(table)
-        # An earlier commit may have arrived although its response was lost: never commit twice.
-        if landed := next((s for s in sent if has_landed(facts, given.branch, given.job, s)), None):
-            return Published("IN", landed, facts, table)
         # Only a commit without a response is in doubt. A conflict proves that it was not applied.
         doubt = bool(sent and unanswered)
-        verdict = _verdict(given, facts, sent[-1] if doubt else None)
+        verdict = _verdict(given, facts, sent, unknown=doubt)
         # The rules are evaluated on the metadata that the commit will be compared with.
         if verdict.decision is not Decision.GO:
             return _stop(given, verdict, table, unknown=doubt)
@@ -224,19 +221,27 @@ def _prepared(given: Publish, table: ReadTable, facts: TableFacts, *, unknown: b
         raise
 
 
-def _verdict(given: Publish, facts: TableFacts, unknown: int | None) -> Verdict:
-    return may_publish(
-        facts,
-        given.branch,
-        given.start,
-        given.job,
-        mode=given.staged.mode,
-        base=given.staged.base,
-        staging_branch=given.staged.branch,
-        sets_state=given.sets_state,
-        staged=given.staged.at,
-        unknown=unknown,
-    )
+def _verdict(given: Publish, facts: TableFacts, sent: list[int], *, unknown: bool) -> Verdict:
+    try:
+        # An earlier commit may have arrived although its response was lost: never commit twice.
+        for snapshot in sent:
+            if has_landed(facts, given.branch, given.job, snapshot):
+                return Verdict(Decision.LANDED, snapshot=snapshot)
+        return may_publish(
+            facts,
+            given.branch,
+            given.start,
+            given.job,
+            mode=given.staged.mode,
+            base=given.staged.base,
+            staging_branch=given.staged.branch,
+            sets_state=given.sets_state,
+            staged=given.staged.at,
+            unknown=sent[-1] if unknown else None,
+        )
+    except LakeloadError as error:
+        # Such as of properties that a newer lakeload has written since.
+        return Verdict(Decision.FAIL, error=error)
 
 
 def _prepare(given: Publish, table: ReadTable, facts: TableFacts) -> _Commit:
@@ -292,9 +297,9 @@ def _snapshot(
     """Return the snapshot that is added, with its list of manifests in the bucket; None where the
     one of the staging branch becomes the head as it is."""
     staged, rows, files = given.staged, given.staged.rows, given.tables.files(table)
+    # A branch that is not there yet begins where the staging branch does.
+    parent = staged.at if head is None else head
     if isinstance(rows, NewFiles):
-        # A branch that is not there yet begins where the staging branch does.
-        parent = staged.at if head is None else head
         addition = Addition(rows.snapshot_id, parent, rows.manifests, staged.summary, rows.replaces)
         return added(files, metadata, addition, now_ms=now_ms())
     number = rows.snapshot["snapshot-id"]
@@ -304,7 +309,7 @@ def _snapshot(
             # Without this link, expiring the staged snapshot would delete files of the table.
             summary["source-snapshot-id"] = str(number)
             own = new_snapshot_id()
-        return again(files, metadata, rows.snapshot, head, own, summary, now_ms=now_ms())
+        return again(files, metadata, rows.snapshot, parent, own, summary, now_ms=now_ms())
     if rows.private:
         schema = metadata["current-schema-id"]
         return moved(files, metadata, rows.snapshot, schema_id=schema, now_ms=now_ms())
@@ -355,7 +360,7 @@ def _last_look(given: Publish, sent: list[int], failure: LoadFailed, *, unknown:
 def _silent(given: Publish, error: CommitUnknown) -> LoadFailed:
     """Return the error of a commit that the catalog has not answered for long."""
     return LoadFailed(
-        f"the catalog rejected the commit of `{given.job.target}`: {error}",
+        f"the catalog did not confirm the commit to `{given.job.target}`: {error}",
         hint="run again: nothing was committed",
         retryable=True,
     )

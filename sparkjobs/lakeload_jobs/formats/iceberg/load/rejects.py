@@ -49,12 +49,14 @@ from lakeload_jobs.formats.iceberg.load.direct_write import (
 from lakeload_jobs.formats.iceberg.load.small_tables import UnreadableFiles, read_batches
 from lakeload_jobs.formats.iceberg.load.stage import Stage, summary_of
 from lakeload_jobs.formats.iceberg.load.tables import spark_name
+from lakeload_jobs.formats.iceberg.rules.facts import SUMMARY_ATTEMPT
 from lakeload_jobs.formats.iceberg.rules.rejects import (
     REJECTED_OF,
     ROUND_COLUMN,
     PendingRejects,
     pending_rejects,
 )
+from lakeload_jobs.formats.iceberg.rules.summaries import number_in
 from lakeload_jobs.formats.iceberg.rules.writers import only_spark, settings_that_need_spark
 from lakeload_jobs.rows.arrow import pc
 from lakeload_jobs.rows.rejects import (
@@ -65,8 +67,9 @@ from lakeload_jobs.rows.rejects import (
 logger = logging.getLogger(__name__)
 
 
-def add_rejects(given: Stage, own_key: Callable[[], str]) -> None:
-    """Append the rejected records of a staged load to the side table, which is made first.
+def add_rejects(given: Stage, count: int, own_key: Callable[[], str]) -> None:
+    """Append the rejected records of a staged load, so many, to the side table, which is made
+    first.
 
     Raises `InvalidInput` where a table of its own has that name, and what the catalog refuses.
     """
@@ -74,27 +77,28 @@ def add_rejects(given: Stage, own_key: Callable[[], str]) -> None:
     known = tables.read(side.schema, side.table) or _created(given, side)
     _check(known, given.table, side)
     pending = PendingRejects(given.branch, spec.attempt_id, spec.pipeline, spec.job_id)
-    _remember(tables, side, pending)
-    known = tables.existing(side)
+    known = _remember(tables, side, pending)
     if reason := _spark_reason(given, side, known, own_key):
-        _append_by_spark(given, side, reason)
+        _append_by_spark(given, count, side, known, reason)
     else:
-        _append(given, side, known, own_key)
+        _append(given, count, side, known, own_key)
 
 
 _COLUMNS = {**SIDE_COLUMNS, ROUND_COLUMN: "string"}
 
 
-def _remember(tables: CatalogTables, side: TableSpec, pending: PendingRejects) -> None:
+def _remember(tables: CatalogTables, side: TableSpec, pending: PendingRejects) -> ReadTable:
+    """Write the entry of a load; return the side table with it."""
     values = {pending.name: pending.to_property()}
 
-    def once() -> None:
+    def once() -> ReadTable:
         now = tables.existing(side)
         # An earlier try may have come in unheard.
-        if pending.name not in now.properties:
-            tables.store.commit(now, [], [set_properties(values)])
+        if pending.name in now.properties:
+            return now
+        return tables.store.commit(now, [], [set_properties(values)])
 
-    until_committed(once, f"remembering this load in `{side.target}`")
+    return until_committed(once, f"remembering this load in `{side.target}`")
 
 
 def _spark_reason(
@@ -108,7 +112,9 @@ def _spark_reason(
     return only_spark(written, side, destination.iceberg.catalog, [*_COLUMNS], ())
 
 
-def _append_by_spark(given: Stage, side: TableSpec, reason: str) -> None:
+def _append_by_spark(
+    given: Stage, count: int, side: TableSpec, known: ReadTable, reason: str
+) -> None:
     spark = given.spark
     given.catalog.open_in(spark, side.target, reason)
     # Read once more, in the same order.
@@ -119,9 +125,15 @@ def _append_by_spark(given: Stage, side: TableSpec, reason: str) -> None:
     for name, value in summary_of(given.spec, given.table, None).items():
         writer = writer.option(f"snapshot-property.{name}", value)
     writer.append()
+    before, now = facts_of(known).snapshots, facts_of(given.tables.existing(side)).snapshots
+    new = (one.summary for number, one in now.items() if number not in before)
+    own = (one for one in new if one.get(SUMMARY_ATTEMPT) == given.spec.attempt_id)
+    _check_added(given, count, sum(number_in(one, "added-records") for one in own))
 
 
-def _append(given: Stage, side: TableSpec, known: ReadTable, own_key: Callable[[], str]) -> None:
+def _append(
+    given: Stage, count: int, side: TableSpec, known: ReadTable, own_key: Callable[[], str]
+) -> None:
     """Have tasks read the rows once more, in the same order, and write the records; commit their
     files."""
     spec, tables = given.spec, given.tables
@@ -139,7 +151,19 @@ def _append(given: Stage, side: TableSpec, known: ReadTable, own_key: Callable[[
     )
     table = existing_table(spec.destination, known, own_key)
     written = write_files(target, DirectWrite(given.rows.prepared.parts, table))
+    _check_added(given, count, sum(file.rows for file in written.files))
     commit_records(tables, side, written, summary_of(spec, given.table, None))
+
+
+def _check_added(given: Stage, count: int, records: int) -> None:
+    """Raise `LoadFailed` where the second read has found other records than the first."""
+    if records != count:
+        raise LoadFailed(
+            f"{count:,} records of `{given.table.source}` were rejected when it was read, and "
+            f"{records:,} when they were set aside",
+            hint="load only complete files that no process writes to, then run again",
+            retryable=True,
+        )
 
 
 def commit_records(

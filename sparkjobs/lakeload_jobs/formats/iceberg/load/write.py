@@ -225,7 +225,7 @@ class StagedIceberg:
         """Add them to the side table. What fails here leaves nothing of the load behind, or what
         the next load removes."""
         try:
-            add_rejects(self._given, self._load.own_key)
+            add_rejects(self._given, self.report.rejected.rows, self._load.own_key)
         except BaseException as error:
             self.abandon()
             # A commit that nobody has confirmed may still come in: the table goes on remembering.
@@ -246,7 +246,8 @@ class StagedIceberg:
         try:
             own = self._given.branch if forgets else None
             summary = summary_of(load.spec, load.table, None)
-            settle_rejects(load.tables, load.table, summary, own)
+            table = load.table
+            settle_rejects(load.tables, table.schema, table.table, summary, own)
         except (LakeloadError, Py4JError, PySparkException, OSError):
             logger.warning("rejected records are not settled", exc_info=True)
             return False

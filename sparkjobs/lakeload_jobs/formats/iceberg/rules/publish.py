@@ -126,8 +126,9 @@ def has_landed(facts: TableFacts, branch: str, job: TableAttempt, snapshot: int)
     The list of jobs is written by a publish alone, so its entry tells also when the snapshot has
     been rolled back or expired since; a list that has forgotten it leaves the lineage.
     """
-    listed = remembered_jobs(facts).get(job_key(job.pipeline, job.job_id))
-    return listed == snapshot or lineage(facts, branch).has(snapshot)
+    if lineage(facts, branch).has(snapshot):
+        return True
+    return remembered_jobs(facts).get(job_key(job.pipeline, job.job_id)) == snapshot
 
 
 def after_drop(*, dropped: bool, unknown: bool) -> Literal["NOTHING_COMMITTED", "UNKNOWN"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.integration.formats.iceberg.proof.client import Seen
 from tests.integration.formats.iceberg.proof.places import Place
@@ -36,6 +36,16 @@ def _acted(action: Action) -> Action:
     return act
 
 
+def _break_off(request: Request, forward: Forward) -> Response:
+    """Let the server act, and send a part of its answer."""
+    return replace(forward(request), send_bytes=1)
+
+
+def _page(request: Request, forward: Forward) -> Response:
+    """Answer as a proxy does whose page has the status of a success."""
+    return Response(200, (("Content-Type", "text/html"),), b"<html>log in</html>")
+
+
 FAULTS: dict[str, Action] = {
     "answer lost": drop_answer,
     "request lost": drop_request,
@@ -43,6 +53,9 @@ FAULTS: dict[str, Action] = {
     "500 instead": answer(500, "InternalServiceException"),
     "503 after acting": _acted(answer(503, "ServiceUnavailable")),
     "503 instead": answer(503, "ServiceUnavailable"),
+    "answer breaks off": _break_off,
+    "page after acting": _acted(_page),
+    "page instead": _page,
 }
 
 

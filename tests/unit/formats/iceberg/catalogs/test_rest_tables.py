@@ -28,7 +28,7 @@ class Server(BaseAdapter):
         answer = self.config
         if request.method == "POST":
             self.bodies.append(json.loads(request.body or b""))
-            answer = {"metadata": {"format-version": 2}}
+            answer = {"metadata": {"format-version": 2, "location": "s3://lake/shop/orders"}}
         response._content = json.dumps(answer).encode()
         return response
 

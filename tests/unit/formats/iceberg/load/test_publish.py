@@ -3,28 +3,36 @@ is told of it is so."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from lakeload_jobs.contract.errors import LoadFailed
+from lakeload_jobs.contract.errors import LoadFailed, NewerFormat
 from lakeload_jobs.formats.iceberg.catalogs import changes
 from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_A_CATALOG, CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
+from lakeload_jobs.formats.iceberg.commits.manifests import read_manifest
 from lakeload_jobs.formats.iceberg.commits.metadata import (
     add_schema,
     remove_ref,
     schema_of,
     set_branch,
+    set_properties,
 )
 from lakeload_jobs.formats.iceberg.load import publish
 from lakeload_jobs.formats.iceberg.load.branches import create_branch, drop_branch
 from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
-from lakeload_jobs.formats.iceberg.load.publish import NewFiles, Publish, Published, Staged
+from lakeload_jobs.formats.iceberg.load.publish import (
+    Committed,
+    NewFiles,
+    Publish,
+    Published,
+    Staged,
+)
 from lakeload_jobs.formats.iceberg.rules.admission import open_table
 from lakeload_jobs.formats.iceberg.rules.facts import (
     PipelineState,
@@ -271,6 +279,32 @@ def test_rows_do_not_come_in_on_top_of_what_was_rolled_back(tmp_path: Path, *, w
 
 
 @both
+@pytest.mark.parametrize("by_spark", [False, True])
+def test_rows_of_a_branch_that_is_not_there_yet_come_beside_those_of_main(
+    tmp_path: Path, *, by_spark: bool, whole: bool
+) -> None:
+    load = Load.begun(tmp_path, whole=whole)
+    tables, name = load.given.tables, BRANCH.replace("a" * 32, "b" * 32)
+    branch = create_branch(tables, "db", "orders", name, "audit")
+    start = open_table(facts_of(load.store.load("db", "orders")), "audit", JOB)
+    staged = replace(load.given.staged, branch=name, base=branch.base, at=branch.at)
+    if by_spark:
+        # In a copy of the metadata, because columns change.
+        copied = load.store.table.copy()
+        snapshot = copied.append(data_file("ours", 3), branch=name)
+        staged = replace(staged, rows=Committed(snapshot, private=True))
+
+    given = replace(load.given, branch="audit", start=start, staged=staged)
+    assert publish.publish(given).outcome == "IN"
+
+    table = load.store.table
+    found = [one for row in table.rows("audit") for one in read_manifest(table.files, row).entries]
+    places = {one["data_file"]["file_path"].rpartition("/")[2] for one in found}
+    assert places == {"before.parquet", "ours.parquet"}
+    assert load.files == {"before"}
+
+
+@both
 def test_rows_are_not_published_into_columns_that_require_a_value_by_now(
     tmp_path: Path, *, whole: bool
 ) -> None:
@@ -306,7 +340,7 @@ def test_nothing_is_committed_once_the_branch_of_a_silent_catalog_is_dropped(
     load = Load.begun(tmp_path, whole=whole)
     load.store.fates = [load.store.hold] * 9
 
-    with pytest.raises(LoadFailed, match="rejected the commit") as raised:
+    with pytest.raises(LoadFailed, match="did not confirm the commit to") as raised:
         load.publish()
     load.store.deliver()
 
@@ -357,6 +391,25 @@ def test_refused_commit_is_explained_also_where_the_drop_is_refused(
     with pytest.raises(LoadFailed, match="the catalog rejects it: no right"):
         load.publish()
     load.left_alone()
+
+
+@both
+@pytest.mark.parametrize("fate", [lost, never])
+def test_publish_of_a_newer_lakeload_leaves_no_branch_and_hides_no_commit(
+    tmp_path: Path, fate: Fate, *, whole: bool
+) -> None:
+    load = Load.begun(tmp_path, whole=whole)
+    load.store.fates = [fate]
+    newer = set_properties({"lakeload.format": "2"})
+    load.store.reads = [lambda: None, lambda: load.store.change([newer])]
+
+    if fate is lost:
+        assert load.publish().outcome == "IN"
+    else:
+        with pytest.raises(NewerFormat):
+            load.publish()
+        assert "ours" not in load.files
+    assert load.branches == {"main"}
 
 
 @both

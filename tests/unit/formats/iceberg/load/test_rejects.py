@@ -32,7 +32,7 @@ from lakeload_jobs.formats.iceberg.load.catalog_tables import CatalogTables
 from lakeload_jobs.formats.iceberg.load.direct_write import Written
 from lakeload_jobs.formats.iceberg.load.rejects import commit_records
 from lakeload_jobs.formats.iceberg.rules.branches import staging_branch
-from lakeload_jobs.formats.iceberg.rules.rejects import PendingRejects
+from lakeload_jobs.formats.iceberg.rules.rejects import REJECTED_OF, PendingRejects
 from lakeload_jobs.rows.counting import NO_ROWS, RowsReport
 from lakeload_jobs.rows.rejects import Rejected
 from tests.unit.formats.iceberg.commits.own_table import OwnTable, data_file
@@ -82,7 +82,7 @@ class Tables(CatalogTables):
 
 def begun(folder: Path, *, whole: bool) -> tuple[Store, Tables]:
     """A side table with records of a round that nobody waits for."""
-    table = OwnTable.new(folder, spec=BY_ROUND)
+    table = OwnTable.new(folder, spec=BY_ROUND, properties={REJECTED_OF: TABLE.target})
     table.append(data_file("kept", 1, staging_branch="other"))
     store = Store(table, whole)
     store.main = {**table.metadata, "refs": {}, "snapshots": [], "current-snapshot-id": -1}
@@ -149,7 +149,7 @@ def test_records_go_with_their_branch_and_are_remembered_for_a_day(
     store.main["refs"] = refs
     store.fates = [] if fate is None else [fate]
 
-    settle_rejects(tables, TABLE, {})
+    settle_rejects(tables, TABLE.schema, TABLE.table, {})
 
     assert records(store) == left
     assert (pending.name in store.table.metadata["properties"]) == remembered
@@ -180,6 +180,6 @@ def test_records_that_come_in_after_their_load_has_failed_are_removed(
     assert records(store) == ["kept"]
     store.deliver()
 
-    settle_rejects(tables, TABLE, {})
+    settle_rejects(tables, TABLE.schema, TABLE.table, {})
 
     assert records(store) == ["kept"]
