@@ -12,6 +12,7 @@ import pytest
 from lakeload_jobs.contract.errors import LoadFailed, NewerFormat
 from lakeload_jobs.formats.iceberg.catalogs import changes
 from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_A_CATALOG, CatalogError
+from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
@@ -439,6 +440,24 @@ def test_unknown_outcome_is_told_when_another_has_dropped_the_branch(
 
     with pytest.raises(LoadFailed, match="commit state unknown"):
         load.publish()
+
+
+@both
+def test_unknown_outcome_is_told_when_the_branch_cannot_be_dropped(
+    tmp_path: Path, *, whole: bool
+) -> None:
+    load = Load.begun(tmp_path, whole=whole)
+
+    def refuse() -> None:
+        raise CatalogError("no", code="ForbiddenException", status=403)
+
+    newer = set_properties({"lakeload.format": "2"})
+    load.store.fates = [load.store.hold]
+    load.store.reads = [lambda: None, lambda: load.store.change([newer]), refuse]
+
+    with pytest.raises(LoadFailed, match="commit state unknown"):
+        load.publish()
+    assert BRANCH in load.branches
 
 
 @both
