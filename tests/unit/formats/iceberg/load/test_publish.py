@@ -12,7 +12,6 @@ import pytest
 from lakeload_jobs.contract.errors import LoadFailed, NewerFormat
 from lakeload_jobs.formats.iceberg.catalogs import changes
 from lakeload_jobs.formats.iceberg.catalogs.errors import NOT_A_CATALOG, CatalogError
-from lakeload_jobs.formats.iceberg.catalogs.errors import CatalogError
 from lakeload_jobs.formats.iceberg.catalogs.files import LakeFiles
 from lakeload_jobs.formats.iceberg.catalogs.reading import facts_of
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
