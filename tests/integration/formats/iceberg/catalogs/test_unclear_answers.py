@@ -266,6 +266,16 @@ def test_answer_without_content_is_the_success_of_what_returns_nothing_alone(
         CALLS[call](tables("REST", server.uri), "REST")
 
 
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("body", [b"", b"{}"])
+def test_answer_of_aws_that_is_empty_is_a_success(
+    body: bytes, call: str, server: Scripted, tables: Callable[..., TableStore]
+) -> None:
+    answering(server, (200, {"x-amzn-RequestId": "1"}, body))
+    CALLS[call](tables("GLUE", server.uri), "GLUE")
+    assert sent(server) == 1
+
+
 @pytest.mark.parametrize(
     "more",
     [
