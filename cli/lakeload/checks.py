@@ -46,7 +46,11 @@ class Verdict(Generic[R]):
 
 
 def in_background(call: Callable[[], T], name: str) -> Future[T]:
-    """Begin a call in a thread that the end of the program does not wait for."""
+    """Begin a call in a thread that the end of the program does not wait for.
+
+    Stop signals strike in the main thread. Within a request, AWS's clients would take their error
+    for a broken connection, and send it again.
+    """
     future: Future[T] = Future()
 
     def work() -> None:

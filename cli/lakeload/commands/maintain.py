@@ -173,6 +173,7 @@ def maintain(
         phases.begin(PHASES["inspection"])
         done: Maintained | None
         try:
+            stop.acting = apply
             if register_glue_optimizers:
                 from lakeload.formats.iceberg.glue_optimizers import register
 
@@ -183,9 +184,8 @@ def maintain(
 
                 sides = maintained_tables(tables, document.model.on_bad_value, spec, wanted)
                 request = MaintenanceRequest(document.model.name, spec, tables, sides, wanted)
-                stop.acting = apply
                 done = commands_of(spec.table_format).maintain(request)
-                stop.acting = False
+            stop.acting = False
             if done is None:
                 from lakeload.commands.sync_once import LoadJob
 

@@ -176,6 +176,8 @@ def sync_once(job: LoadJob, context: Context, kept: Kept | None = None) -> Synce
 
 def _with_tables(last: Outcome, tables: tuple[TableResult, ...]) -> Outcome:
     """Return the outcome of all tables, given that of the last driver."""
+    if not tables:
+        return last
     if last.kind == "INTERRUPTED" and last.error is not None and not last.tables:
         loaded = sum(table.status in GOOD for table in tables)
         so_far = f"{loaded} of {counted(len(tables), 'table')} had been loaded"

@@ -250,6 +250,21 @@ def test_stopped_load_is_not_started_again(
     assert text() == ""
 
 
+def test_stop_before_the_first_driver_says_that_nothing_was_written(
+    job: LoadJob,
+    said: tuple[Context, Callable[[], str]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    context, _ = said
+    drivers = Drivers(monkeypatch, tmp_path, a="LOADED", b="SKIPPED", c="LOADED")
+    monkeypatch.setattr(module, "preflight", lambda _: signal.raise_signal(signal.SIGINT))
+    outcome = sync_once(job, context).outcome
+    assert (outcome.status, outcome.tables, drivers.specs) == ("INTERRUPTED", (), [])
+    assert outcome.error is not None
+    assert outcome.error.message == "stopped by SIGINT before Spark started: nothing was written"
+
+
 def test_stop_before_the_second_driver_keeps_what_the_first_has_loaded(
     job: LoadJob,
     said: tuple[Context, Callable[[], str]],

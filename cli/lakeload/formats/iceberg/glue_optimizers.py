@@ -6,7 +6,9 @@ import math
 import re
 import time
 from collections.abc import Sequence
+from functools import partial
 
+from lakeload.checks import in_background
 from lakeload.formats.tables import open_session
 from lakeload.launch.run import Maintained, maintained
 from lakeload_jobs.contract.errors import InvalidInput, LakeloadError
@@ -54,7 +56,8 @@ def register(
         orphan_days=max(ORPHAN_DAYS, math.ceil(wanted.orphans_older_than / SECONDS_A_DAY)),
     )
     glue = GlueOptimizers(open_session(destination, "maintain"), destination)
-    return maintained(register_optimizers(glue, tables, settings, apply=wanted.apply))
+    work = partial(register_optimizers, glue, tables, settings, apply=wanted.apply)
+    return maintained(in_background(work, "optimizers").result())
 
 
 def register_optimizers(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
+from functools import partial
 
+from lakeload.checks import in_background
 from lakeload.connections import Connections
 from lakeload.formats.tables import MaintenanceRequest
 from lakeload.launch.run import Maintained, maintained
@@ -37,7 +39,8 @@ def maintain(request: MaintenanceRequest) -> Maintained | None:
     done: list[TableMaintenance] = []
     try:
         for table in request.with_sides:
-            done.append(_maintained(Work(tables, table, request.wanted, summary)))
+            work = partial(_maintained, Work(tables, table, request.wanted, summary))
+            done.append(in_background(work, "maintain").result())
     except Interrupted as stopped:
         return Maintained(stopped.exit_code, tuple(done), ErrorInfo.of(stopped))
     return maintained(done)
@@ -49,8 +52,6 @@ def _maintained(work: Work) -> TableMaintenance:
     try:
         if work.tables.read(table.schema, table.table) is not None:
             steps = [_step(work, step) for step in work.spec.steps]
-    except Interrupted:
-        raise
     except LakeloadError as failure:
         error = ErrorInfo.of(failure, "open")
     seconds = round(time.monotonic() - started, 3)
@@ -61,8 +62,6 @@ def _step(work: Work, step: Step) -> StepResult:
     """Take one step; one that fails does not keep the next from being taken."""
     try:
         return STEPS[step](work)
-    except Interrupted:
-        raise
     except CommitConflict as race:
         return StepResult(step, "CONFLICT", error=ErrorInfo.of(race, step))
     except LakeloadError as failure:

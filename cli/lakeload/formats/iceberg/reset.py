@@ -61,7 +61,7 @@ class TableDrop:
     ledger: tuple[str, ...] = ()
     """Keys of the lists of loaded files that the pipeline keeps beside the table."""
     stay: str | None = None
-    """Why no file of the table goes."""
+    """Why no file of the table goes, nor a list of loaded files."""
     dropped: bool = False
     removal: Removal | None = None
     error: LakeloadError | None = None
@@ -122,7 +122,7 @@ def _found(lake: IcebergTables, table: TableRef, opened: ReadTable, files: LakeF
     catalog = catalog_traits(lake.destination.iceberg.catalog)
     stay = keeps_files(facts.properties, shared=catalog.keeps_history)
     ledger: tuple[str, ...] = ()
-    if state and state.ledger:
+    if state and state.ledger and not stay:
         # The pipeline's own folder: nobody else writes there.
         folder = ledger_folder(table.location, lake.pipeline)
         listed = Objects(lake.session, lake.destination).list(folder)
@@ -156,7 +156,8 @@ def _drop(lake: IcebergTables, table: TableRef, *, act: bool) -> TableDrop:
     with catalog_errors(f"dropping the table `{table.target}`"):
         drop_table(lake.store, again)
     places = found.files.all if found.files else ()
-    about(table, lake.notify)(f"dropped from the catalog; removing {len(places):,} files")
+    then = "its files stay" if found.stay else f"removing {len(places):,} files"
+    about(table, lake.notify)(f"dropped from the catalog; {then}")
     removal = remove_files(files, places)
     own = LakeFiles(lake.session, lake.destination)
     bucket = lake.destination.bucket

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from lakeload.formats.iceberg import glue_optimizers
 from lakeload.formats.iceberg import maintain as module
 from lakeload.formats.tables import MaintenanceRequest
 from lakeload.launch.run import Maintained
 from lakeload.launch.stop import STOP_SIGNALS, StopRequests
-from lakeload_jobs.contract.errors import CommitConflict, ExitCode, LoadFailed, Refused
+from lakeload_jobs.contract.errors import (
+    CommitConflict,
+    ExitCode,
+    Interrupted,
+    LoadFailed,
+    Refused,
+)
 from lakeload_jobs.contract.events import Step
 from lakeload_jobs.contract.maintain import MaintainSpec, StepResult
 from lakeload_jobs.contract.spec import DestinationSpec, FilesInput, TableSpec
@@ -107,16 +117,30 @@ def test_table_that_cannot_be_read_leaves_the_others_alone(
     assert (lines.error, lines.steps) == (None, ())
 
 
+@pytest.fixture
+def stopped_request() -> Iterator[Callable[[], None]]:
+    """A request that a signal stops. As AWS's clients do, it repeats what an error ended."""
+    over = threading.Event()
+
+    def send() -> None:
+        with suppress(Exception):
+            os.kill(os.getpid(), signal.SIGTERM)
+        over.wait(10)
+
+    assert signal.SIGTERM in STOP_SIGNALS
+    yield send
+    over.set()
+
+
 def test_stop_ends_the_run_with_what_is_done_and_says_no_word_of_nothing_written(
-    steps: dict[Step, Act],
+    steps: dict[Step, Act], stopped_request: Callable[[], None]
 ) -> None:
     def act(work: Any) -> StepResult:
         if work.of.table == "lines":
-            signal.raise_signal(signal.SIGTERM)
+            stopped_request()
         return StepResult("branches", "DONE")
 
     steps["branches"] = act
-    assert signal.SIGTERM in STOP_SIGNALS
     with StopRequests() as stop:
         stop.acting = True
         found = taken("branches")
@@ -124,3 +148,19 @@ def test_stop_ends_the_run_with_what_is_done_and_says_no_word_of_nothing_written
     assert [table.target for table in found.tables] == ["db.orders"]
     error = cast("Any", found.error)
     assert (error.message, error.hint[:12]) == ("stopped by SIGTERM", "run it again")
+
+
+def test_stop_ends_the_registering_of_optimizers(
+    stopped_request: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def register(*_: object, **__: object) -> str:
+        stopped_request()
+        return "create"
+
+    monkeypatch.setattr(
+        glue_optimizers, "GlueOptimizers", lambda *_: SimpleNamespace(register=register)
+    )
+    given = request("branches")
+    role = "arn:aws:iam::123456789012:role/optimizers"
+    with StopRequests(), pytest.raises(Interrupted):
+        glue_optimizers.register(given.destination, given.tables, role, given.wanted)

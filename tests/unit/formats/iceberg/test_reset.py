@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -18,12 +19,14 @@ from lakeload_jobs.formats.iceberg.catalogs.table_files import Removal, TableFil
 from lakeload_jobs.formats.iceberg.catalogs.table_stores import ReadTable
 from lakeload_jobs.formats.iceberg.commits.errors import CommitUnknown
 from lakeload_jobs.formats.iceberg.commits.metadata import set_properties
-from lakeload_jobs.formats.iceberg.rules.facts import CREATED_BY
+from lakeload_jobs.formats.iceberg.rules.facts import CREATED_BY, STATE_PREFIX, PipelineState
 from tests.unit.formats.iceberg.commits.own_table import OwnTable
 from tests.unit.formats.iceberg.load.own_store import OwnStore
 
 NESSIE = CatalogSpec(type="NESSIE", uri="http://nessie", api="NATIVE")
 FILES = TableFiles({"s3://lake/orders/1.parquet": 10}, ("s3://lake/orders/1.json",), ())
+ALL = [*FILES.all, "s3://lake/_lakeload/db/orders/ledger/shop/1.json"]
+"""Them, and the list of loaded files."""
 
 
 @dataclass
@@ -78,15 +81,18 @@ def one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reset:
     monkeypatch.setattr(reset, "LakeFiles", lambda *_: None)
     monkeypatch.setattr(reset, "table_files", lambda *_: FILES)
     monkeypatch.setattr(reset, "remove_files", remove_files)
+    listed = SimpleNamespace(list=lambda folder: [SimpleNamespace(key=f"{folder}1.json")])
+    monkeypatch.setattr(reset, "Objects", lambda *_: listed)
     store = Droppable(OwnTable.new(tmp_path), whole=True)
-    store.change([set_properties({CREATED_BY: "shop"})])
+    state = PipelineState("orders", "monday", 1, "f00", {}, ledger="1.json").to_property()
+    store.change([set_properties({CREATED_BY: "shop", f"{STATE_PREFIX}shop": state})])
     return Reset(store, removed)
 
 
 def test_reset_drops_the_table_and_removes_its_files(one: Reset) -> None:
     found = one.act()
     assert (found.error, found.dropped, one.store.gone) == (None, True, True)
-    assert one.removed == list(FILES.all)
+    assert one.removed == ALL
 
 
 @pytest.mark.parametrize(
@@ -104,7 +110,7 @@ def test_reset_leaves_files_that_others_may_have(
     one.catalog = catalog
     found = one.act()
     assert (found.error, found.dropped, one.store.gone) == (None, True, True)
-    assert one.removed == (list(FILES.all) if why is None else [])
+    assert one.removed == (ALL if why is None else [])
     (shown,) = reset.report([found], done=True).tables
     assert shown.document["plan"]["files_stay"] == found.stay
     assert any(
