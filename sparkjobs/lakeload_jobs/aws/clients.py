@@ -19,6 +19,7 @@ from lakeload_jobs.contract.errors import InvalidInput
 from lakeload_jobs.contract.spec import DestinationSpec
 
 if TYPE_CHECKING:
+    from botocore.model import OperationModel
     from mypy_boto3_glue import GlueClient
 
 
@@ -111,7 +112,7 @@ def _addressing_style(destination: DestinationSpec) -> AddressingStyle:
     return "path" if overridden or os.environ.get("AWS_ENDPOINT_URL") else "auto"
 
 
-def _check_json(response_dict: dict[str, Any], **_: Any) -> None:
+def _check_json(response_dict: dict[str, Any], operation_model: OperationModel, **_: Any) -> None:
     """Raise `ResponseParserError` for a success that is no JSON object, such as the page of a
     proxy: botocore takes it for one, where the operation returns nothing. Of an error the status
     is left, as botocore cannot parse every such body."""
@@ -121,9 +122,17 @@ def _check_json(response_dict: dict[str, Any], **_: Any) -> None:
         document = None
     if isinstance(document, dict):
         return
-    if response_dict["status_code"] < 300:
+    if response_dict["status_code"] < 300 and not _returns_nothing(response_dict, operation_model):
         raise ResponseParserError("the response is not a JSON object")
     response_dict["body"] = b""
+
+
+def _returns_nothing(response_dict: dict[str, Any], operation: OperationModel) -> bool:
+    """Return whether an answer of AWS is empty, as Glue's reference has it for operations that
+    return nothing."""
+    shape = operation.output_shape
+    named = "x-amzn-requestid" in response_dict["headers"]
+    return named and not response_dict["body"] and not (shape and shape.members)
 
 
 def _of_account(glue: GlueClient, account: str) -> None:

@@ -125,7 +125,7 @@ class Run:
         """Ask what becomes of the rejected records of a round."""
         me, facts = self.everybody[one[0]], self.facts(number)
         pending = PendingRejects(_name(one), me.name, me.pipeline, me.job_id)
-        fate = fate_of(facts, "main", pending)
+        fate = fate_of(facts, pending)
         waits = self.rules.rejects_wait_for_the_branch
         return "GONE" if fate == "WAITS" and not waits else fate
 

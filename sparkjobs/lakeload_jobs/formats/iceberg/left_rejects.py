@@ -50,7 +50,7 @@ def settle_rejects(
     if facts is not None and dry_run:
         facts = replace(facts, refs={k: v for k, v in facts.refs.items() if k not in dropped})
     for one in pending:
-        fate = fate_of(facts, tables.destination.iceberg.branch, one)
+        fate = fate_of(facts, one)
         if fate == "WAITS":
             continue
         gone = (ROUND_COLUMN, one.branch) if fate == "GONE" else None

@@ -42,8 +42,8 @@ def abort_left_uploads(objects: Objects, uploads: Collection[OpenUpload]) -> Non
 
 
 def data_prefix(facts: TableFacts, bucket: str) -> str | None:
-    """Return the beginning of the keys of data files; None for a table in another place than those
-    that tasks write to."""
+    """Return the beginning of the keys of data files; None for a table in another bucket, where
+    nothing is cleaned up."""
     where = urlsplit(data_location(facts.location, facts.properties))
     path = where.path.strip("/")
     plain = path and not where.query and not where.fragment

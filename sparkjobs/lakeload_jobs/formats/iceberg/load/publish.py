@@ -331,8 +331,13 @@ def _stop(given: Publish, verdict: Verdict, table: ReadTable, *, unknown: bool) 
 
 def _give_up(given: Publish, *, unknown: bool) -> None:
     """Drop the branch. Raises `LoadFailed` when a commit without an answer may have come in."""
-    # Dropping is also the fence: a commit that still arrives finds its branch gone and fails.
-    gone = drop_branch(given.tables, given.schema, given.table, given.staged.branch)
+    try:
+        # Dropping is also the fence: a commit that still arrives finds its branch gone and fails.
+        gone = drop_branch(given.tables, given.schema, given.table, given.staged.branch)
+    except LakeloadError as error:
+        if unknown:
+            raise unknown_outcome(given.job) from error
+        raise
     if after_drop(dropped=gone, unknown=unknown) == "UNKNOWN":
         raise unknown_outcome(given.job)
 

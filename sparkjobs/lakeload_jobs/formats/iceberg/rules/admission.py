@@ -25,6 +25,7 @@ from lakeload_jobs.formats.iceberg.rules.facts import (
     TableAttempt,
     TableFacts,
     belongs,
+    branch_with_rows,
     head_of,
     job_key,
     lineage,
@@ -185,6 +186,7 @@ def rolled_back(
 
 def _bring_back(facts: TableFacts, branch: str, job: TableAttempt, state: PipelineState) -> str:
     """Say how to undo the rollback, where that takes away nothing published since."""
+    branch = branch_with_rows(facts, branch)
     head = facts.refs.get(branch)
     at: int | None = state.snapshot
     while at is not None and at != head and at in facts.snapshots:

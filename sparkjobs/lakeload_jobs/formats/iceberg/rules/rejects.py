@@ -20,7 +20,7 @@ from lakeload_jobs.formats.iceberg.rules.admission import (
     find_retry,
     has_retry,
 )
-from lakeload_jobs.formats.iceberg.rules.branches import parse_staging_branch
+from lakeload_jobs.formats.iceberg.rules.branches import parse_staging_branch, staging_branches
 from lakeload_jobs.formats.iceberg.rules.facts import (
     JOBS_REMEMBERED,
     SUMMARY_BRANCH,
@@ -93,18 +93,22 @@ def pending_rejects(side: TableFacts) -> Iterator[PendingRejects]:
             raise damaged(name, text) from error
 
 
-def fate_of(table: TableFacts | None, branch: str, pending: PendingRejects) -> Fate:
+def fate_of(table: TableFacts | None, pending: PendingRejects) -> Fate:
     """Return what becomes of rejected records, given the table as it is now.
 
-    They count if the snapshot of their round is in the lineage of `branch`. While the staging
-    branch is there it may still be published; without it, it cannot (I7). A job whose snapshot has
-    expired is in, and which round brought it in nobody can tell: nothing is removed in doubt.
+    They count if the snapshot of their round is in the lineage of a branch that readers know:
+    pipelines that load others than ours have their records in the same side table. While the
+    staging branch is there it may still be published; without it, it cannot (I7). A job whose
+    snapshot has expired is in, and which round brought it in nobody can tell: nothing is removed in
+    doubt.
     """
     if table is None:
         return "GONE"
+    staged = {one.name for one in staging_branches(table.refs)}
     if any(
         table.snapshots[number].summary.get(SUMMARY_BRANCH) == pending.branch
-        for number in lineage(table, branch).ids
+        for name in table.refs.keys() - staged
+        for number in lineage(table, name).ids
     ):
         return "COUNTS"
     if pending.branch in table.refs:

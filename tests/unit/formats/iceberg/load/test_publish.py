@@ -442,6 +442,24 @@ def test_unknown_outcome_is_told_when_another_has_dropped_the_branch(
 
 
 @both
+def test_unknown_outcome_is_told_when_the_branch_cannot_be_dropped(
+    tmp_path: Path, *, whole: bool
+) -> None:
+    load = Load.begun(tmp_path, whole=whole)
+
+    def refuse() -> None:
+        raise CatalogError("no", code="ForbiddenException", status=403)
+
+    newer = set_properties({"lakeload.format": "2"})
+    load.store.fates = [load.store.hold]
+    load.store.reads = [lambda: None, lambda: load.store.change([newer]), refuse]
+
+    with pytest.raises(LoadFailed, match="commit state unknown"):
+        load.publish()
+    assert BRANCH in load.branches
+
+
+@both
 def test_branch_whose_creation_had_no_answer_is_made_once(tmp_path: Path, *, whole: bool) -> None:
     load = Load.begun(tmp_path, whole=whole)
     name = BRANCH.replace("a" * 32, "b" * 32)

@@ -152,6 +152,17 @@ def test_a_rollback_of_another_branch_is_undone_by_another_statement() -> None:
     assert replace_branch in str(caught.value.hint)
 
 
+def test_a_rollback_of_main_is_undone_there_for_a_branch_that_begins_with_its_rows() -> None:
+    table = Table()
+    table.publish(state=1)
+    table.publish(job("j2"), state=2)
+    table.roll_back(1)
+    with pytest.raises(LoadFailed) as caught:
+        open_table(table.facts, "audit", _ON)
+    hint = str(caught.value.hint)
+    assert "`CALL lake.system.set_current_snapshot('db.orders', 2)`" in hint
+
+
 def test_a_rollback_is_not_undone_over_what_came_after() -> None:
     table = Table()
     table.publish(state=1)

@@ -35,37 +35,50 @@ def _published() -> Table:
 def test_rejects_of_an_attempt_in_the_lineage_are_kept() -> None:
     table = _published()
     table.commit()
-    assert fate_of(table.facts, "main", _MINE) == "COUNTS"
+    assert fate_of(table.facts, _MINE) == "COUNTS"
+
+
+def test_rejects_of_an_attempt_in_the_lineage_of_another_branch_are_kept() -> None:
+    table = _published()
+    table.refs = {"audit": table.refs["main"]}
+    table.commit()
+    assert fate_of(table.facts, _MINE) == "COUNTS"
+
+
+def test_rejects_of_an_attempt_whose_rows_are_staged_are_pending() -> None:
+    table = _published()
+    table.refs = {_BRANCH: table.refs["main"]}
+    assert fate_of(table.facts, _MINE) == "WAITS"
 
 
 def test_rejects_of_another_round_or_attempt_are_removed() -> None:
-    assert fate_of(_published().facts, "main", replace(_MINE, branch=_BRANCH[:-1] + "2")) == "GONE"
+    assert fate_of(_published().facts, replace(_MINE, branch=_BRANCH[:-1] + "2")) == "GONE"
 
 
 def test_rejects_of_an_attempt_that_may_still_publish_are_pending() -> None:
     table = Table()
     table.refs[_BRANCH] = 7
-    assert fate_of(table.facts, "main", _MINE) == "WAITS"
+    assert fate_of(table.facts, _MINE) == "WAITS"
 
 
 def test_rejects_of_an_attempt_without_branch_and_snapshot_are_removed() -> None:
     table = Table()
     table.commit({SUMMARY_BRANCH: "another"})
-    assert fate_of(table.facts, "main", _MINE) == "GONE"
-    assert fate_of(None, "main", _MINE) == "GONE"
+    assert fate_of(table.facts, _MINE) == "GONE"
+    assert fate_of(None, _MINE) == "GONE"
 
 
 def test_rejects_of_a_rolled_back_job_are_removed() -> None:
     table = _published()
     table.roll_back(None)
-    assert fate_of(table.facts, "main", _MINE) == "GONE"
+    assert fate_of(table.facts, _MINE) == "GONE"
 
 
 def test_rejects_with_an_expired_publisher_are_kept() -> None:
     table = _published()
     table.commit()
     table.expire([1])
-    assert fate_of(table.facts, "main", _MINE) == "COUNTS"
+    assert fate_of(table.facts, _MINE) == "COUNTS"
 
 
 def test_pending_rejects_round_trip() -> None:
