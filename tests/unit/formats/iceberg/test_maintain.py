@@ -119,12 +119,14 @@ def test_table_that_cannot_be_read_leaves_the_others_alone(
 
 @pytest.fixture
 def stopped_request() -> Iterator[Callable[[], None]]:
-    """A request that a signal stops. As AWS's clients do, it repeats what an error ended."""
-    over = threading.Event()
+    """A request that a signal stops, once. As AWS's clients do, it repeats what an error ended."""
+    begun, over = threading.Event(), threading.Event()
 
     def send() -> None:
-        with suppress(Exception):
-            os.kill(os.getpid(), signal.SIGTERM)
+        if not begun.is_set():
+            begun.set()
+            with suppress(Exception):
+                os.kill(os.getpid(), signal.SIGTERM)
         over.wait(10)
 
     assert signal.SIGTERM in STOP_SIGNALS
