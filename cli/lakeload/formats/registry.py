@@ -20,7 +20,7 @@ def _parquet() -> FormatCommands:
 
 
 def _iceberg() -> FormatCommands:
-    # Imports an HTTP client, which other tables do without.
+    # Imports a reader of Avro files, which other tables do without.
     from lakeload.formats.iceberg import commands
 
     return commands

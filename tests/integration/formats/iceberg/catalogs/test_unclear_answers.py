@@ -344,17 +344,21 @@ def test_commit_that_is_throttled_is_not_in_and_may_be_sent_again(
         assert sent(server) == 1
 
 
-def _nobody_listens() -> str:
+def _free_address() -> str:
+    """Return an address where nobody listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{free.getsockname()[1]}/catalog"
+        return f"127.0.0.1:{free.getsockname()[1]}"
 
 
 @each_store
-@pytest.mark.parametrize("place", [_nobody_listens(), "http://catalog.invalid/catalog"])
+@pytest.mark.parametrize(
+    "address", [_free_address, lambda: "catalog.invalid"], ids=["port", "host"]
+)
 def test_commit_that_never_left_is_no_unknown_one(
-    place: str, kind: str, tables: Callable[..., TableStore]
+    address: Callable[[], str], kind: str, tables: Callable[..., TableStore]
 ) -> None:
+    place = f"http://{address()}/catalog"
     error = refusal(lambda: commit(tables(kind, place), kind))
     assert error.code == "EndpointConnectionError"
     assert not error.may_have_acted
@@ -386,7 +390,7 @@ def test_commit_whose_answer_is_lost_behind_a_proxy_is_unknown_and_sent_once(
 def test_commit_that_no_proxy_takes_is_no_unknown_one(
     kind: str, tables: Callable[..., TableStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HTTP_PROXY", _nobody_listens().removesuffix("/catalog"))
+    monkeypatch.setenv("HTTP_PROXY", f"http://{_free_address()}")
     error = refusal(lambda: commit(tables(kind, "http://catalog.example.com/catalog"), kind))
     assert error.code == "ProxyConnectionError"
     assert not error.may_have_acted
