@@ -3,6 +3,7 @@ into the branch, or none of them."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -55,6 +56,8 @@ from lakeload_jobs.formats.iceberg.rules.publish import (
 from lakeload_jobs.rows.balance import Balance
 from lakeload_jobs.rows.counting import NO_ROWS, RowsReport
 from lakeload_jobs.storage.backoff import pause
+
+logger = logging.getLogger(__name__)
 
 _LOST_TRIES = 200
 _UNKNOWN_TRIES = 8
@@ -321,7 +324,14 @@ def _stop(given: Publish, verdict: Verdict, table: ReadTable, *, unknown: bool) 
     if verdict.decision is Decision.LANDED:
         return Published("IN", verdict.snapshot, facts, table)
     # From here on the rows are not published by this attempt, so its branch has to go.
-    _give_up(given, unknown=unknown)
+    try:
+        _give_up(given, unknown=unknown)
+    except LakeloadError:
+        if verdict.decision is not Decision.NO_OP:
+            raise
+        # The job is loaded, by another attempt: what fails now must not say that it is not. A
+        # commit of this one that still arrives asserts where the branch was before that.
+        logger.warning("the staging branch %s is left", given.staged.branch, exc_info=True)
     if verdict.decision is Decision.NO_OP:
         return Published("NO_OP", verdict.snapshot, facts, table)
     if verdict.decision is Decision.RUN_AGAIN:

@@ -460,6 +460,28 @@ def test_unknown_outcome_is_told_when_the_branch_cannot_be_dropped(
 
 
 @both
+def test_job_that_another_attempt_has_loaded_is_loaded_also_where_the_branch_stays(
+    tmp_path: Path, *, whole: bool
+) -> None:
+    load = Load.begun(tmp_path, whole=whole)
+    load.others_append()
+    theirs = load.store.table.metadata["refs"]["main"]["snapshot-id"]
+    jobs = {"lakeload.jobs": f"{job_key('shop', 'j1')}:{theirs}", "lakeload.seq": "1"}
+    load.store.change([set_properties(jobs)])
+
+    def refuse() -> None:
+        raise CatalogError("no", code="ServiceUnavailable", status=503)
+
+    load.store.reads = [lambda: None, refuse]
+
+    published = load.publish()
+
+    assert (published.outcome, published.snapshot) == ("NO_OP", theirs)
+    assert "ours" not in load.files
+    assert BRANCH in load.branches
+
+
+@both
 def test_branch_whose_creation_had_no_answer_is_made_once(tmp_path: Path, *, whole: bool) -> None:
     load = Load.begun(tmp_path, whole=whole)
     name = BRANCH.replace("a" * 32, "b" * 32)
