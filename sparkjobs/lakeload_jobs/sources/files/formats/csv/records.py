@@ -14,6 +14,7 @@ are nothing else (`backslashes`), and is then as any other.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -113,7 +114,6 @@ class Dialect:
     @cached_property
     def value(self) -> re.Pattern[bytes]:
         """A value: its quoted part, the quote that closes it, and what is not in quotes."""
-        # Possessive: what could be tried again is kept for each quote or escape, 200 bytes.
         if self.backslashes:
             return self._value_with_backslashes()
         separator = re.escape(self.separator)
@@ -130,10 +130,11 @@ class Dialect:
             inside = rb"[^" + quote + escape + rb"]*+"
         else:
             signs = quote + (rb"|" + escape if self.escape else b"")
-            inside = rb"(?:(?!" + signs + rb")[\s\S])*+"
+            inside = _any_number_of(rb"(?!" + signs + rb")[\s\S]")
         blanks = rb"[ \t]*" if self.trim_left and self.separator != b"\t" else b""
         blanks = rb" *" if self.trim_left and self.separator == b"\t" else blanks
-        quoted = quote + rb"(" + inside + rb"(?:(?:" + pairs + rb")" + inside + rb")*+)"
+        more = _any_number_of(rb"(?:" + pairs + rb")" + inside)
+        quoted = quote + rb"(" + inside + more + rb")"
         return re.compile(rb"(?:" + blanks + quoted + rb"(" + quote + rb")?)?(" + unquoted + rb")")
 
     def _value_with_backslashes(self) -> re.Pattern[bytes]:
@@ -141,18 +142,28 @@ class Dialect:
         ends = re.escape(self.separator) + rb"|" + re.escape(self.line_break)
         other = rb"[^\\\r\n" + first + rb"]*+"
         special = rb"\\[\s\S]?|(?!" + ends + rb")[\r\n" + first + rb"]"
-        unquoted = other + rb"(?:(?:" + special + rb")" + other + rb")*+"
+        unquoted = other + _any_number_of(rb"(?:" + special + rb")" + other)
         if not self.quote:
             return re.compile(rb"()()(" + unquoted + rb")")
         quote = re.escape(self.quote)
+        pairs = rb"\\[\s\S]?|" + quote + quote
         # A quote may have several bytes.
-        inside = rb"(?:(?!" + quote + rb")[^\\]|\\[\s\S]?|" + quote + quote + rb")*+"
+        inside = _any_number_of(rb"(?!" + quote + rb")[^\\]|" + pairs)
         if len(self.quote) == 1:
             plain = rb"[^\\" + quote + rb"]*+"
-            inside = plain + rb"(?:(?:\\[\s\S]?|" + quote + quote + rb")" + plain + rb")*+"
+            inside = plain + _any_number_of(rb"(?:" + pairs + rb")" + plain)
         return re.compile(
             rb"(?:" + quote + rb"(" + inside + rb")(" + quote + rb")?)?(" + unquoted + rb")"
         )
+
+
+def _any_number_of(pattern: bytes) -> bytes:
+    """Return a pattern of any number of others, which are not tried again."""
+    if sys.version_info < (3, 11, 5):
+        # Possessive ones are wrong there for what has alternatives (gh-106052).
+        return rb"(?>(?:" + pattern + rb")*)"
+    # What could be tried again is kept otherwise for each quote or escape, 200 bytes.
+    return rb"(?:" + pattern + rb")*+"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import random
+import sys
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -202,7 +203,8 @@ def test_a_value_full_of_quotes_takes_a_few_times_its_size(dialect: Dialect) -> 
 
     assert match is not None
     assert match.end() == len(value)
-    assert most < 4 * len(value)
+    # What is older has no possessive pattern that is right.
+    assert most < (4 if sys.version_info >= (3, 11, 5) else 200) * len(value)
 
 
 def test_blocks_with_many_quotes_are_read_as_others(monkeypatch: pytest.MonkeyPatch) -> None:
