@@ -10,6 +10,7 @@ import json
 import socket
 import ssl
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -377,11 +378,11 @@ def test_commit_whose_answer_is_lost_behind_a_proxy_is_unknown_and_sent_once(
     tables: Callable[..., TableStore],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if (kind, answer) == ("GLUE", "body that is not packed as it says"):
-        pytest.skip("botocore unpacks nothing")
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{server.server_port}")
     answering(server, LOST[answer])
-    with pytest.raises(CommitUnknown):
+    # As above, botocore unpacks nothing.
+    known = (kind, answer) == ("GLUE", "body that is not packed as it says")
+    with nullcontext() if known else pytest.raises(CommitUnknown):
         commit(tables(kind, "http://catalog.example.com/catalog"), kind)
     assert sent(server) == 1
 
