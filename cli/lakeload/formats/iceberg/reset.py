@@ -61,7 +61,7 @@ class TableDrop:
     ledger: tuple[str, ...] = ()
     """Keys of the lists of loaded files that the pipeline keeps beside the table."""
     stay: str | None = None
-    """Why no file of the table goes, nor a list of loaded files."""
+    """The reason that the files of the table and its lists of loaded files are kept."""
     dropped: bool = False
     removal: Removal | None = None
     error: LakeloadError | None = None

@@ -34,6 +34,7 @@ from lakeload_jobs.formats.iceberg.commits.errors import (
     Unsupported,
 )
 from lakeload_jobs.formats.iceberg.commits.metadata import Json, normalised, set_properties
+from tests.integration.formats.iceberg.catalogs.bucket import Bucket
 from tests.integration.formats.iceberg.catalogs.world import secret
 from tests.servers.local_sockets import authority_file
 from tests.servers.scripted_catalog import CONFIG, Answer, Scripted, running
@@ -330,21 +331,6 @@ def test_a_missing_branch_of_nessie_is_no_missing_table(
     scripted.answer = nothing("REFERENCE_NOT_FOUND")
     with pytest.raises(CatalogError, match="REFERENCE_NOT_FOUND"):
         tables.load("shop", "orders")
-
-
-class Bucket:
-    """Metadata files that nobody reads."""
-
-    def read(self, location: str) -> bytes:
-        """No commit reads any."""
-        raise AssertionError(location)
-
-    def write(self, location: str, data: bytes) -> None:
-        """Take a file."""
-
-    def delete(self, location: str) -> None:
-        """No commit is so far that old files go."""
-        raise AssertionError(location)
 
 
 def glue(server: Scripted, environment: pytest.MonkeyPatch, code: str) -> GlueTables:

@@ -45,6 +45,7 @@ from lakeload_jobs.formats.iceberg.commits.metadata import (
     normalised,
     set_properties,
 )
+from tests.integration.formats.iceberg.catalogs.bucket import Bucket
 from tests.servers.local_sockets import authority_file
 from tests.servers.scripted_catalog import CONFIG, Answer, Raw, Scripted, running
 from tests.unit.formats.iceberg.metadata import open_table
@@ -112,21 +113,6 @@ def server() -> Iterator[Scripted]:
     """A running server."""
     with running() as found:
         yield found
-
-
-class Bucket:
-    """Metadata files that nobody reads."""
-
-    def read(self, location: str) -> bytes:
-        """No request of these tests reads any."""
-        raise AssertionError(location)
-
-    def write(self, location: str, data: bytes) -> None:
-        """Take a file."""
-
-    def delete(self, location: str) -> None:
-        """None is old."""
-        raise AssertionError(location)
 
 
 @pytest.fixture
